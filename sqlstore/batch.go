@@ -76,7 +76,7 @@ func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []stor
 	}
 	if err == nil {
 		verdicts = former.Judge(verdicts)
-		err = marking.Lists{Store: db, Tx: e.InTx, Own: true}.JudgeAges(ctx, given, verdicts)
+		err = marking.Lists{DB: db, Tx: e.InTx, Own: true}.JudgeAges(ctx, given, verdicts)
 	}
 	if err != nil {
 		b.Suspect(ctx, err)
@@ -94,7 +94,7 @@ func (b *batch) TxAborted() bool {
 	if b.Handle.Status != nil {
 		return b.Handle.Status() != database.InTransaction
 	}
-	if b.Store.Postgres != nil {
+	if b.DB.Postgres != nil {
 		return b.postgresBroken()
 	}
 	return b.sqliteBroken()
@@ -112,7 +112,7 @@ func (b *batch) AbortCause() error {
 	case b.Handle.Status != nil:
 		ended = b.Handle.Status() == database.NoTransaction
 	case !b.Killed.Load():
-		_, err := b.InTx.Exec(b.Store.SQL.Guarded)
+		_, err := b.InTx.Exec(b.DB.SQL.Guarded)
 		ended = database.IsOver(err)
 	}
 	if ended {
@@ -137,14 +137,14 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	}
 	b.ended = true
 	err = b.CommitTx(ctx)
-	refused := database.IsOver(err) || b.Store.Dialect.RolledBack(err) || b.goesOn() && database.PostgresRefused(err)
+	refused := database.IsOver(err) || b.DB.Dialect.RolledBack(err) || b.goesOn() && database.PostgresRefused(err)
 	b.Release(err == nil)
 	switch {
 	case err == nil:
 		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: b.freed}
 	case refused:
 		r := b.refused(err, store.NoCulprit)
-		if database.SQLState(err) != "" && b.Store.Classify(err) == store.ClassRetry {
+		if database.SQLState(err) != "" && b.DB.Classify(err) == store.ClassRetry {
 			// Something deferred failed in its own way or was cancelled, which
 			// is somebody's: were it the store's, one message would stop all
 			// others for ever.
@@ -168,29 +168,29 @@ func (b *batch) goesOn() bool {
 func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
-		if b.Store.Classify(err) != store.ClassAborted {
-			err = b.Store.Blameless("trim", err)
+		if b.DB.Classify(err) != store.ClassAborted {
+			err = b.DB.Blameless("trim", err)
 		}
 		return store.NoCulprit, err
 	}
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
-			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.Store.Advised(err))
+			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.DB.Advised(err))
 		}
 	}
 	if len(e.Claims) > 0 {
-		if err := leases.ClaimsOf(b.Store).Close(ctx, b.Store, b.InTx, e.Claims); err != nil {
+		if err := leases.ClaimsOf(b.DB).Close(ctx, b.DB, b.InTx, e.Claims); err != nil {
 			return store.NoCulprit, b.ours(err)
 		}
 	}
-	next, err := ordering.ChangeLines(ctx, b.Store, b.InTx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
+	next, err := ordering.ChangeLines(ctx, b.DB, b.InTx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
 	if err != nil {
 		return store.NoCulprit, b.ours(err)
 	}
-	if err := ordering.BeginStreams(ctx, b.Store, b.InTx, b.streams.Begun(e.Trim)); err != nil {
+	if err := ordering.BeginStreams(ctx, b.DB, b.InTx, b.streams.Begun(e.Trim)); err != nil {
 		return store.NoCulprit, b.ours(err)
 	}
-	freed, err := ordering.MoveStreams(ctx, b.Store, b.InTx, moved)
+	freed, err := ordering.MoveStreams(ctx, b.DB, b.InTx, moved)
 	if err != nil {
 		return store.NoCulprit, b.ours(err)
 	}
@@ -202,10 +202,10 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 // there, for lack of a right or because of somebody's trigger, is the store's. A person
 // may mend it, and no message is set aside for it.
 func (b *batch) ours(err error) error {
-	if b.Store.Classify(err) != store.ClassPermanent || !b.Store.MarksAlone() {
+	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
 		return err // an adopted table is other people's, too
 	}
-	return b.Store.Blameless("the end of the batch", err)
+	return b.DB.Blameless("the end of the batch", err)
 }
 
 // errRolledBack: the transaction was taken back under a handler.
@@ -220,7 +220,7 @@ func (b *batch) unguard(ctx context.Context, statement string, args ...any) erro
 // COMMIT failed for certain. Without a guard a handler may have committed: then
 // only marking again can tell.
 func (b *batch) refused(err error, culprit int) store.Result {
-	r := store.Result{Outcome: store.NotCommitted, Class: b.Store.Classify(err), Culprit: store.NoCulprit, Err: err}
+	r := store.Result{Outcome: store.NotCommitted, Class: b.DB.Classify(err), Culprit: store.NoCulprit, Err: err}
 	if database.IsOver(err) && !b.guarded && !b.Killed.Load() {
 		r.Outcome = store.CommitUnknown
 	}
@@ -234,7 +234,7 @@ func (b *batch) refused(err error, culprit int) store.Result {
 }
 
 func (b *batch) trim(ctx context.Context, marks []int) error {
-	return marking.Trim(ctx, b.Store, b.InTx, b.marks, slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] }))
+	return marking.Trim(ctx, b.DB, b.InTx, b.marks, slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] }))
 }
 
 // Rollback implements store.Batch.
@@ -269,12 +269,12 @@ const (
 // An error with one of SQLite's codes is believed: SQLite undoes a statement that
 // meets a full disk, and the transaction goes on.
 func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
-	class := b.Store.Classify(err)
+	class := b.DB.Classify(err)
 	switch class {
 	case store.ClassRetry, store.ClassPermanent:
 		return class
 	}
-	d := b.Store.Dialect
+	d := b.DB.Dialect
 	coded := d.Coded(err)
 	switch s := b.standing(ctx); {
 	case s == silent:
@@ -295,11 +295,11 @@ func (b *batch) standing(ctx context.Context) standing {
 		}
 		return fails
 	}
-	_, err := b.InTx.ExecContext(ctx, b.Store.SQL.Guarded)
+	_, err := b.InTx.ExecContext(ctx, b.DB.SQL.Guarded)
 	switch {
 	case err == nil:
 		return stands
-	case database.IsOver(err), b.Store.Dialect.Coded(err):
+	case database.IsOver(err), b.DB.Dialect.Coded(err):
 		return fails
 	}
 	return silent
@@ -310,32 +310,32 @@ func (b *batch) standing(ctx context.Context) standing {
 func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
-		for _, conflict := range b.Store.Crypt.Repeated(m, r.Conflict) {
-			if err := b.exec(ctx, b.Store.SQL.Repeat, []any{m.Scope, m.Key, conflict}); err != nil {
+		for _, conflict := range b.DB.Crypt.Repeated(m, r.Conflict) {
+			if err := b.exec(ctx, b.DB.SQL.Repeat, []any{m.Scope, m.Key, conflict}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	key := []any{m.Scope, m.Key, b.Store.Crypt.RowConflict(m, r.Conflict)}
-	values, err := sqlform.RowValues(b.Store.Crypt, m, r)
+	key := []any{m.Scope, m.Key, b.DB.Crypt.RowConflict(m, r.Conflict)}
+	values, err := sqlform.RowValues(b.DB.Crypt, m, r)
 	if err != nil {
 		return err
 	}
 	row := slices.Concat(key[:2], []any{m.Long}, key[2:], values)
 	if r.Conflict {
-		return b.writeOne(ctx, b.Store.SQL.ConflictRow, row) // another batch may have written it first
+		return b.writeOne(ctx, b.DB.SQL.ConflictRow, row) // another batch may have written it first
 	}
 	// A row of the same key is left from a marker that is gone.
-	err = b.writeOne(ctx, b.Store.SQL.Row, row)
+	err = b.writeOne(ctx, b.DB.SQL.Row, row)
 	if err != nil || r.State.Outcome() == m.As {
 		return err
 	}
-	return b.exec(ctx, b.Store.SQL.Outcome, []any{int64(r.State.Outcome()), m.Scope, m.Key})
+	return b.exec(ctx, b.DB.SQL.Outcome, []any{int64(r.State.Outcome()), m.Scope, m.Key})
 }
 
 func (b *batch) writeOne(ctx context.Context, statement string, args []any) error {
-	return ourOwn(b.Store, "the end of the batch", b.Store.WriteAll(ctx, b.InTx, 1, statement, args))
+	return ourOwn(b.DB, "the end of the batch", b.DB.WriteAll(ctx, b.InTx, 1, statement, args))
 }
 
 func (b *batch) exec(ctx context.Context, statement string, args []any) error {

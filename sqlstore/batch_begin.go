@@ -18,7 +18,7 @@ import (
 
 // start writes the guard and the marks.
 func (b *batch) start(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
-	if b.Store.Postgres != nil {
+	if b.DB.Postgres != nil {
 		return b.postgresStart(ctx, o)
 	}
 	return b.sqliteStart(ctx)
@@ -38,7 +38,7 @@ func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store
 	if len(claims) == 0 {
 		return nil
 	}
-	return leases.ClaimsOf(b.Store).Look(ctx, b.Store, b.InTx, claims, func(k int, done bool) { verdicts[at[k]] = sqlform.Standing(done) })
+	return leases.ClaimsOf(b.DB).Look(ctx, b.DB, b.InTx, claims, func(k int, done bool) { verdicts[at[k]] = sqlform.Standing(done) })
 }
 
 // works asks whether the batch may work in its generation, and holds it there until its end.
@@ -47,7 +47,7 @@ func (b *batch) works(ctx context.Context, w store.Working) error {
 		return nil
 	}
 	var one int64
-	err := b.InTx.QueryRowContext(ctx, b.Store.SQL.Working, sqlform.WorkingArguments(w)...).Scan(&one)
+	err := b.InTx.QueryRowContext(ctx, b.DB.SQL.Working, sqlform.WorkingArguments(w)...).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sqlform.NotWorking(w)
 	}
@@ -56,7 +56,7 @@ func (b *batch) works(ctx context.Context, w store.Working) error {
 
 // lookAtLines finds what has to wait for others of its line.
 func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
-	busy, err := ordering.Busy(ctx, b.Store, b.InTx, marks, lines.Asked(marks))
+	busy, err := ordering.Busy(ctx, b.DB, b.InTx, marks, lines.Asked(marks))
 	if err == nil {
 		lines.Judge(marks, busy, verdicts)
 	}
@@ -95,11 +95,11 @@ func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.V
 	b.guarded = true
 	idle := database.Milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(b.marks) > 0 {
-		if _, err := b.InTx.ExecContext(ctx, b.Store.Postgres.Serial, b.marks[0].Scope, idle, statementLimit(o.Turn)); err != nil {
+		if _, err := b.InTx.ExecContext(ctx, b.DB.Postgres.Serial, b.marks[0].Scope, idle, statementLimit(o.Turn)); err != nil {
 			return nil, err
 		}
 	}
-	return marking.Lists{Store: b.Store, Tx: b.InTx, Own: true}.Mark(ctx, b.marks, b.former, b.Store.Postgres.Begin, idle,
+	return marking.Lists{DB: b.DB, Tx: b.InTx, Own: true}.Mark(ctx, b.marks, b.former, b.DB.Postgres.Begin, idle,
 		database.Milliseconds(o.MarkLock, defaultMarkLock), database.Milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 
@@ -107,19 +107,19 @@ func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.V
 // handler's ROLLBACK this is another transaction, or none.
 func (b *batch) postgresBroken() bool {
 	var guarded bool
-	err := b.InTx.QueryRow(b.Store.SQL.Guarded).Scan(&guarded)
+	err := b.InTx.QueryRow(b.DB.SQL.Guarded).Scan(&guarded)
 	return err != nil || !guarded
 }
 
 func (b *batch) sqliteStart(ctx context.Context) ([]store.Verdict, error) {
-	done, err := b.InTx.ExecContext(ctx, b.Store.SQL.Guard)
+	done, err := b.InTx.ExecContext(ctx, b.DB.SQL.Guard)
 	if err == nil {
-		b.guarded, err = guardedBy(b.Store, done)
+		b.guarded, err = guardedBy(b.DB, done)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return marking.Lists{Store: b.Store, Tx: b.InTx, Own: true}.Mark(ctx, b.marks, b.former, b.Store.SQL.Mark)
+	return marking.Lists{DB: b.DB, Tx: b.InTx, Own: true}.Mark(ctx, b.marks, b.former, b.DB.SQL.Mark)
 }
 
 var errUnguarded = errors.New("this connection does not enforce foreign keys, the one at start did: " +
@@ -138,7 +138,7 @@ func guardedBy(db *database.DB, done sql.Result) (bool, error) {
 func (b *batch) sqliteBroken() bool {
 	if b.asks == nil {
 		var err error
-		if b.asks, err = b.InTx.Prepare(b.Store.SQL.Guarded); err != nil {
+		if b.asks, err = b.InTx.Prepare(b.DB.SQL.Guarded); err != nil {
 			return true
 		}
 	}
@@ -156,7 +156,7 @@ func (b *batch) lookAtStreams(ctx context.Context, o store.TxOptions, marks []st
 	b.streams = streams.Of(marks)
 	all := b.streams.All()
 	take := b.sqliteTake
-	if b.Store.Postgres != nil {
+	if b.DB.Postgres != nil {
 		take = b.postgresTake
 	}
 	if len(all) > 0 {
@@ -169,7 +169,7 @@ func (b *batch) lookAtStreams(ctx context.Context, o store.TxOptions, marks []st
 }
 
 func (b *batch) postgresTake(ctx context.Context, o store.TxOptions, all []*streams.Stream) error {
-	p, a := b.Store.Postgres, ordering.StreamColumns(all)
+	p, a := b.DB.Postgres, ordering.StreamColumns(all)
 	if _, err := b.InTx.ExecContext(ctx, p.KnowStreams, a[0], a[1], a[2], database.Milliseconds(o.MarkLock, defaultMarkLock)); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (b *batch) postgresTake(ctx context.Context, o store.TxOptions, all []*stre
 		if err := rows.Scan(&k, &last, &version, &sum); err != nil {
 			return err
 		}
-		all[k-1].Last, all[k-1].Print = last, b.Store.Crypt.ReadPrint(sqlform.PrintOfStream, all[k-1].Name, version, sum)
+		all[k-1].Last, all[k-1].Print = last, b.DB.Crypt.ReadPrint(sqlform.PrintOfStream, all[k-1].Name, version, sum)
 		taken++
 		return nil
 	}, a[0], a[1], database.Milliseconds(o.EffectLock, defaultEffectLock))
@@ -192,7 +192,7 @@ func (b *batch) postgresTake(ctx context.Context, o store.TxOptions, all []*stre
 }
 
 func (b *batch) sqliteTake(ctx context.Context, _ store.TxOptions, all []*streams.Stream) error {
-	l := b.Store.SQLite
+	l := b.DB.SQLite
 	for _, s := range all {
 		if _, err := b.InTx.ExecContext(ctx, l.KnowStream, s.Scope, s.Name, s.Last); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (b *batch) sqliteTake(ctx context.Context, _ store.TxOptions, all []*stream
 		if err := b.InTx.QueryRowContext(ctx, l.TakeStream, s.Scope, s.Name).Scan(&s.Last, &version, &sum); err != nil {
 			return err
 		}
-		s.Print = b.Store.Crypt.ReadPrint(sqlform.PrintOfStream, s.Name, version, sum)
+		s.Print = b.DB.Crypt.ReadPrint(sqlform.PrintOfStream, s.Name, version, sum)
 	}
 	return nil
 }

@@ -60,29 +60,29 @@ func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 // is mostly the only one, goes with the guard.
 func (b *batch) keepAndUnguard(ctx context.Context) error {
 	for i, r := range b.results {
-		args, err := keptResult(b.Store, r.of, r.result)
+		args, err := keptResult(b.DB, r.of, r.result)
 		switch {
 		case err != nil:
 			return resultError(err)
-		case b.guarded && b.Store.Postgres != nil && i == len(b.results)-1:
+		case b.guarded && b.DB.Postgres != nil && i == len(b.results)-1:
 			return b.unguardKeeping(ctx, args)
 		}
-		if err := database.WriteIn(ctx, b.InTx, sqlform.Results, 1, b.Store.SQL.KeepResult, args...); err != nil {
-			return resultError(ourOwn(b.Store, "results", err))
+		if err := database.WriteIn(ctx, b.InTx, sqlform.Results, 1, b.DB.SQL.KeepResult, args...); err != nil {
+			return resultError(ourOwn(b.DB, "results", err))
 		}
 	}
 	if !b.guarded {
 		return nil
 	}
-	return b.unguard(ctx, b.Store.SQL.Unguard)
+	return b.unguard(ctx, b.DB.SQL.Unguard)
 }
 
 // unguardKeeping opens the guard and keeps a result. The statement opens no guard if the
 // result was swallowed: then the guard is still there to be opened.
 func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
-	err := b.unguard(ctx, b.Store.Postgres.UnguardKeeping, args...)
-	if errors.Is(err, errRolledBack) && b.unguard(ctx, b.Store.SQL.Unguard) == nil {
-		return resultError(ourOwn(b.Store, "results", sqlform.WrittenIn(sqlform.Results, 0, 1)))
+	err := b.unguard(ctx, b.DB.Postgres.UnguardKeeping, args...)
+	if errors.Is(err, errRolledBack) && b.unguard(ctx, b.DB.SQL.Unguard) == nil {
+		return resultError(ourOwn(b.DB, "results", sqlform.WrittenIn(sqlform.Results, 0, 1)))
 	}
 	return err
 }

@@ -226,7 +226,7 @@ func (w *seeder) marks(ids []oldID) []store.Mark {
 func seed(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
 	verdicts := make([]store.Verdict, len(marks))
-	l := marking.Lists{Store: db, Tx: tx, Own: true}
+	l := marking.Lists{DB: db, Tx: tx, Own: true}
 	for chunk := range l.Chunks(sqlform.Sorted(forms)) {
 		if len(chunk) == 0 {
 			continue

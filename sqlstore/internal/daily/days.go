@@ -107,7 +107,7 @@ func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 // Kept are the days that stand.
 func Kept(ctx context.Context, d *database.Days, cutoff time.Time) (k store.MarkerDays, err error) {
 	var first sql.NullInt64
-	err = d.Store.Pool.QueryRowContext(ctx, d.SQL.MarkerDays, database.MicrosecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
+	err = d.DB.Pool.QueryRowContext(ctx, d.SQL.MarkerDays, database.MicrosecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
 	k.First = database.Moment(first)
 	return k, err
 }

@@ -96,7 +96,7 @@ func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*d
 	if err != nil {
 		return nil, err
 	}
-	d := &database.Days{Store: db, Number: number, Dated: database.Dated{Consumer: consumer, IDTime: idTime}}
+	d := &database.Days{DB: db, Number: number, Dated: database.Dated{Consumer: consumer, IDTime: idTime}}
 	if err := d.Load(); err != nil {
 		return nil, err
 	}

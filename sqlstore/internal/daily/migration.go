@@ -66,7 +66,7 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 	if err != nil {
 		return nil, err
 	}
-	m := &move{Days: &database.Days{Store: db, Number: number, Moving: moving, Dated: database.Dated{Consumer: consumer, IDTime: idTime}}}
+	m := &move{Days: &database.Days{DB: db, Number: number, Moving: moving, Dated: database.Dated{Consumer: consumer, IDTime: idTime}}}
 	return m, m.load()
 }
 
@@ -77,7 +77,7 @@ type since struct{ next, at int64 }
 // end copies round by round, until few are left that are copied while nobody marks.
 func (m *move) end(ctx context.Context, done *Moved) error {
 	for _, text := range []string{m.moves.NoMoreByTime, m.moves.ByTime} {
-		if _, err := m.Store.Pool.ExecContext(ctx, text); err != nil {
+		if _, err := m.DB.Pool.ExecContext(ctx, text); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 			}
 		}
 		began := time.Now()
-		err := m.Store.Write(ctx, func(tx *sql.Tx) error {
+		err := m.DB.Write(ctx, func(tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, m.moves.Impatient, database.Milliseconds(patience, firstPatience)); err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 			done.Held = time.Since(began)
 			return nil
 		}
-		if m.Store.Classify(err) != store.ClassContended {
+		if m.DB.Classify(err) != store.ClassContended {
 			return err
 		}
 		if !timing.Wait(ctx, patience) { // so that others have their turn
@@ -116,7 +116,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 // round copies what was written since the last one, once all have ended that wrote then, and
 // returns from where the next one has to copy and how many it looked at.
 func (m *move) round(ctx context.Context, from since, done *Moved) (next since, found int64, err error) {
-	db := m.Store.Pool
+	db := m.DB.Pool
 	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
 		return from, 0, err
 	}
@@ -129,10 +129,10 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 		}
 	}
 	var kept []day
-	if err = m.Store.Write(ctx, func(tx *sql.Tx) error { kept, err = m.all(ctx, tx); return err }); err != nil {
+	if err = m.DB.Write(ctx, func(tx *sql.Tx) error { kept, err = m.all(ctx, tx); return err }); err != nil {
 		return from, 0, err
 	}
-	found, copied, err := m.copyAll(ctx, db, from, kept, func(slice func(tx *sql.Tx) error) error { return m.Store.Write(ctx, slice) })
+	found, copied, err := m.copyAll(ctx, db, from, kept, func(slice func(tx *sql.Tx) error) error { return m.DB.Write(ctx, slice) })
 	done.Copied += copied
 	return next, found, err
 }
@@ -219,21 +219,21 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 
 // leave keeps others from marking in the table of all, and removes what was left there.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
-	if _, err = m.Store.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
+	if _, err = m.DB.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
 		return err
 	}
 	var left bool
-	if err = m.Store.Pool.QueryRowContext(ctx, m.moves.Left, []byte(m.Consumer)).Scan(&left); err != nil {
+	if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Left, []byte(m.Consumer)).Scan(&left); err != nil {
 		return err
 	}
 	if !left {
-		err = m.Store.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&done.Fenced)
+		err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&done.Fenced)
 		if err == nil && !done.Fenced {
 			err = fmt.Errorf("the markers of consumer %q lie in days and were never moved there: %w", m.Consumer, semel.ErrState)
 		}
 		return err
 	}
-	scopes, err := m.scopesOf(ctx, m.Store.Pool)
+	scopes, err := m.scopesOf(ctx, m.DB.Pool)
 	if err != nil {
 		return err
 	}
@@ -248,17 +248,17 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if !done.Fenced {
 		return nil
 	}
-	return m.Store.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
+	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
 // fence has the table of all refuse the consumer's markers, if it can have its lock.
 func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
 	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
 	for range fenceTries {
-		if err = m.Store.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&stands); err != nil || stands {
+		if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&stands); err != nil || stands {
 			return stands, err
 		}
-		err = m.Store.Write(ctx, func(tx *sql.Tx) error {
+		err = m.DB.Write(ctx, func(tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, m.moves.Impatient, database.Milliseconds(firstPatience, firstPatience)); err != nil {
 				return err
 			}
@@ -268,7 +268,7 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 		if err == nil {
 			return true, nil
 		}
-		if m.Store.Classify(err) != store.ClassContended {
+		if m.DB.Classify(err) != store.ClassContended {
 			return false, err
 		}
 		if !timing.Wait(ctx, firstPatience) {
@@ -281,7 +281,7 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 // clear removes the markers of a scope from the table of all.
 func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
 	for looked := int64(movedAtOnce); looked == movedAtOnce; {
-		err := m.Store.Write(ctx, func(tx *sql.Tx) error {
+		err := m.DB.Write(ctx, func(tx *sql.Tx) error {
 			var gone int64
 			err := tx.QueryRowContext(ctx, m.moves.Clear, scope, movedAtOnce).Scan(&looked, &gone)
 			done.Removed += gone

@@ -17,7 +17,7 @@ func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	if err := keepsDays(db, &o); err != nil {
 		return err
 	}
-	m := &move{Days: &database.Days{Store: db, Dated: o}}
+	m := &move{Days: &database.Days{DB: db, Dated: o}}
 	return db.Answer("move to days", db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, db.Postgres.LockDated); err != nil {
 			return err

@@ -18,7 +18,7 @@ func OpenDays(ctx context.Context, db *database.DB, o database.Dated) (*database
 	if err := keepsDays(db, &o); err != nil {
 		return nil, err
 	}
-	d := &database.Days{Store: db, Dated: o}
+	d := &database.Days{DB: db, Dated: o}
 	err := register(ctx, d)
 	if err == nil {
 		err = d.Load()
@@ -51,12 +51,12 @@ func keepsDays(db *database.DB, o *database.Dated) error {
 
 // register finds the consumer's number, or makes its table.
 func register(ctx context.Context, d *database.Days) error {
-	found, err := find(ctx, d, d.Store.Pool)
+	found, err := find(ctx, d, d.DB.Pool)
 	if err != nil || found {
 		return err
 	}
-	return d.Store.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, d.Store.Postgres.LockDated); err != nil {
+	return d.DB.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, d.DB.Postgres.LockDated); err != nil {
 			return err
 		}
 		if found, err := find(ctx, d, tx); err != nil || found {
@@ -67,9 +67,9 @@ func register(ctx context.Context, d *database.Days) error {
 }
 
 func find(ctx context.Context, d *database.Days, db database.Queryer) (bool, error) {
-	number, kind, err := Dated(ctx, d.Store, db, d.Consumer)
+	number, kind, err := Dated(ctx, d.DB, db, d.Consumer)
 	if errors.Is(err, sql.ErrNoRows) {
-		number, kind, err = movingTo(ctx, d.Store, db, d.Consumer)
+		number, kind, err = movingTo(ctx, d.DB, db, d.Consumer)
 		d.Moving = err == nil
 	}
 	d.Number = number
@@ -85,17 +85,17 @@ func find(ctx context.Context, d *database.Days, db database.Queryer) (bool, err
 func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	// A table of days whose row in dated is gone may be this consumer's: another table would
 	// let everything take effect again.
-	if err := d.Store.Faults(ctx, d.Store.SQL.LintRows); err != nil {
+	if err := d.DB.Faults(ctx, d.DB.SQL.LintRows); err != nil {
 		return err
 	}
 	var elsewhere bool
-	if err := tx.QueryRowContext(ctx, d.Store.Postgres.UndatedMarkers, []byte(d.Consumer)).Scan(&elsewhere); err != nil {
+	if err := tx.QueryRowContext(ctx, d.DB.Postgres.UndatedMarkers, []byte(d.Consumer)).Scan(&elsewhere); err != nil {
 		return err
 	}
 	if elsewhere && !d.Move {
-		return fmt.Errorf("consumer %q has markers in %smarkers, where a store of days does not look; move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.Store.Prefix, semel.ErrState)
+		return fmt.Errorf("consumer %q has markers in %smarkers, where a store of days does not look; move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.DB.Prefix, semel.ErrState)
 	}
-	if err := tx.QueryRowContext(ctx, d.Store.Postgres.NewDated, []byte(d.Consumer), d.IDTime.String(), d.Back).Scan(&d.Number); err != nil {
+	if err := tx.QueryRowContext(ctx, d.DB.Postgres.NewDated, []byte(d.Consumer), d.IDTime.String(), d.Back).Scan(&d.Number); err != nil {
 		return err
 	}
 	if err := d.Load(); err != nil {

@@ -24,7 +24,7 @@ const MostBack = 3650
 
 // View is the store whose markers these are.
 func (d *Days) View() (*DB, error) {
-	s := d.Store
+	s := d.DB
 	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
 	own, err := openAs(s.Pool, s.Dialect, Options{Prefix: s.Prefix}, names)
 	if err != nil {
@@ -45,7 +45,7 @@ func (d *Days) View() (*DB, error) {
 // Days are the markers of one consumer by day.
 type Days struct {
 	Dated
-	Store  *DB // of all
+	DB     *DB // of all
 	Number int64
 	// Moving: the markers were in the table of all when the store was opened, and moved to
 	// Days since, or not yet. See day_migration.go.
@@ -64,10 +64,10 @@ func (d *Days) Load() error { return d.Fill(&d.SQL, "dated.sql", "") }
 
 // Fill reads a file of statements, with what the table's name has behind it.
 func (d *Days) Fill(statements any, file, behind string) error {
-	table := d.Store.Names.Replace("{prefix}" + d.name() + behind)
-	names := strings.NewReplacer("{markers}", table, "{name}", d.Store.Prefix+d.name(), "{number}", strconv.FormatInt(d.Number, 10),
-		"{kind}", d.IDTime.String(), "{ceiling}", Ceilings[d.IDTime], "{prefix}", d.Store.Names.Replace("{prefix}"))
-	texts, err := d.Store.Dialect.Load(names, file)
+	table := d.DB.Names.Replace("{prefix}" + d.name() + behind)
+	names := strings.NewReplacer("{markers}", table, "{name}", d.DB.Prefix+d.name(), "{number}", strconv.FormatInt(d.Number, 10),
+		"{kind}", d.IDTime.String(), "{ceiling}", Ceilings[d.IDTime], "{prefix}", d.DB.Names.Replace("{prefix}"))
+	texts, err := d.DB.Dialect.Load(names, file)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (d *Days) Fit(_, id string) (string, error) {
 }
 
 // Check implements beside.
-func (d *Days) Check(ctx context.Context) error { return d.Store.Faults(ctx, d.SQL.Lint) }
+func (d *Days) Check(ctx context.Context) error { return d.DB.Faults(ctx, d.SQL.Lint) }
 
 // Missing implements beside.
 func (d *Days) Missing(err error) error { return err }

@@ -15,7 +15,7 @@ import (
 // Session is one write transaction on a connection of its own, from the moment
 // it may write until it is over.
 type Session struct {
-	Store   *DB
+	DB      *DB
 	conn    *sql.Conn
 	InTx    *sql.Tx
 	Handle  handle
@@ -48,7 +48,7 @@ func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, erro
 		return nil, err
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e := &Session{Store: s, conn: conn, cancel: cancel, release: release, plans: s.outdated.Load()}
+	e := &Session{DB: s, conn: conn, cancel: cancel, release: release, plans: s.outdated.Load()}
 	if s.Dialect.handle != nil {
 		_ = conn.Raw(func(c any) error { e.Handle = s.Dialect.handle(c); return nil })
 	}
@@ -78,7 +78,7 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 // within does what database/sql gives no context to, and cuts it off when ctx
 // ends. In SQLite nothing of that kind waits for a network.
 func (e *Session) within(ctx context.Context, do func() error) error {
-	if e.Store.Dialect.handle != nil {
+	if e.DB.Dialect.handle != nil {
 		defer context.AfterFunc(ctx, e.cut)()
 	}
 	return do()
@@ -120,14 +120,14 @@ const closeTimeout = time.Second
 // transaction on it fails until somebody closes it. What another connection
 // would meet as well costs a new one a try.
 func (e *Session) Suspect(ctx context.Context, err error) {
-	class := e.Store.Classify(err)
-	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.Store.Dialect.Coded(err))
+	class := e.DB.Classify(err)
+	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
 }
 
 // Doubt is suspect after handlers ran, whose doing an error may be: only one that
 // is of the store as a whole counts.
 func (e *Session) Doubt(err error) {
-	e.spoiled = e.spoiled || e.Store.Classify(err) == store.ClassDown
+	e.spoiled = e.spoiled || e.DB.Classify(err) == store.ClassDown
 }
 
 // close closes the connection below database/sql.
@@ -143,7 +143,7 @@ func (e *Session) Release(clean bool) {
 	e.mu.Lock()
 	e.gone = true
 	wounded := e.wounded
-	clean = clean && !e.wounded && !e.spoiled && e.plans == e.Store.outdated.Load()
+	clean = clean && !e.wounded && !e.spoiled && e.plans == e.DB.outdated.Load()
 	e.mu.Unlock()
 	if e.hooked {
 		_ = e.conn.Raw(func(c any) error { unhookCommits(c); return nil })
@@ -171,7 +171,7 @@ func (e *Session) CommitTx(ctx context.Context) error {
 	if err := e.within(ctx, e.InTx.Commit); err != nil {
 		return err
 	}
-	return e.Store.File.Check()
+	return e.DB.File.Check()
 }
 
 func (e *Session) RollbackTx(ctx context.Context) {

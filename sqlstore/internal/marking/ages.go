@@ -30,7 +30,7 @@ func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.
 }
 
 func (l Lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.Low) error {
-	text, args := l.Store.Bulk(l.Store.SQL.Low, 1, scopes)
+	text, args := l.DB.Bulk(l.DB.SQL.Low, 1, scopes)
 	return database.EachRow(ctx, l.Tx, text, func(rows *sql.Rows) error {
 		var scope, before, now int64
 		if err := rows.Scan(&scope, &before, &now); err != nil {

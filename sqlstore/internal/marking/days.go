@@ -37,7 +37,7 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	if len(outside) == 0 {
 		return nil
 	}
-	if err := l.Insert(ctx, l.Store.Days.SQL.Aside, marks, outside, verdicts); err != nil {
+	if err := l.Insert(ctx, l.DB.Days.SQL.Aside, marks, outside, verdicts); err != nil {
 		return err
 	}
 	var met []int // by another of the batch, or of a batch that was faster

@@ -10,8 +10,8 @@ import (
 
 // Lists runs statements over lists in a transaction.
 type Lists struct {
-	Store *database.DB
-	Tx    *sql.Tx
+	DB *database.DB
+	Tx *sql.Tx
 	// Own: tx is of the store's own database, so that what is prepared there fits.
 	Own bool
 }
@@ -19,11 +19,11 @@ type Lists struct {
 // Chunks are the pieces of a list that statements take: those that are prepared,
 // or else as few as can be.
 func (l Lists) Chunks(of []int) iter.Seq[[]int] {
-	if !l.Own || l.Store.Prepared.ByLength.Load() == nil {
-		return l.Store.Dialect.Chunks(of)
+	if !l.Own || l.DB.Prepared.ByLength.Load() == nil {
+		return l.DB.Dialect.Chunks(of)
 	}
 	return func(yield func([]int) bool) {
-		for _, n := range l.Store.Dialect.Lengths {
+		for _, n := range l.DB.Dialect.Lengths {
 			for len(of) >= n {
 				if !yield(of[:n:n]) {
 					return
@@ -37,9 +37,9 @@ func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 // query runs a statement over tuples of so many values, which lie in flat one
 // after the other; more are further arguments.
 func (l Lists) query(ctx context.Context, statement string, width int, flat []any, more ...any) (*sql.Rows, error) {
-	if prepared := l.Store.Prepared.Of(statement, len(flat)/width); l.Own && prepared != nil {
+	if prepared := l.DB.Prepared.Of(statement, len(flat)/width); l.Own && prepared != nil {
 		return l.Tx.StmtContext(ctx, prepared).QueryContext(ctx, append(flat, more...)...)
 	}
-	text, args := l.Store.Bulk(statement, width, flat)
+	text, args := l.DB.Bulk(statement, width, flat)
 	return l.Tx.QueryContext(ctx, text, append(args, more...)...)
 }

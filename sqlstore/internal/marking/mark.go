@@ -87,7 +87,7 @@ func (l Lists) Mark(ctx context.Context, marks []sqlform.Mark, former *formers.B
 			return nil, err
 		}
 	}
-	if l.Store.Days != nil {
+	if l.DB.Days != nil {
 		if err := l.setAside(ctx, marks, seen, verdicts); err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func markColumns(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 
 // Insert writes the marks of a chunk; those it wrote are fresh.
 func (l Lists) Insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict, more ...any) error {
-	rows, err := l.query(ctx, statement, 6, markColumns(l.Store.Crypt, marks, chunk), more...)
+	rows, err := l.query(ctx, statement, 6, markColumns(l.DB.Crypt, marks, chunk), more...)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 
 // judge finds the verdicts on marks whose identity was marked before.
 func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []store.Verdict) error {
-	rows, err := l.query(ctx, l.Store.SQL.Judge, 4, judged(l.Store.Crypt, marks, chunk))
+	rows, err := l.query(ctx, l.DB.SQL.Judge, 4, judged(l.DB.Crypt, marks, chunk))
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 			continue
 		}
 		there.Known = there.Known || verdicts[i].Known
-		if verdicts[i], err = verdict(l.Store, &marks[i], there); err != nil {
+		if verdicts[i], err = verdict(l.DB, &marks[i], there); err != nil {
 			return err
 		}
 	}

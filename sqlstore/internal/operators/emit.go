@@ -25,7 +25,7 @@ type caused struct {
 func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitted, err error) {
 	db := s.db
 	if db.Days != nil { // which has the markers of the consumer that caused, and not of senders
-		db = db.Days.Store
+		db = db.Days.DB
 	}
 	if len(o.Causes) == 0 {
 		return all, db.Indexed(ctx, (*database.DB).OfCauses)
