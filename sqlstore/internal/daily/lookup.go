@@ -19,13 +19,13 @@ func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer st
 	return number, kind, err
 }
 
-// movingTo is Store.dated for a consumer whose markers move to days.
+// movingTo is Dated for a consumer whose markers move to days.
 func movingTo(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Moving, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// OfActs is ofConsumer for those who write: a move waits for whoever marks by the name of
+// OfActs is OfConsumer for those who write: a move waits for whoever marks by the name of
 // the table of days, and for nobody else.
 func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
@@ -56,7 +56,7 @@ func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, er
 	return nil, err
 }
 
-// OfRows is ofRow for several rows: the places of the rows by the store where their markers are.
+// OfRows is OfRow for several rows: the places of the rows by the store where their markers are.
 func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map[*database.DB][]int, error) {
 	stores, byTable, byRow := map[*database.DB][]int{}, map[int64]*database.DB{}, map[int64]*database.DB{}
 	if db.Postgres != nil && db.Days == nil {
@@ -85,6 +85,8 @@ func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map
 	return stores, nil
 }
 
+// OfDays returns the database of a consumer whose markers lie in the table of days with this number; with
+// sql.ErrNoRows they do not, and it returns db.
 func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*database.DB, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return db, nil

@@ -40,6 +40,7 @@ func (s *DB) RecordOn(ctx context.Context, tx *sql.Tx, a store.Act, result strin
 	return WriteIn(ctx, tx, sqlform.Acts, len(numbers), s.SQL.RecordActs, ActedNumbers(numbers...), sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 }
 
+// Record records an act on a row; number 0 is no row.
 func (s *DB) Record(ctx context.Context, tx *sql.Tx, a store.Act, number int64, result string) error {
 	return s.RecordOn(ctx, tx, a, result, number)
 }

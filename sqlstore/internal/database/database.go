@@ -32,22 +32,21 @@ type Foreign interface {
 type NoForeign struct{}
 
 func (NoForeign) Admit(string, string, int64) error { return nil }
+func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
+func (NoForeign) Check(context.Context) error       { return nil }
+func (NoForeign) Missing(error) error               { return nil }
 
-func (NoForeign) Fit(_, id string) (string, error) { return id, nil }
-
-func (NoForeign) Check(context.Context) error { return nil }
-
-func (NoForeign) Missing(error) error { return nil }
-
-// marksAlone: its statements are of Semel's tables only, so that advice about those
+// MarksAlone: its statements are of Semel's tables only, so that advice about those
 // fits an error of theirs.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
+// Scope is what a number of a scope stands for.
 type Scope struct {
 	Consumer, Source string
 	Generation       int64
 }
 
+// Args are the arguments of statements that look for a scope.
 func (s Scope) Args() []any { return []any{[]byte(s.Consumer), []byte(s.Source), s.Generation} }
 
 // mostScopes bounds the cache of scopes; a full cache starts anew.

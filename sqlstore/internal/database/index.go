@@ -34,10 +34,12 @@ func (s *DB) ofScopes() ExtraIndex {
 	return ExtraIndex{s.Postgres.IndexLow, s.Postgres.UnindexedLow, s.Postgres.UnindexLow, "a new source finds its consumer's low-water mark"}
 }
 
+// OfReaper is the index by which the reaper finds what is due.
 func (s *DB) OfReaper() ExtraIndex {
 	return ExtraIndex{s.Postgres.Index, s.Postgres.Unindexed, s.Postgres.Unindex, "the reaper finds what is due"}
 }
 
+// OfCauses is the index by which rows are found that a message caused.
 func (s *DB) OfCauses() ExtraIndex {
 	return ExtraIndex{s.Postgres.IndexCauses, s.Postgres.UnindexedCauses, s.Postgres.UnindexCauses, "what a message caused is found"}
 }

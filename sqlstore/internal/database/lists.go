@@ -50,6 +50,7 @@ func Columns(of []any) []any {
 	return texts
 }
 
+// Array is a list of values as a PostgreSQL array in its text form.
 func Array[T any](values []T) string {
 	text := []byte{'{'}
 	for i, v := range values {
@@ -100,6 +101,7 @@ type ofLength struct {
 	n         int
 }
 
+// Of returns the statement that is prepared for lists of n tuples; nil: none is.
 func (p *prepared) Of(statement string, n int) *sql.Stmt {
 	if all := p.ByLength.Load(); all != nil {
 		return (*all)[ofLength{statement, n}]

@@ -174,6 +174,7 @@ func (e *Session) CommitTx(ctx context.Context) error {
 	return e.DB.File.Check()
 }
 
+// RollbackTx rolls back and gives the connection back.
 func (e *Session) RollbackTx(ctx context.Context) {
 	e.Release(e.within(ctx, e.InTx.Rollback) == nil)
 }

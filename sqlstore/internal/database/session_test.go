@@ -80,7 +80,7 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// Chained leads to its connection as pgx's stdlib does.
+// chained leads to its connection as pgx's stdlib does.
 type chained struct{ next any }
 
 func (c chained) Conn() *below { return c.next.(*below) }

@@ -66,6 +66,7 @@ func (s *DB) Changed(ctx context.Context, statement string, args ...any) (change
 	return changed, err
 }
 
+// ChangedIn runs a statement and reports whether it changed a row.
 func ChangedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bool, error) {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	return n > 0, err
@@ -74,6 +75,7 @@ func ChangedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (
 // MostRows is the limit of Rows and Acts where none is given.
 const MostRows = 1000
 
+// Anys are numbers as arguments.
 func Anys(numbers []int64) []any {
 	all := make([]any, len(numbers))
 	for i, n := range numbers {
@@ -167,6 +169,7 @@ func MicrosecondsOf(t time.Time) any {
 	return min(max(t.UnixMicro(), 0), latest)
 }
 
+// Milli is a duration in milliseconds.
 func Milli(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // Moment is a time that may be missing.

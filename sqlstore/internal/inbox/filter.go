@@ -19,6 +19,7 @@ func (c *Conditions) Of(statement string) string {
 	return strings.Replace(statement, "{filter}", c.text.String(), 1)
 }
 
+// Blobs are texts as arguments of the type bytes.
 func Blobs(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, t := range texts {
@@ -87,6 +88,7 @@ func (c *Conditions) stream(f *store.RowFilter) {
 	}
 }
 
+// States are states as arguments.
 func States(names []store.RowState) []any {
 	all := make([]any, len(names))
 	for i, n := range names {

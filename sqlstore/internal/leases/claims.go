@@ -102,6 +102,7 @@ type claiming interface {
 	Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error
 }
 
+// ClaimsOf returns the statements about claims of a database's dialect.
 func ClaimsOf(s *database.DB) claiming {
 	if s.Postgres != nil {
 		return postgresClaims{}

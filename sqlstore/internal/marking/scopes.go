@@ -94,7 +94,8 @@ func intern(ctx context.Context, db *database.DB, consumer string, sources []str
 	})
 }
 
-// newScopes writes scopes before any is read: see lockAnd.
+// newScopes writes scopes before any is read: a transaction that reads first could fail
+// when it writes.
 func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string, sources []string, generation int64, missing []int) error {
 	if db.Postgres != nil {
 		_, err := tx.ExecContext(ctx, db.Postgres.NewScopes, []byte(consumer), sourcesOf(sources, missing), generation)
@@ -140,7 +141,8 @@ func sourcesOf(sources []string, some []int) any {
 	return database.Array(column)
 }
 
-// internIn writes before it reads: see lockAnd.
+// internIn writes before it reads: a transaction that reads first could fail
+// when it writes.
 func internIn(ctx context.Context, db *database.DB, tx *sql.Tx, key database.Scope) (n int64, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.NewScope, key.Args()...); err != nil {
 		return 0, err

@@ -28,7 +28,7 @@ type actedRow struct {
 	place                  int64 // in its line, 0 if it is in none
 	stream                 []byte
 	// Marked is whether there is a marker, marker its content; others are the other rows of
-	// the identity, and owns whether the marker belongs to this row. See Store.readTwins.
+	// the identity, and owns whether the marker belongs to this row. See ReadTwins.
 	Marked bool
 	Marker sqlform.Marker
 	Others []sqlform.Twin
@@ -105,7 +105,7 @@ func ReadTwins(ctx context.Context, db *database.DB, tx *sql.Tx, of ...*actedRow
 	return err
 }
 
-// mayRun refuses work on a row beside the other rows of its identity; see Store.readTwins.
+// mayRun refuses work on a row beside the other rows of its identity; see ReadTwins.
 func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	said := store.Outcome(0)
 	if r.Marked {
@@ -154,6 +154,7 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]store.Act,
 	return Acts(ctx, s.db, s.db.SQL.Acts, number, limit)
 }
 
+// Acts lists acts that a statement finds, such as those on a row.
 func Acts(ctx context.Context, s *database.DB, statement string, of any, limit int) ([]store.Act, error) {
 	acts, err := database.List(ctx, s.Pool, statement, func(rows *sql.Rows) (store.Act, error) {
 		var a store.Act
