@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"reflect"
 	"time"
 
 	"github.com/semel-go/semel/internal/adoption"
@@ -178,4 +180,111 @@ func sqliteRolledBack(code int) bool {
 
 func lostConnection(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// openedFile is the file that a SQLite database was opened in. SQLite goes on
+// reading and writing a file whose name was removed, and says that it commits:
+// what it writes then is gone when the last connection closes.
+type openedFile struct {
+	path   string
+	opened os.FileInfo
+}
+
+// openedFileOf asks a connection for its file. It is nil for a database that
+// has none, as one in memory.
+func openedFileOf(ctx context.Context, conn *sql.Conn, statement string) (*openedFile, error) {
+	var path string
+	if err := conn.QueryRowContext(ctx, statement).Scan(&path); err != nil {
+		return nil, fmt.Errorf("sqlstore: reading the path of the database: %w", err)
+	}
+	if path == "" {
+		return nil, nil
+	}
+	opened, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: the database has no file: %w: open one that is there", err)
+	}
+	return &openedFile{path, opened}, nil
+}
+
+// Check reports whether the path still names the file. Its error is the store's.
+// Another file is never taken while the store lives: whoever uses it keeps
+// numbers of scopes and positions that are the first one's.
+func (f *openedFile) Check() error {
+	if f == nil {
+		return nil
+	}
+	there, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = fmt.Errorf("the database file %s was moved or deleted: "+
+			"move it back with its -wal file, or stop, restore a backup there and start again", f.path)
+	case err != nil:
+		err = fmt.Errorf("the database file cannot be looked at: %w", err)
+	case !os.SameFile(f.opened, there):
+		err = fmt.Errorf("the database file %s was replaced by another file: "+
+			"move the first one back with its -wal file, or start again to work with the one that is there", f.path)
+	default:
+		return nil
+	}
+	return &Error{"the file", store.ClassDown, err}
+}
+
+// hookCommits keeps everything but the store's own commit from committing on a
+// connection of SQLite: whatever a handler's own COMMIT holds is taken back, and
+// so is a statement that it sends after its own ROLLBACK, when each statement
+// commits by itself. It uses the commit hook of the connection, of which there
+// is one: https://www.sqlite.org/c3ref/commit_hook.html
+//
+// No driver is imported: the method is looked for by its name, and its
+// parameter is a function that returns a number, of which anything but zero
+// refuses. It reports false if the driver has no such method.
+func hookCommits(conn any, open func() bool) bool {
+	hook, of := commitHook(conn)
+	if of == nil {
+		return false
+	}
+	refuse := reflect.MakeFunc(of, func([]reflect.Value) []reflect.Value {
+		answer := reflect.New(of.Out(0)).Elem()
+		if !open() {
+			answer.SetInt(1)
+		}
+		return []reflect.Value{answer}
+	})
+	hook.Call([]reflect.Value{refuse})
+	return true
+}
+
+// unhookCommits takes the hook away.
+func unhookCommits(conn any) {
+	if hook, of := commitHook(conn); of != nil {
+		hook.Call([]reflect.Value{reflect.Zero(of)})
+	}
+}
+
+// commitHook is the method that sets the hook and the type of what it takes,
+// which is nil if there is none.
+func commitHook(conn any) (hook reflect.Value, of reflect.Type) {
+	if conn == nil {
+		return reflect.Value{}, nil
+	}
+	hook = reflect.ValueOf(conn).MethodByName("RegisterCommitHook")
+	if !hook.IsValid() || hook.Type().NumIn() != 1 || hook.Type().NumOut() != 0 {
+		return reflect.Value{}, nil
+	}
+	of = hook.Type().In(0)
+	if of.Kind() != reflect.Func || of.NumIn() != 0 || of.NumOut() != 1 || !reflect.Zero(of.Out(0)).CanInt() {
+		return reflect.Value{}, nil
+	}
+	return hook, of
+}
+
+// canHookCommits reports whether the driver of a connection has what that needs.
+func canHookCommits(conn *sql.Conn) (can bool) {
+	_ = conn.Raw(func(c any) error {
+		_, of := commitHook(c)
+		can = of != nil
+		return nil
+	})
+	return can
 }
