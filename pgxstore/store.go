@@ -46,6 +46,9 @@ type Options struct {
 // Begin to its end, every other call one while it lasts; whoever waits for one
 // waits under the caller's context. The pool stays the caller's to close.
 //
+// Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
+// store.Reaper, store.KeyStore, source.PositionStore and source.OffsetStore, as sqlstore has them.
+//
 // Its tables are made by Migrate and looked at by Status and Check. What was set
 // aside is listed by Rows and closed by Discard; Requeue has it worked on again.
 type Store struct {

@@ -51,6 +51,11 @@ type Options struct {
 // transactions as the handlers' effects. It is safe for use by several
 // goroutines. It holds no connection between batches; the *sql.DB stays the
 // caller's to close.
+//
+// Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
+// store.Reaper, store.KeyStore and store.CallerTx; Requeue, Release, Reopen, Suppress, Edit,
+// Resolve and Skip, by which operators act on rows; and Known, RowsOf, Caused, LeasedKey,
+// Denials, Upkeep and the Sample methods, which answer questions and decide nothing.
 type Store struct {
 	db *database.DB
 	markingStore

@@ -36,8 +36,8 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone: its statements are of Semel's tables only, so that advice about those
-// fits an error of theirs.
+// MarksAlone reports whether its statements use Semel's tables only, so that advice about
+// these tables fits an error of a statement.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
 // Scope is what a number of a scope stands for.
