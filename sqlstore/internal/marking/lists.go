@@ -49,8 +49,8 @@ func (l Lists) query(ctx context.Context, statement string, width int, flat []an
 	return l.Tx.QueryContext(ctx, text, append(args, more...)...)
 }
 
-// Judged is the verdict on a mark that met this marker, or none, in a table of days, for
-// drivers of their own; the mark has the key under which its marker stands.
+// Judged returns the verdict on a mark that met this marker, or none, in a table of days; the mark has the
+// key under which its marker stands.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	a := there.Judged(c, m)
 	if a.Aside {
