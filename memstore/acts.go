@@ -47,10 +47,9 @@ func (s *Store) record(a store.Act, row int64, result string) {
 
 // Record implements admin.Recorder.
 func (s *Store) Record(_ context.Context, a store.Act) error {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record(a, a.Row, "done")
 	return nil
@@ -58,104 +57,89 @@ func (s *Store) Record(_ context.Context, a store.Act) error {
 
 // Discard implements store.Inbox.
 func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return each(rows, func(number, revision int64) error { return s.discard(ctx, number, revision, a) })
+	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
+		if err := admin.MayAct(store.RowDiscarded, &r.StoredRow, false); err != nil {
+			return err
+		}
+		s.closeMarker(r)
+		r.State, r.token, r.DueAt, r.LockedUntil = store.StateDiscarded, 0, time.Time{}, time.Time{}
+		s.touch(r)
+		s.advance(r)
+		return nil
+	})
 }
 
-// each calls act for each row, and returns its errors.
-func each(rows []store.RowRevision, act func(number, revision int64) error) []error {
+// eachRow acts on rows one by one, with a record of each act that do allows, and returns an error or nil for
+// each.
+func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []store.RowRevision, do func(*row) error) []error {
 	errs := make([]error, len(rows))
 	for i, r := range rows {
-		errs[i] = act(r.Number, r.Revision)
+		errs[i] = s.act(ctx, r, a, result, do)
 	}
 	return errs
 }
 
-func (s *Store) discard(ctx context.Context, number, revision int64, a store.Act) error {
-	if err := s.ask("rows"); err != nil {
+// act acts on a row that nobody has changed since it was seen.
+func (s *Store) act(ctx context.Context, of store.RowRevision, a store.Act, result string, do func(*row) error) error {
+	if err := s.lock("rows"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.find(ctx, number, revision)
-	if err != nil {
-		return err
+	r, err := s.find(ctx, of.Number, of.Revision)
+	if err == nil {
+		err = do(r)
 	}
-	if err := admin.MayAct(store.RowDiscarded, &r.StoredRow, false); err != nil {
-		return err
+	if err == nil {
+		s.record(a, of.Number, result)
 	}
-	s.closeMarker(r)
-	r.State, r.token, r.DueAt, r.LockedUntil = store.StateDiscarded, 0, time.Time{}, time.Time{}
-	s.touch(r)
-	s.advance(r)
-	s.record(a, number, "done")
-	return nil
+	return err
 }
 
 // Requeue implements admin.Requeuer.
 func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return each(rows, func(number, revision int64) error { return s.act(ctx, number, revision, store.RowRetried, a) })
+	return s.again(ctx, store.RowRetried, a, rows)
 }
 
 // Release implements admin.Requeuer.
 func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return each(rows, func(number, revision int64) error { return s.act(ctx, number, revision, store.RowReleased, a) })
+	return s.again(ctx, store.RowReleased, a, rows)
 }
 
 // Reopen implements admin.Requeuer.
 func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return each(rows, func(number, revision int64) error { return s.reopen(ctx, number, revision, a) })
+	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
+		if err := admin.MayAct(store.RowReopened, &r.StoredRow, false); err != nil {
+			return err
+		}
+		if err := s.mayRun(r, s.others(r)); err != nil {
+			return err
+		}
+		if _, marked := s.markers[r.key.identity]; !marked && !r.Conflict {
+			return noMarker(r)
+		}
+		s.become(r, store.RowReopened)
+		r.Reason, r.Place = admin.ReopenedReason(r.Reason), 0
+		return nil
+	})
 }
 
-func (s *Store) reopen(ctx context.Context, number, revision int64, a store.Act) error {
-	if err := s.ask("rows"); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(ctx, number, revision)
-	if err != nil {
-		return err
-	}
-	if err := admin.MayAct(store.RowReopened, &r.StoredRow, false); err != nil {
-		return err
-	}
-	if err := s.mayRun(r, s.others(r)); err != nil {
-		return err
-	}
-	if _, marked := s.markers[r.key.identity]; !marked && !r.Conflict {
-		return noMarker(r)
-	}
-	s.become(r, store.RowReopened)
-	r.Reason, r.Place = admin.ReopenedReason(r.Reason), 0
-	s.record(a, number, "done")
-	return nil
-}
-
-// act lets a row be worked on again.
-func (s *Store) act(ctx context.Context, number, revision int64, e store.RowEvent, a store.Act) error {
-	if err := s.ask("rows"); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(ctx, number, revision)
-	if err != nil {
-		return err
-	}
-	if err := admin.MayAct(e, &r.StoredRow, !r.DueAt.After(s.now())); err != nil {
-		return err
-	}
-	if err := s.takeMarker(r, s.others(r)); err != nil {
-		return err
-	}
-	if r.State == store.StateDeadLettered {
-		r.Place = 0 // it has left its line
-	}
-	r.State, _ = r.State.After(e)
-	r.token, r.DueAt, r.LockedUntil = 0, s.now(), time.Time{}
-	s.touch(r)
-	s.record(a, number, "done")
-	return nil
+// again makes rows due now.
+func (s *Store) again(ctx context.Context, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
+	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
+		if err := admin.MayAct(e, &r.StoredRow, !r.DueAt.After(s.now())); err != nil {
+			return err
+		}
+		if err := s.takeMarker(r, s.others(r)); err != nil {
+			return err
+		}
+		if r.State == store.StateDeadLettered {
+			r.Place = 0 // it has left its line
+		}
+		r.State, _ = r.State.After(e)
+		r.token, r.DueAt, r.LockedUntil = 0, s.now(), time.Time{}
+		s.touch(r)
+		return nil
+	})
 }
 
 // Acts implements store.Inbox. A limit of 0 means 1,000.
@@ -172,4 +156,19 @@ func (s *Store) Acts(_ context.Context, number int64, limit int) ([]store.Act, e
 		}
 	}
 	return found, nil
+}
+
+// Suppress implements admin.Requeuer.
+func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
+		if err := admin.MayAct(store.RowSuppressed, &r.StoredRow, false); err != nil {
+			return err
+		}
+		if m := s.markers[r.key.identity]; s.owns(r) && m.outcome != store.Applied {
+			s.setOutcome(r.key.identity, store.Parked)
+		}
+		r.State, r.Reason, r.DueAt = store.StateParked, semel.ReasonSuppressed, time.Time{}
+		s.touch(r)
+		return nil
+	})
 }

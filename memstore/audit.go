@@ -25,10 +25,9 @@ func exact(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()) }
 
 // Seal implements admin.Auditor.
 func (s *Store) Seal(_ context.Context, o admin.Sealing) (done admin.Sealed, err error) {
-	if err := s.ask("seal"); err != nil {
+	if err := s.lock("seal"); err != nil {
 		return done, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	sealed := s.chain // what At panics in is not kept
 	sealed.lines = slices.Clone(sealed.lines)

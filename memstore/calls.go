@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/internal/admin"
@@ -56,45 +57,33 @@ func (r *row) endCall(o store.CallOutcome, t store.Token) {
 
 // Resolve implements admin.Resolver.
 func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
-	return each(rows, func(number, revision int64) error { return s.resolve(ctx, number, revision, found, a) })
-}
-
-func (s *Store) resolve(ctx context.Context, number, revision int64, found admin.Resolution, a store.Act) error {
 	if err := found.Fits(); err != nil {
-		return err
+		return slices.Repeat([]error{err}, len(rows))
 	}
-	if err := s.ask("rows"); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(ctx, number, revision)
-	if err != nil {
-		return err
-	}
-	if err := admin.MayAct(store.RowResolved, &r.StoredRow, false); err != nil {
-		return err
-	}
-	others := s.others(r)
-	if found == admin.ResolvedDone {
-		others = nil // that it is done is so whatever became of them
-	}
-	if err := s.takeMarker(r, others); err != nil {
-		return err
-	}
-	r.called, r.Started = 0, 0
-	if found == admin.ResolvedDone {
-		s.become(r, store.RowResolved)
-		r.CallsFinished = r.CallsStarted
-		s.advance(r)
-	} else {
-		if r.State == store.StateDeadLettered {
-			r.Place = 0 // it has left its line
+	return s.eachRow(ctx, a, found.String(), rows, func(r *row) error {
+		if err := admin.MayAct(store.RowResolved, &r.StoredRow, false); err != nil {
+			return err
 		}
-		s.become(r, store.RowRetried)
-		r.DueAt, r.CalledAt = s.now(), time.Time{}
-		r.CallsStarted, r.CallsFinished, r.again = 0, 0, false
-	}
-	s.record(a, number, found.String())
-	return nil
+		others := s.others(r)
+		if found == admin.ResolvedDone {
+			others = nil // that it is done is so whatever became of them
+		}
+		if err := s.takeMarker(r, others); err != nil {
+			return err
+		}
+		r.called, r.Started = 0, 0
+		if found == admin.ResolvedDone {
+			s.become(r, store.RowResolved)
+			r.CallsFinished = r.CallsStarted
+			s.advance(r)
+		} else {
+			if r.State == store.StateDeadLettered {
+				r.Place = 0 // it has left its line
+			}
+			s.become(r, store.RowRetried)
+			r.DueAt, r.CalledAt = s.now(), time.Time{}
+			r.CallsStarted, r.CallsFinished, r.again = 0, 0, false
+		}
+		return nil
+	})
 }

@@ -21,10 +21,9 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	if err := erasure.Fits(&o.Filter); err != nil {
 		return done, err
 	}
-	if err := s.ask("erase"); err != nil {
+	if err := s.lock("erase"); err != nil {
 		return done, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	walk := erasure.Walk{Erasing: &o, Held: erasing{s, &o}, Done: &done}
 	switch o.After.Part {

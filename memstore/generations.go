@@ -69,10 +69,9 @@ func (s *Store) ended(b *batch) {
 
 // Generations implements admin.Generations.
 func (s *Store) Generations(_ context.Context, consumer string) ([]admin.StoredGeneration, error) {
-	if err := s.ask("generations"); err != nil {
+	if err := s.lock("generations"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []admin.StoredGeneration
 	for _, g := range s.generations[consumer] {
@@ -90,10 +89,9 @@ func (s *Store) Generations(_ context.Context, consumer string) ([]admin.StoredG
 
 // BeginGenerations implements admin.Generations.
 func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
-	if err := s.ask("generations"); err != nil {
+	if err := s.lock("generations"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.generations[consumer]) == 0 {
 		s.addGeneration(consumer, store.GenerationActive, store.Act{})
@@ -111,10 +109,9 @@ func (s *Store) addGeneration(consumer string, in store.GenerationState, a store
 
 // OpenGeneration implements admin.Generations.
 func (s *Store) OpenGeneration(_ context.Context, consumer string, a store.Act) (int64, error) {
-	if err := s.ask("generations"); err != nil {
+	if err := s.lock("generations"); err != nil {
 		return 0, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.generations[consumer]) == 0 || s.generationThat(consumer, func(g *generation) bool { return g.State == store.GenerationBuilding }) != nil {
 		return 0, fmt.Errorf("memstore: consumer %s has a generation that is being built, or none at all: %w", consumer, semel.ErrState)
@@ -152,10 +149,9 @@ func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int
 
 // LiftFences implements admin.Generations.
 func (s *Store) LiftFences(_ context.Context, consumer string) error {
-	if err := s.ask("generations"); err != nil {
+	if err := s.lock("generations"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.liftFences(consumer)
 	return nil
@@ -169,10 +165,9 @@ func (s *Store) liftFences(consumer string) {
 
 // SwitchGeneration implements admin.Generations.
 func (s *Store) SwitchGeneration(_ context.Context, consumer string, from, to int64, a store.Act) error {
-	if err := s.ask("generations"); err != nil {
+	if err := s.lock("generations"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	was, is := s.generation(consumer, from), s.generation(consumer, to)
 	if was == nil || is == nil || was.State != store.GenerationActive || is.State != store.GenerationBuilding || !s.fenced(was) || !s.fenced(is) {
@@ -189,10 +184,9 @@ func (s *Store) turn(g *generation, to store.GenerationState) { g.State, g.Since
 
 // EndGeneration implements admin.Generations.
 func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, a store.Act) error {
-	if err := s.ask("generations"); err != nil {
+	if err := s.lock("generations"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.generation(consumer, number)
 	if g == nil || g.State != store.GenerationBuilding && g.State != store.GenerationOld {
@@ -205,10 +199,9 @@ func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, 
 
 // ForgetGeneration implements admin.Generations.
 func (s *Store) ForgetGeneration(_ context.Context, consumer string, number int64, most int) (removed int, err error) {
-	if err := s.ask("generations"); err != nil {
+	if err := s.lock("generations"); err != nil {
 		return 0, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g := s.generation(consumer, number); g == nil || g.State != store.GenerationDropped {
 		return 0, fmt.Errorf("memstore: generation %d of consumer %s is not dropped: %w", number, consumer, semel.ErrState)

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
 
@@ -123,10 +125,9 @@ func (s *Store) lost(endings []store.ClaimEnding) error {
 
 // Held implements store.Leases.
 func (s *Store) Held(_ context.Context, consumer string, t store.Token) ([]store.Claimed, error) {
-	if err := s.ask("claim-before"); err != nil {
+	if err := s.lock("claim-before"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	var held []store.Claimed
@@ -164,10 +165,9 @@ func (s *Store) Start(_ context.Context, claims []store.Claim) ([]int, error) {
 
 // each does something to the rows of claims that stand, and returns the others.
 func (s *Store) each(claims []store.Claim, do func(*row)) (lost []int, err error) {
-	if err := s.ask("claim-before"); err != nil {
+	if err := s.lock("claim-before"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, c := range claims {
 		if r := s.claimed(c); r != nil {
@@ -262,4 +262,44 @@ func (s *Store) Reclaim(_ context.Context, numbers []int64, from []store.Token, 
 		return nil, after
 	}
 	return all, nil
+}
+
+// cutAhead cuts the waits and the leases of rows that were written while the clock was ahead, of
+// named ones or of all; the store's lock is held.
+func (s *Store) cutAhead(o *store.ClaimOptions, now time.Time) {
+	rows, furthest := 0, time.Duration(0)
+	for _, r := range s.rows {
+		if r.State.Outcome() != store.Waiting || r.waitsInLine() || len(o.Numbers) > 0 && !slices.Contains(o.Numbers, r.Number) {
+			continue
+		}
+		if by := r.cutAhead(now); by > 0 {
+			rows, furthest = rows+1, max(furthest, by)
+		}
+	}
+	if rows > 0 && o.Ahead != nil {
+		o.Ahead(rows, furthest)
+	}
+}
+
+// cutAhead has a row that was changed in the future wait from now for as long as it waited from
+// then, and returns how far in the future that was.
+func (r *row) cutAhead(now time.Time) time.Duration {
+	by := sqlform.CutAhead(r.ChangedAt, now, &r.DueAt, &r.LockedUntil)
+	if by == 0 {
+		return 0
+	}
+	r.ChangedAt, r.CalledAt = now, calls.Known(r.CalledAt, now)
+	if r.ReceivedAt.After(now) {
+		r.ReceivedAt = now
+	}
+	return by
+}
+
+// touchWaiting is touch for a row that waits as before: what was changed in the future stays so,
+// because its wait is known by that.
+func (s *Store) touchWaiting(r *row) {
+	was := r.ChangedAt
+	if s.touch(r); was.After(r.ChangedAt) {
+		r.ChangedAt = was
+	}
 }

@@ -84,10 +84,9 @@ func (s *Store) advance(left *row) (freed bool) {
 
 // First implements admin.Lines.
 func (s *Store) First(_ context.Context, number int64) (int64, error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return 0, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.row(number)
 	if r == nil || !r.stands() {
@@ -98,10 +97,9 @@ func (s *Store) First(_ context.Context, number int64) (int64, error) {
 
 // Sweep implements admin.Lines.
 func (s *Store) Sweep(context.Context) (freed int64, err error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return 0, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
 		if r.waitsInLine() && s.first(r.Line) == r {
@@ -115,10 +113,9 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 
 // Dissolve implements admin.Lines.
 func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return 0, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
 		if r.stands() && r.Key.Consumer == consumer {
@@ -142,25 +139,13 @@ func (s *Store) leave(r *row) {
 
 // Skip implements admin.Lines.
 func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return each(rows, func(number, revision int64) error { return s.skip(ctx, number, revision, a) })
-}
-
-func (s *Store) skip(ctx context.Context, number, revision int64, a store.Act) error {
-	if err := s.ask("rows"); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(ctx, number, revision)
-	if err != nil {
-		return err
-	}
-	if err := admin.MaySkip(&r.StoredRow); err != nil {
-		return err
-	}
-	r.cutAhead(s.now())
-	s.leave(r)
-	s.advance(r)
-	s.record(a, number, "done")
-	return nil
+	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
+		if err := admin.MaySkip(&r.StoredRow); err != nil {
+			return err
+		}
+		r.cutAhead(s.now())
+		s.leave(r)
+		s.advance(r)
+		return nil
+	})
 }

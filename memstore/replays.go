@@ -50,10 +50,9 @@ func (s *Store) soleReplay(of *admin.Replay) error {
 
 // NewReplay implements admin.Replays.
 func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
-	if err := s.ask("replay"); err != nil {
+	if err := s.lock("replay"); err != nil {
 		return 0, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	r.Number, r.State, r.Start, r.Saved = int64(len(s.replays))+1, admin.ReplayRunning, admin.Order{By: a.Who, Why: a.Why, At: now}, now
@@ -68,10 +67,9 @@ func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, leas
 
 // change changes a replay, and records the act if it has a verb.
 func (s *Store) change(number int64, a store.Act, do func(r *sqlform.Replay, now time.Time) error) (admin.Replay, error) {
-	if err := s.ask("replay"); err != nil {
+	if err := s.lock("replay"); err != nil {
 		return admin.Replay{}, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept, err := s.replay(number)
 	if err != nil {
@@ -126,10 +124,9 @@ func (s *Store) StopReplay(_ context.Context, number int64, a store.Act) (admin.
 
 // Replay implements admin.Replays.
 func (s *Store) Replay(_ context.Context, number int64) (admin.Replay, error) {
-	if err := s.ask("replay"); err != nil {
+	if err := s.lock("replay"); err != nil {
 		return admin.Replay{}, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.replay(number)
 	if err != nil {
@@ -140,10 +137,9 @@ func (s *Store) Replay(_ context.Context, number int64) (admin.Replay, error) {
 
 // ReplaysOf implements admin.Replays.
 func (s *Store) ReplaysOf(_ context.Context, consumer string, limit int) (all []admin.Replay, err error) {
-	if err := s.ask("replay"); err != nil {
+	if err := s.lock("replay"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range slices.Backward(s.replays) {
 		if (consumer == "" || r.Consumer == consumer) && len(all) < cmp.Or(max(limit, 0), mostReplays) {

@@ -3,6 +3,7 @@ package memstore
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
@@ -42,14 +43,22 @@ func (tx *Tx) keep(of store.ResultOf, result []byte) error {
 
 // Results implements store.Results.
 func (s *Store) Results(_ context.Context, of []store.ResultOf) ([][]byte, error) {
-	if err := s.ask("results"); err != nil {
+	if err := s.lock("results"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	results := make([][]byte, len(of))
 	for i, o := range of {
 		results[i] = bytes.Clone(s.results[identity{o.Scope, string(o.ID)}])
 	}
 	return results, nil
+}
+
+// steps are steps that nobody else can change.
+func steps(done []store.StepDone) []store.StepDone {
+	done = slices.Clone(done)
+	for i := range done {
+		done[i].Output = bytes.Clone(done[i].Output)
+	}
+	return done
 }

@@ -32,10 +32,9 @@ func (l laneAge) is() time.Time {
 
 // Retain implements store.Reaper.
 func (s *Store) Retain(_ context.Context, r store.Retention) error {
-	if err := s.ask("retention"); err != nil {
+	if err := s.lock("retention"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[r.Consumer]
 	if k == nil {
@@ -48,10 +47,9 @@ func (s *Store) Retain(_ context.Context, r store.Retention) error {
 
 // Progressed implements store.Reaper.
 func (s *Store) Progressed(_ context.Context, consumer string, lanes []source.LaneAge) error {
-	if err := s.ask("retention"); err != nil {
+	if err := s.lock("retention"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[consumer]
 	if k == nil {
@@ -66,10 +64,9 @@ func (s *Store) Progressed(_ context.Context, consumer string, lanes []source.La
 
 // ForgetLane implements store.Reaper.
 func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a store.Act) error {
-	if err := s.ask("retention"); err != nil {
+	if err := s.lock("retention"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[consumer]
 	if k == nil {
@@ -85,10 +82,9 @@ func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a store.Act
 
 // Retentions implements store.Reaper.
 func (s *Store) Retentions(_ context.Context, consumer string) ([]store.StoredRetention, error) {
-	if err := s.ask("retention"); err != nil {
+	if err := s.lock("retention"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []store.StoredRetention
 	for _, name := range slices.Sorted(maps.Keys(s.kept)) {
@@ -147,20 +143,18 @@ func (s *Store) cutoff(k *kept) time.Time {
 
 // Removed implements store.Reaper.
 func (s *Store) Removed(_ context.Context, consumer string) (before time.Time, err error) {
-	if err := s.ask("retention"); err != nil {
+	if err := s.lock("retention"); err != nil {
 		return time.Time{}, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.low[consumer], nil
 }
 
 // Advance implements store.Reaper.
 func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
-	if err := s.ask("retention"); err != nil {
+	if err := s.lock("retention"); err != nil {
 		return time.Time{}, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[consumer]
 	if k == nil {
@@ -190,10 +184,9 @@ func (s *Store) old(marks []store.Mark, verdicts []store.Verdict) {
 
 // Reap implements store.Reaper.
 func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
-	if err := s.ask("retention"); err != nil {
+	if err := s.lock("retention"); err != nil {
 		return store.Reaped{}, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[o.Consumer]
 	if k == nil {

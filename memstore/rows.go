@@ -117,10 +117,9 @@ func cut(text string) string {
 
 // Pending implements store.Inbox.
 func (s *Store) Pending(_ context.Context, consumer string) (store.Pending, error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return store.Pending{}, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	var p store.Pending
 	now := s.now()

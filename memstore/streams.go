@@ -113,10 +113,9 @@ func (r *row) blockedIn(scope int64, name string) bool {
 
 // Streams implements admin.Streams.
 func (s *Store) Streams(_ context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []admin.StoredStream
 	for key, at := range s.streams {
@@ -149,10 +148,9 @@ func (s *Store) Streams(_ context.Context, f admin.StreamFilter) ([]admin.Stored
 
 // SkipTo implements admin.Streams.
 func (s *Store) SkipTo(ctx context.Context, of admin.StoredStream, to int64, a store.Act) error {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := identity{s.scopes[scope{of.Consumer, of.Source, of.Generation}], of.Name}
 	for s.streams[key] != nil && s.streams[key].owner != nil {

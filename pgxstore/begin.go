@@ -177,7 +177,7 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 	effects := milliseconds(o.EffectLock, defaultLock)
 	claims, at := m.asked()
 	if s.onlyClaims(m) {
-		numbers, tokens := sqlstore.ClaimLists(claims)
+		numbers, tokens := sqlform.ClaimLists(claims)
 		text := s.sql.BeginQueuedClaims
 		if guarded {
 			text = s.sql.BeginClaims
@@ -191,7 +191,7 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), effects, limit(o.Statement))
 	requests = append(requests, marks)
 	if len(claims) > 0 {
-		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlstore.ClaimsArgument(claims)}, read: m.stand(at)})
+		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlform.ClaimsArgument(claims)}, read: m.stand(at)})
 	}
 	return requests
 }
@@ -279,4 +279,21 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 	}
 	sqlform.JudgeAges(marks, lows, answers)
 	return answers, nil
+}
+
+// works asks, in the round trip that begins a batch, whether it may work in its generation,
+// and holds it there until its end.
+func (s *Store) works(w store.Working) []*request {
+	if w.In == 0 {
+		return nil
+	}
+	return []*request{{sql: s.sql.Working, args: sqlform.WorkingArguments(w), read: func(rows pgx.Rows) error {
+		if rows.Next() {
+			return rows.Err()
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return sqlform.NotWorking(w)
+	}}}
 }

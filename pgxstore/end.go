@@ -1,11 +1,15 @@
 package pgxstore
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
@@ -65,10 +69,10 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 		}
 	}
 	if len(e.Claims) > 0 {
-		text, args := sqlstore.ClosingClaims(b.store.crypt(), b.store.sql, e.Claims)
+		text, args := sqlform.ClosingClaims(b.store.crypt(), b.store.sql, e.Claims)
 		statements = append(statements, b.ours(&request{sql: text, args: args}))
 	}
-	steps, err := sqlstore.StepsArgument(b.store.inner, e.Claims)
+	steps, err := sqlform.StepsArgument(b.store.crypt(), e.Claims)
 	if err != nil {
 		return nil, store.NoCulprit, err
 	}
@@ -140,4 +144,50 @@ func (b *batch) row(r *store.Row) ([]*request, error) {
 // COMMIT is sent with it.
 func (b *batch) written(table, text string, args []any) *request {
 	return &request{sql: b.one(text), args: args, text: text, kept: table}
+}
+
+var (
+	_ store.Results[pgx.Tx] = (*Store)(nil)
+	_ store.Results[*Queue] = (*QueuedStore)(nil)
+)
+
+// KeepResult implements store.Results.
+func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of store.ResultOf, result []byte) error {
+	r, err := s.keptResult(of, result)
+	if err == nil {
+		var tag pgconn.CommandTag
+		if tag, err = tx.Exec(ctx, r.sql, r.args...); err == nil && tag.RowsAffected() != 1 {
+			err = s.blameless("result", sqlform.WrittenIn(sqlform.Results, tag.RowsAffected(), 1))
+		}
+	}
+	return err
+}
+
+func (s *Store) keptResult(of store.ResultOf, result []byte) (*request, error) {
+	id, _ := sqlform.ID(of.ID)
+	kept, err := s.crypt().Hide(sqlform.OfResult, of.ID, append([]byte{}, result...))
+	return &request{sql: s.sql.KeepResult, args: []any{of.Scope, slices.Clone(id), kept}}, err
+}
+
+var _ admin.CommitResultWriter = (*batch)(nil)
+
+// WriteResultAtCommit implements admin.CommitResultWriter: the statement is sent with COMMIT.
+func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
+	r, err := b.store.keptResult(of, result)
+	if err != nil {
+		b.unkept = err
+		return
+	}
+	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
+}
+
+// KeepResult implements store.Results: the statement is sent with the others of its
+// batch, and costs no round trip.
+func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of store.ResultOf, result []byte) error {
+	r, err := s.direct.keptResult(of, result)
+	if err != nil {
+		return err
+	}
+	q.to.take(q.mark, &request{sql: r.sql, args: r.args, one: true, text: r.sql, kept: sqlform.Results})
+	return q.Err()
 }

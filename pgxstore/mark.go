@@ -1,7 +1,9 @@
 package pgxstore
 
 import (
+	"context"
 	"encoding/binary"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -147,7 +149,7 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 				m.altered = true
 				continue
 			}
-			m.verdicts[at[*k]] = sqlstore.Standing(done)
+			m.verdicts[at[*k]] = sqlform.Standing(done)
 		}
 		return rows.Err()
 	}
@@ -206,4 +208,108 @@ func trimming(text string, marks []sqlform.Mark, back []int) *request {
 		scopes[at], ids[at] = marks[i].Scope, marks[i].Key
 	}
 	return &request{sql: text, args: []any{scopes, ids}}
+}
+
+// Dated returns a store for one consumer whose markers lie in a table of their own, of a
+// partition for each day; see sqlstore.Store.Dated, whose errors these are. Its Queued does
+// so, too.
+func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
+	inner, err := s.inner.Dated(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	days := sqlstore.DatedStatements(inner, sqlform.Revision12{})
+	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
+}
+
+// outside are the marks of ids outside of the days that are kept which only say what became
+// of their messages.
+func (m *marking) outside() (outside []int) {
+	for i := range m.marks {
+		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {
+			outside = append(outside, i)
+		}
+	}
+	return outside
+}
+
+// setAside is the statement that writes such marks under keys of their own.
+func (m *marking) setAside(text string, outside []int) *request {
+	part := &marking{marks: m.marks, order: outside, verdicts: make([]store.Verdict, len(m.marks))}
+	r := part.write(text)
+	r.read = func(rows pgx.Rows) error {
+		if err := part.written(rows); err != nil {
+			return err
+		}
+		for _, i := range outside {
+			if m.verdicts[i] = part.verdicts[i]; m.verdicts[i].Kind == store.Fresh {
+				m.marks[i].SetAside()
+			}
+		}
+		return nil
+	}
+	return r
+}
+
+// setAside writes such marks, if there are any, and looks again at those that another was
+// faster with.
+func (s *Store) setAside(m *marking, ask func(*request) error) error {
+	outside := m.outside()
+	if len(outside) == 0 {
+		return nil
+	}
+	err := ask(m.setAside(s.days.Aside, outside))
+	if err == nil && len(m.seen()) > 0 {
+		err = ask(m.judge(s.sql.Judge))
+	}
+	return err
+}
+
+// LookUpMarkers implements store.Leases.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
+	m := s.marking(sqlform.Marks(marks), nil)
+	r := m.judge(s.sql.Judge)
+	rows, err := s.pool.Query(ctx, r.sql, r.args...)
+	if err == nil {
+		err = r.read(rows)
+		rows.Close()
+	}
+	if err == nil {
+		err = rows.Err()
+	}
+	if err != nil {
+		return nil, s.blameless("look", err)
+	}
+	for i := range m.verdicts {
+		if m.verdicts[i].Kind == 0 {
+			m.verdicts[i].Kind = store.Fresh
+		}
+	}
+	return m.verdicts, nil
+}
+
+// LookUpMarkers implements store.Leases.
+func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
+	return s.direct.LookUpMarkers(ctx, marks)
+}
+
+// askAges is the statement that reads the low-water marks of the scopes of those marks
+// that ask into lows, nil if none does. It stands behind the one that marks: what that
+// waited for may be the end of a reaper, whose low-water mark a statement that began
+// before it does not see.
+func (s *Store) askAges(marks []store.Mark, lows map[int64]sqlform.Low) *request {
+	scopes := sqlform.Aged(marks)
+	if len(scopes) == 0 {
+		return nil
+	}
+	return &request{sql: s.sql.Low, args: []any{scopes}, read: func(rows pgx.Rows) error {
+		for rows.Next() {
+			var scope, before, now int64
+			if err := rows.Scan(&scope, &before, &now); err != nil {
+				return err
+			}
+			lows[scope] = sqlform.Low{Before: time.UnixMicro(before), Now: time.UnixMicro(now)}
+		}
+		return rows.Err()
+	}}
 }

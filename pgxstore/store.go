@@ -1,14 +1,17 @@
 package pgxstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
@@ -42,6 +45,9 @@ type Options struct {
 // for use by several goroutines. A batch holds one connection of the pool from
 // Begin to its end, every other call one while it lasts; whoever waits for one
 // waits under the caller's context. The pool stays the caller's to close.
+//
+// Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
+// store.Reaper, store.KeyStore, source.PositionStore and source.OffsetStore, as sqlstore has them.
 //
 // Its tables are made by Migrate and looked at by Status and Check. What was set
 // aside is listed by Rows and closed by Discard; Requeue has it worked on again.
@@ -94,9 +100,63 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{tables: tables{inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision12{}), guesses: &guesses{}}, nil
+	return &Store{tables: tables{inner, inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision12{}), guesses: &guesses{}}, nil
 }
 
 // Queued is the same store for handlers that queue their statements. The two
 // may be used at the same time.
 func (s *Store) Queued() *QueuedStore { return &QueuedStore{tables: s.tables, direct: s} }
+
+// Adopt returns a store for one consumer that marks in a table of the user's as
+// well as in Semel's; see sqlstore.Store.Adopt, whose errors these are. Its
+// Queued does so, too.
+func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
+	inner, err := s.inner.Adopt(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), adopted: true}, nil
+}
+
+// QueuedStore is a Store whose handlers get a *Queue. A batch takes two round
+// trips whatever its size: one opens the transaction and writes the marks, one
+// sends every queued statement with COMMIT. A callback that may refuse costs one
+// more, marks that were there before another.
+type QueuedStore struct {
+	tables
+	direct *Store
+}
+
+// Limits implements store.TxStore.
+func (s *QueuedStore) Limits() store.Limits { return s.direct.Limits() }
+
+// Begin implements store.TxStore.
+func (s *QueuedStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*Queue], []store.Verdict, error) {
+	b, verdicts, err := s.direct.open(ctx, o, marks, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &queued{batch: b}, verdicts, nil
+}
+
+// Classify implements store.TxStore.
+func (s *QueuedStore) Classify(err error) store.Class { return s.direct.Classify(err) }
+
+// one is a statement that fails unless it changes one row.
+func (b *batch) one(sql string) string {
+	if text, ok := b.known.ones[sql]; ok {
+		return text
+	}
+	if len(b.known.ones) >= b.known.most {
+		clear(b.known.ones)
+	}
+	text := b.store.One(sql)
+	b.known.ones[sql] = text
+	return text
+}
+
+// One is the text that Queue.ExecOne sends for a statement: for whoever has the
+// server prepare it at start.
+func (s *Store) One(statement string) string {
+	return strings.Replace(s.sql.ExecOne, "{statement}", sqltext.Postgres().Bare(statement), 1)
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/semel-go/semel"
 )
 
 // tx is the pgx.Tx of a handler. It can't be ended by it.
@@ -140,3 +141,15 @@ func (f failedResults) Query() (pgx.Rows, error)         { return failedRows(f),
 func (f failedResults) QueryRow() pgx.Row                { return failedRows(f) }
 func (f failedResults) Close() error                     { return f.err }
 func (f failedResults) Tx() pgx.Tx                       { return nil }
+
+// OneRow turns the answer to a guarded statement into the handler's outcome: err
+// as it is, semel.PreconditionFailed unless the statement changed one row. Queue.ExecOne does
+// so for a queued statement.
+//
+//	return pgxstore.OneRow(tx.Exec(ctx, `update … where id = $1 and status = 'awaiting'`, id))
+func OneRow(tag pgconn.CommandTag, err error) error {
+	if n := tag.RowsAffected(); err == nil && n != 1 {
+		err = semel.PreconditionFailed(fmt.Sprintf("changed %d rows, not 1", n))
+	}
+	return err
+}

@@ -11,12 +11,16 @@ import (
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/leases"
+	"github.com/semel-go/semel/sqlstore/internal/marking"
+	"github.com/semel-go/semel/sqlstore/internal/ordering"
 	"github.com/semel-go/semel/store"
 )
 
 // batch is a session with marks.
 type batch struct {
-	*session
+	*database.Session
 	guarded bool
 	marks   []sqlform.Mark
 	asked   []store.Mark   // marks as they were given
@@ -31,30 +35,30 @@ type batch struct {
 
 // Begin implements store.TxStore.
 func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*sql.Tx], []store.Verdict, error) {
-	b, verdicts, err := s.begin(ctx, o, marks)
+	b, verdicts, err := begin(ctx, s.db, o, marks)
 	if err != nil {
 		if cause := Unwritten(ctx, s, err); cause != nil {
-			err = &storeError{"mark", store.ClassDown, cause}
+			err = &database.Error{Doing: "mark", Class: store.ClassDown, Err: cause}
 		}
-		return nil, nil, s.blameless("begin", err)
+		return nil, nil, s.db.Blameless("begin", err)
 	}
 	return b, verdicts, nil
 }
 
 // begin opens a transaction that has written its marks, and that only the
 // store's own last statement allows to commit.
-func (s *Store) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (*batch, []store.Verdict, error) {
-	if err := s.prepareLists(ctx); err != nil {
+func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []store.Mark) (*batch, []store.Verdict, error) {
+	if err := db.PrepareLists(ctx); err != nil {
 		return nil, nil, err
 	}
-	e, err := s.open(ctx, s.level)
+	e, err := db.Open(ctx, db.Level)
 	if err != nil {
 		return nil, nil, err
 	}
 	given, former := marks, formers.Of(marks)
 	marks = former.Marks(marks)
-	b := &batch{session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks)), former: former}
-	verdicts, err := s.dialect.start(ctx, b, o)
+	b := &batch{Session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks)), former: former}
+	verdicts, err := b.start(ctx, o)
 	if err == nil {
 		err = b.works(ctx, o.Working)
 	}
@@ -72,10 +76,10 @@ func (s *Store) begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	}
 	if err == nil {
 		verdicts = former.Judge(verdicts)
-		err = lists{s, e.tx, true}.judgeAges(ctx, given, verdicts)
+		err = marking.Lists{DB: db, Tx: e.InTx, Own: true}.JudgeAges(ctx, given, verdicts)
 	}
 	if err != nil {
-		b.suspect(ctx, err)
+		b.Suspect(ctx, err)
 		b.Rollback(ctx)
 		return nil, nil, err
 	}
@@ -87,15 +91,17 @@ func (s *Store) begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 // would fail or stand alone. Where the driver does not show that, the database is
 // asked.
 func (b *batch) TxAborted() bool {
-	if b.handle.status != nil {
-		return b.handle.status() != inTransaction
+	if b.Handle.Status != nil {
+		return b.Handle.Status() != database.InTransaction
 	}
-	return b.store.dialect.broken(b)
+	if b.DB.Postgres != nil {
+		return b.postgresBroken()
+	}
+	return b.sqliteBroken()
 }
 
 // errEnded: a handler ended the transaction of its batch.
-var errEnded = &storeError{"the transaction is over", store.ClassPermanent,
-	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
+var errEnded = &database.Error{Doing: "the transaction is over", Class: store.ClassPermanent, Err: errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
 
 // AbortCause implements store.TxStatus. A handler's *sql.Tx is database/sql's
 // own, so nobody hears which error its statement met: that is not known. Known
@@ -103,11 +109,11 @@ var errEnded = &storeError{"the transaction is over", store.ClassPermanent,
 func (b *batch) AbortCause() error {
 	ended := false
 	switch {
-	case b.handle.status != nil:
-		ended = b.handle.status() == noTransaction
-	case !b.killed.Load():
-		_, err := b.tx.Exec(b.store.sql.Guarded)
-		ended = isOver(err)
+	case b.Handle.Status != nil:
+		ended = b.Handle.Status() == database.NoTransaction
+	case !b.Killed.Load():
+		_, err := b.InTx.Exec(b.DB.SQL.Guarded)
+		ended = database.IsOver(err)
 	}
 	if ended {
 		return errEnded
@@ -116,7 +122,7 @@ func (b *batch) AbortCause() error {
 }
 
 // Tx implements store.Batch. All messages share one transaction.
-func (b *batch) Tx(int) *sql.Tx { return b.tx }
+func (b *batch) Tx(int) *sql.Tx { return b.InTx }
 
 // Commit implements store.Batch.
 func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
@@ -125,20 +131,20 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	}
 	culprit, err := b.finish(ctx, e)
 	if err != nil {
-		b.doubt(err)
+		b.Doubt(err)
 		b.Rollback(ctx)
 		return b.refused(err, culprit)
 	}
 	b.ended = true
-	err = b.commit(ctx)
-	refused := isOver(err) || b.store.dialect.rolledBack(err) || b.goesOn() && postgresRefused(err)
-	b.over(err == nil)
+	err = b.CommitTx(ctx)
+	refused := database.IsOver(err) || b.DB.Dialect.RolledBack(err) || b.goesOn() && database.PostgresRefused(err)
+	b.Release(err == nil)
 	switch {
 	case err == nil:
 		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: b.freed}
 	case refused:
 		r := b.refused(err, store.NoCulprit)
-		if sqlState(err) != "" && b.store.Classify(err) == store.ClassRetry {
+		if database.SQLState(err) != "" && b.DB.Classify(err) == store.ClassRetry {
 			// Something deferred failed in its own way or was cancelled, which
 			// is somebody's: were it the store's, one message would stop all
 			// others for ever.
@@ -153,8 +159,8 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 // goesOn reports whether the driver shows that the server has said, on a
 // connection that lives, that the transaction is over.
 func (b *batch) goesOn() bool {
-	h := &b.handle
-	return h.status != nil && h.closed != nil && !h.closed() && h.status() == noTransaction
+	h := &b.Handle
+	return h.Status != nil && h.Closed != nil && !h.Closed() && h.Status() == database.NoTransaction
 }
 
 // finish writes what belongs to the commit and opens the guard. An error may
@@ -162,29 +168,29 @@ func (b *batch) goesOn() bool {
 func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
-		if b.store.Classify(err) != store.ClassAborted {
-			err = b.store.blameless("trim", err)
+		if b.DB.Classify(err) != store.ClassAborted {
+			err = b.DB.Blameless("trim", err)
 		}
 		return store.NoCulprit, err
 	}
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
-			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.store.advised(err))
+			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.DB.Advised(err))
 		}
 	}
 	if len(e.Claims) > 0 {
-		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
+		if err := leases.ClaimsOf(b.DB).Close(ctx, b.DB, b.InTx, e.Claims); err != nil {
 			return store.NoCulprit, b.ours(err)
 		}
 	}
-	next, err := b.store.changeLines(ctx, b.tx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
+	next, err := ordering.ChangeLines(ctx, b.DB, b.InTx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
 	if err != nil {
 		return store.NoCulprit, b.ours(err)
 	}
-	if err := b.store.beginStreams(ctx, b.tx, b.streams.Begun(e.Trim)); err != nil {
+	if err := ordering.BeginStreams(ctx, b.DB, b.InTx, b.streams.Begun(e.Trim)); err != nil {
 		return store.NoCulprit, b.ours(err)
 	}
-	freed, err := b.store.moveStreams(ctx, b.tx, moved)
+	freed, err := ordering.MoveStreams(ctx, b.DB, b.InTx, moved)
 	if err != nil {
 		return store.NoCulprit, b.ours(err)
 	}
@@ -196,10 +202,10 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 // there, for lack of a right or because of somebody's trigger, is the store's. A person
 // may mend it, and no message is set aside for it.
 func (b *batch) ours(err error) error {
-	if b.store.Classify(err) != store.ClassPermanent || !b.store.marksAlone() {
+	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
 		return err // an adopted table is other people's, too
 	}
-	return b.store.blameless("the end of the batch", err)
+	return b.DB.Blameless("the end of the batch", err)
 }
 
 // errRolledBack: the transaction was taken back under a handler.
@@ -207,22 +213,15 @@ var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a s
 
 // unguard opens the guard by a statement.
 func (b *batch) unguard(ctx context.Context, statement string, args ...any) error {
-	done, err := b.tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(errRolledBack, err)
-	}
-	return nil
+	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }
 
 // refused is the result of a batch that did not reach its COMMIT, or whose
 // COMMIT failed for certain. Without a guard a handler may have committed: then
 // only marking again can tell.
 func (b *batch) refused(err error, culprit int) store.Result {
-	r := store.Result{Outcome: store.NotCommitted, Class: b.store.Classify(err), Culprit: store.NoCulprit, Err: err}
-	if isOver(err) && !b.guarded && !b.killed.Load() {
+	r := store.Result{Outcome: store.NotCommitted, Class: b.DB.Classify(err), Culprit: store.NoCulprit, Err: err}
+	if database.IsOver(err) && !b.guarded && !b.Killed.Load() {
 		r.Outcome = store.CommitUnknown
 	}
 	switch r.Class {
@@ -235,25 +234,7 @@ func (b *batch) refused(err error, culprit int) store.Result {
 }
 
 func (b *batch) trim(ctx context.Context, marks []int) error {
-	return b.store.trim(ctx, b.tx, b.marks, slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] }))
-}
-
-// trim takes back those of marks which tx wrote.
-func (s *Store) trim(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, back []int) error {
-	if len(back) == 0 {
-		return nil
-	}
-	for chunk := range s.dialect.chunks(back) {
-		flat := make([]any, 0, 2*len(chunk))
-		for _, i := range chunk {
-			flat = append(flat, marks[i].Scope, marks[i].Key)
-		}
-		text, args := s.bulk(s.sql.Trim, 2, flat)
-		if _, err := tx.ExecContext(ctx, text, args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return marking.Trim(ctx, b.DB, b.InTx, b.marks, slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] }))
 }
 
 // Rollback implements store.Batch.
@@ -262,10 +243,102 @@ func (b *batch) Rollback(ctx context.Context) {
 		return
 	}
 	b.ended = true
-	b.rollback(ctx)
+	b.RollbackTx(ctx)
 }
 
 // Kill implements store.Batch. SQLite runs in this process, so there is no
 // connection to cut: the statement under way is the last. So it is with a
 // driver for PostgreSQL that does not show its connection.
-func (b *batch) Kill() { b.kill() }
+func (b *batch) Kill() { b.KillTx() }
+
+// standing is what is known of a batch's transaction.
+type standing uint8
+
+const (
+	stands standing = iota // a statement would succeed
+	fails                  // the server answers, and refuses statements
+	silent                 // nothing answers
+)
+
+// ClassifyHandler implements store.TxStatus. What looks like contention
+// or like a store that is down is the handler's own unless the transaction is
+// broken and the error has the server's code, or nothing answers. database/sql
+// tells an error of a statement to the handler only, so where the driver's
+// connection shows no state the server is asked with a statement.
+//
+// An error with one of SQLite's codes is believed: SQLite undoes a statement that
+// meets a full disk, and the transaction goes on.
+func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
+	class := b.DB.Classify(err)
+	switch class {
+	case store.ClassRetry, store.ClassPermanent:
+		return class
+	}
+	d := b.DB.Dialect
+	coded := d.Coded(err)
+	switch s := b.standing(ctx); {
+	case s == silent:
+		return store.ClassDown
+	case coded && d.Believes, s == fails && (coded || database.IsOver(err)):
+		return class
+	}
+	return store.ClassRetry
+}
+
+func (b *batch) standing(ctx context.Context) standing {
+	if b.Handle.Status != nil {
+		switch {
+		case b.Handle.Closed != nil && b.Handle.Closed():
+			return silent
+		case b.Handle.Status() == database.InTransaction:
+			return stands
+		}
+		return fails
+	}
+	_, err := b.InTx.ExecContext(ctx, b.DB.SQL.Guarded)
+	switch {
+	case err == nil:
+		return stands
+	case database.IsOver(err), b.DB.Dialect.Coded(err):
+		return fails
+	}
+	return silent
+}
+
+// writeRow writes an inbox row with the commit, or counts one more delivery on
+// the one that is there.
+func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
+	m := &b.marks[r.Mark]
+	if r.Repeat {
+		for _, conflict := range b.DB.Crypt.Repeated(m, r.Conflict) {
+			if err := b.exec(ctx, b.DB.SQL.Repeat, []any{m.Scope, m.Key, conflict}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	key := []any{m.Scope, m.Key, b.DB.Crypt.RowConflict(m, r.Conflict)}
+	values, err := sqlform.RowValues(b.DB.Crypt, m, r)
+	if err != nil {
+		return err
+	}
+	row := slices.Concat(key[:2], []any{m.Long}, key[2:], values)
+	if r.Conflict {
+		return b.writeOne(ctx, b.DB.SQL.ConflictRow, row) // another batch may have written it first
+	}
+	// A row of the same key is left from a marker that is gone.
+	err = b.writeOne(ctx, b.DB.SQL.Row, row)
+	if err != nil || r.State.Outcome() == m.As {
+		return err
+	}
+	return b.exec(ctx, b.DB.SQL.Outcome, []any{int64(r.State.Outcome()), m.Scope, m.Key})
+}
+
+func (b *batch) writeOne(ctx context.Context, statement string, args []any) error {
+	return ourOwn(b.DB, "the end of the batch", b.DB.WriteAll(ctx, b.InTx, 1, statement, args))
+}
+
+func (b *batch) exec(ctx context.Context, statement string, args []any) error {
+	_, err := b.InTx.ExecContext(ctx, statement, args...)
+	return err
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/store"
 )
 
@@ -52,14 +53,14 @@ func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > know
 func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
 
 // migrations are the steps this release knows, in order.
-func (s *Store) migrations() ([]Migration, error) {
-	entries, err := fs.ReadDir(s.dialect.files, s.dialect.name+"/migrations")
+func migrations(db *database.DB) ([]Migration, error) {
+	entries, err := fs.ReadDir(db.Dialect.Files, db.Dialect.Name+"/migrations")
 	if err != nil {
 		return nil, err
 	}
 	known := make([]Migration, len(entries))
 	for i, e := range entries {
-		text, err := fs.ReadFile(s.dialect.files, s.dialect.name+"/migrations/"+e.Name())
+		text, err := fs.ReadFile(db.Dialect.Files, db.Dialect.Name+"/migrations/"+e.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -68,8 +69,8 @@ func (s *Store) migrations() ([]Migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256([]byte(s.names.Replace(string(text))))
-		body, err := s.dialect.exact(s.names, string(text))
+		sum := sha256.Sum256([]byte(db.Names.Replace(string(text))))
+		body, err := db.Dialect.Exact(db.Names, string(text))
 		if err != nil {
 			return nil, err
 		}
@@ -83,13 +84,13 @@ func (s *Store) migrations() ([]Migration, error) {
 // version, is an error that wraps semel.ErrSchema; of the latter the migrations
 // are returned all the same.
 func (s *Store) Status(ctx context.Context) ([]Migration, error) {
-	known, err := s.migrations()
+	known, err := migrations(s.db)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := s.applied(ctx)
+	applied, err := applied(ctx, s.db)
 	if err != nil {
-		return nil, s.blameless("status", err)
+		return nil, s.db.Blameless("status", err)
 	}
 	return merge(known, applied)
 }
@@ -118,27 +119,18 @@ func merge(known, applied []Migration) ([]Migration, error) {
 	return all, refused
 }
 
-func (s *Store) applied(ctx context.Context) ([]Migration, error) {
+func applied(ctx context.Context, s *database.DB) ([]Migration, error) {
 	var there bool
-	if err := s.db.QueryRowContext(ctx, s.sql.HasMigrations).Scan(&there); err != nil || !there {
+	if err := s.Pool.QueryRowContext(ctx, s.SQL.HasMigrations).Scan(&there); err != nil || !there {
 		return nil, err
 	}
-	rows, err := s.db.QueryContext(ctx, s.sql.Applied)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var applied []Migration
-	for rows.Next() {
+	return database.List(ctx, s.Pool, s.SQL.Applied, func(rows *sql.Rows) (Migration, error) {
 		var m Migration
 		var at int64
-		if err := rows.Scan(&m.Version, &m.Name, &m.Checksum, &at); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&m.Version, &m.Name, &m.Checksum, &at)
 		m.AppliedAt = time.UnixMilli(at)
-		applied = append(applied, m)
-	}
-	return applied, rows.Err()
+		return m, err
+	})
 }
 
 // Migrate applies what is missing, each migration in a transaction, and
@@ -151,65 +143,65 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 // at a time and fails after half a minute; an index that is missing or was not built to its
 // end is built concurrently, so that it blocks no writer.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
-	if s.sqlite != nil && s.file == nil {
+	if s.db.SQLite != nil && s.db.File == nil {
 		return nil, fmt.Errorf("sqlstore: the database is in memory, and forgets what was applied when its connection ends; open a file, or in tests use memstore: %w", semel.ErrUnsupported)
 	}
 	all, err := s.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.faults(ctx, s.sql.Unfit); err != nil {
+	if err := s.db.Faults(ctx, s.db.SQL.Unfit); err != nil {
 		return nil, err
 	}
 	for _, m := range all {
 		if !m.AppliedAt.IsZero() {
 			continue
 		}
-		ran, err := s.migrate(ctx, m)
-		for try := 1; err != nil && try < migrateTries && ctx.Err() == nil && s.Classify(err) == store.ClassContended; try++ {
-			ran, err = s.migrate(ctx, m)
+		ran, err := migrate(ctx, s.db, m)
+		for try := 1; err != nil && try < migrateTries && ctx.Err() == nil && s.db.Classify(err) == store.ClassContended; try++ {
+			ran, err = migrate(ctx, s.db, m)
 		}
 		if err != nil {
-			return applied, s.blameless("migration "+m.String(), err)
+			return applied, s.db.Blameless("migration "+m.String(), err)
 		}
 		if ran {
 			applied = append(applied, m.String())
 		}
 	}
-	if err := s.index(ctx); err != nil {
-		return applied, s.blameless("building an index", err)
+	if err := s.db.Index(ctx); err != nil {
+		return applied, s.db.Blameless("building an index", err)
 	}
 	return applied, nil
 }
 
 // migrate makes the table of migrations by itself first, so that the
 // transaction begins with a write, also when the table is there.
-func (s *Store) migrate(ctx context.Context, m Migration) (ran bool, err error) {
-	if _, err := s.db.ExecContext(ctx, s.sql.Migrations); err != nil {
+func migrate(ctx context.Context, s *database.DB, m Migration) (ran bool, err error) {
+	if _, err := s.Pool.ExecContext(ctx, s.SQL.Migrations); err != nil {
 		return false, err
 	}
-	e, err := s.open(ctx, s.dialect.isolation)
+	e, err := s.Open(ctx, s.Dialect.Isolation)
 	if err != nil {
 		return false, err
 	}
-	if ran, err = s.migrateIn(ctx, e.tx, m); err != nil {
-		e.rollback(ctx)
+	if ran, err = migrateIn(ctx, s, e.InTx, m); err != nil {
+		e.RollbackTx(ctx)
 		return false, err
 	}
-	err = e.commit(ctx)
-	e.over(err == nil)
+	err = e.CommitTx(ctx)
+	e.Release(err == nil)
 	return ran && err == nil, err
 }
 
-func (s *Store) migrateIn(ctx context.Context, tx *sql.Tx, m Migration) (ran bool, err error) {
-	done, err := tx.ExecContext(ctx, s.sql.Migrated, m.Version, m.Name, m.Checksum)
+func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (ran bool, err error) {
+	done, err := tx.ExecContext(ctx, db.SQL.Migrated, m.Version, m.Name, m.Checksum)
 	if err != nil {
 		return false, err
 	}
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return false, err
 	}
-	if s.postgres != nil {
+	if db.Postgres != nil {
 		if _, err := tx.ExecContext(ctx, tableWait); err != nil {
 			return false, err
 		}
@@ -231,24 +223,24 @@ func (m Migration) statements() []string {
 // Print writes the SQL of all migrations, with what records them, for teams
 // that apply it with a tool of their own.
 func (s *Store) Print(w io.Writer) error {
-	all, err := s.migrations()
+	all, err := migrations(s.db)
 	if err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintf(w, "%s;\n", s.sql.Migrations); err != nil {
+	if _, err = fmt.Fprintf(w, "%s;\n", s.db.SQL.Migrations); err != nil {
 		return err
 	}
 	for _, m := range all {
-		record := s.sql.Migrated
+		record := s.db.SQL.Migrated
 		for i, v := range []string{strconv.Itoa(m.Version), "'" + m.Name + "'", "'" + m.Checksum + "'"} {
-			record = strings.Replace(record, s.dialect.bind+strconv.Itoa(i+1), v, 1)
+			record = strings.Replace(record, s.db.Dialect.Bind+strconv.Itoa(i+1), v, 1)
 		}
 		if _, err := fmt.Fprintf(w, "\n-- %v\n%s\n%s;\n", m, m.SQL, record); err != nil {
 			return err
 		}
 	}
-	for _, b := range s.besides() {
-		if _, err := fmt.Fprintf(w, "\n-- Only if this index is missing, and outside of a transaction:\n-- %s;\n", strings.ReplaceAll(b.build, "\n", "\n-- ")); err != nil {
+	for _, b := range s.db.ExtraIndexes() {
+		if _, err := fmt.Fprintf(w, "\n-- Only if this index is missing, and outside of a transaction:\n-- %s;\n", strings.ReplaceAll(b.Build, "\n", "\n-- ")); err != nil {
 			return err
 		}
 	}

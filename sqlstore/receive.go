@@ -8,49 +8,52 @@ import (
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/marking"
+	"github.com/semel-go/semel/sqlstore/internal/ordering"
 	"github.com/semel-go/semel/store"
 )
 
 // ReceiveIn implements store.CallerTx.
 func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
-	verdicts, err := s.MarkIn(ctx, tx, marks)
+	verdicts, err := marking.New(s.db).MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
 	}
 	if reason != semel.ReasonNone {
-		return verdicts, s.park(ctx, tx, marks, verdicts, messages, reason)
+		return verdicts, park(ctx, s.db, tx, marks, verdicts, messages, reason)
 	}
-	if err := s.receive(ctx, tx, marks, verdicts, messages); err != nil {
-		return nil, s.blameless("receive", err)
+	if err := receive(ctx, s.db, tx, marks, verdicts, messages); err != nil {
+		return nil, s.db.Blameless("receive", err)
 	}
-	if err := s.beginStreams(ctx, tx, streams.Received(marks, verdicts)); err != nil {
-		return nil, s.blameless("receive", err)
+	if err := ordering.BeginStreams(ctx, s.db, tx, streams.Received(marks, verdicts)); err != nil {
+		return nil, s.db.Blameless("receive", err)
 	}
-	if _, err := s.enterLines(ctx, tx, sqlform.Marks(marks), lines.Received(marks, verdicts)); err != nil {
-		return nil, s.blameless("receive", err)
+	if _, err := ordering.EnterLines(ctx, s.db, tx, sqlform.Marks(marks), lines.Received(marks, verdicts)); err != nil {
+		return nil, s.db.Blameless("receive", err)
 	}
 	return verdicts, nil
 }
 
 // park writes parked rows of the messages whose marks are fresh.
-func (s *Store) park(ctx context.Context, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
+func park(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
 			continue
 		}
-		if err := s.receiveOne(ctx, tx, &m, &store.Row{State: store.StateParked, Reason: reason, Message: messages[i]}); err != nil {
-			return s.blameless("park", err)
+		if err := receiveOne(ctx, db, tx, &m, &store.Row{State: store.StateParked, Reason: reason, Message: messages[i]}); err != nil {
+			return db.Blameless("park", err)
 		}
 	}
 	return nil
 }
 
 // receive writes the rows of the messages whose marks are fresh.
-func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) error {
-	if s.postgres != nil {
-		pieces, err := sqlform.Receive(s.crypt, marks, verdicts, messages)
+func receive(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) error {
+	if db.Postgres != nil {
+		pieces, err := sqlform.Receive(db.Crypt, marks, verdicts, messages)
 		for i := 0; err == nil && i < len(pieces); i++ {
-			err = s.writeAll(ctx, tx, len(pieces[i].IDs), s.postgres.Receive, columns(pieces[i].Columns()))
+			err = db.WriteAll(ctx, tx, len(pieces[i].IDs), db.Postgres.Receive, database.Columns(pieces[i].Columns()))
 		}
 		return err
 	}
@@ -58,7 +61,7 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []store.Mark, ver
 		if verdicts[i].Kind != store.Fresh {
 			continue
 		}
-		if err := s.receiveOne(ctx, tx, &m, &store.Row{State: store.StateReceived, Message: messages[i]}); err != nil {
+		if err := receiveOne(ctx, db, tx, &m, &store.Row{State: store.StateReceived, Message: messages[i]}); err != nil {
 			return err
 		}
 	}
@@ -66,29 +69,10 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []store.Mark, ver
 }
 
 // receiveOne writes one row of a message that is received.
-func (s *Store) receiveOne(ctx context.Context, tx *sql.Tx, m *sqlform.Mark, r *store.Row) error {
-	values, err := sqlform.RowValues(s.crypt, m, r)
+func receiveOne(ctx context.Context, db *database.DB, tx *sql.Tx, m *sqlform.Mark, r *store.Row) error {
+	values, err := sqlform.RowValues(db.Crypt, m, r)
 	if err != nil {
 		return err
 	}
-	return s.writeAll(ctx, tx, 1, s.sql.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
-}
-
-// writeAll runs a statement that writes so many rows of those that are received.
-func (s *Store) writeAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
-	return writeIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
-}
-
-// writeIn runs a statement that writes so many rows of a table. Fewer are an error: a trigger
-// or a rule swallowed them.
-func writeIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
-	done, err := tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	n, err := done.RowsAffected()
-	if err != nil {
-		return err
-	}
-	return sqlform.WrittenIn(table, n, rows)
+	return db.WriteAll(ctx, tx, 1, db.SQL.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/marking"
 	"github.com/semel-go/semel/store"
 )
 
@@ -65,14 +67,14 @@ const (
 // error, or the end of ctx, the batches before stay and the next Seed of the
 // same arguments goes on behind them, in the order of the ids.
 func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
-	w, err := s.seeder(ctx, o)
+	w, err := newSeeder(ctx, s.db, o)
 	if err != nil {
 		return Seeded{}, fmt.Errorf("sqlstore: seeding from %s: %w", o.Table, err)
 	}
 	for {
 		done, err := w.batch(ctx)
 		if err != nil {
-			return w.sum, fmt.Errorf("sqlstore: seeding from %s: %d ids are read and their markers kept; seed again to go on: %w", o.Table, w.sum.Read, s.hint(err))
+			return w.sum, fmt.Errorf("sqlstore: seeding from %s: %d ids are read and their markers kept; seed again to go on: %w", o.Table, w.sum.Read, s.db.Hint(err))
 		}
 		if o.Progress != nil {
 			o.Progress(w.sum)
@@ -85,7 +87,7 @@ func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
 
 // seeder walks through a table.
 type seeder struct {
-	store *Store
+	store *database.DB
 	Seed
 	first, next string // statements
 	scope       int64
@@ -101,7 +103,7 @@ type oldID struct {
 	bytes []byte
 }
 
-func (s *Store) seeder(ctx context.Context, o Seed) (*seeder, error) {
+func newSeeder(ctx context.Context, db *database.DB, o Seed) (*seeder, error) {
 	if o.Batch == 0 {
 		o.Batch = defaultSeed
 	}
@@ -113,16 +115,16 @@ func (s *Store) seeder(ctx context.Context, o Seed) (*seeder, error) {
 	case strings.HasPrefix(o.Source, "semel:"):
 		return nil, fmt.Errorf("the source %q: those that begin with semel: are reserved", o.Source)
 	}
-	table, err := adoption.Describe(ctx, s.db, s.sql, o.Table)
+	table, err := adoption.Describe(ctx, db.Pool, db.SQL, o.Table)
 	if err != nil {
-		return nil, s.hint(err)
+		return nil, db.Hint(err)
 	}
-	column, err := table.IDColumn(o.ID, s.dialect.ids)
+	column, err := table.IDColumn(o.ID, db.Dialect.Ids)
 	if err != nil {
 		return nil, err
 	}
-	w := &seeder{store: s, Seed: o}
-	if w.scope, err = s.Scope(ctx, o.Consumer, o.Source, 0); err != nil {
+	w := &seeder{store: db, Seed: o}
+	if w.scope, err = marking.New(db).Scope(ctx, o.Consumer, o.Source, 0); err != nil {
 		return nil, err
 	}
 	w.write(table, column)
@@ -131,7 +133,7 @@ func (s *Store) seeder(ctx context.Context, o Seed) (*seeder, error) {
 
 // write puts names and condition into the statements.
 func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
-	value, last := w.store.dialect.old(c)
+	value, last := w.store.Dialect.Old(c)
 	names := strings.NewReplacer("{table}", t.Name, "{id}", c.Quoted, "{value}", value, "{last}", last)
 	condition := w.Where
 	if condition == "" {
@@ -140,7 +142,7 @@ func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
 	put := func(statement string) string {
 		return strings.Replace(names.Replace(statement), "{where}", condition+"\n", 1)
 	}
-	w.first, w.next = put(w.store.sql.SeedFirst), put(w.store.sql.SeedNext)
+	w.first, w.next = put(w.store.SQL.SeedFirst), put(w.store.SQL.SeedNext)
 }
 
 // resume goes on where an interrupted seeding of the same rows stopped.
@@ -150,7 +152,7 @@ func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Colu
 		fmt.Fprintf(sum, "%d:%s,", len(part), part)
 	}
 	w.lane = "seed of " + w.Table + " " + hex.EncodeToString(sum.Sum(nil)[:8])
-	p, found, err := w.store.LoadPosition(ctx, w.Consumer, w.lane)
+	p, found, err := loadPosition(ctx, w.store, w.Consumer, w.lane)
 	if err != nil || !found {
 		return err
 	}
@@ -167,7 +169,7 @@ func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Colu
 func (w *seeder) batch(ctx context.Context) (done bool, err error) {
 	sum := w.sum
 	var last *oldID
-	err = w.store.write(ctx, func(tx *sql.Tx) error {
+	err = w.store.Write(ctx, func(tx *sql.Tx) error {
 		ids, err := w.page(ctx, tx)
 		if err != nil {
 			return err
@@ -176,17 +178,17 @@ func (w *seeder) batch(ctx context.Context) (done bool, err error) {
 		sum.Read += int64(len(ids))
 		marks := w.marks(ids)
 		sum.Unusable += int64(len(ids) - len(marks))
-		written, err := w.store.seed(ctx, tx, marks)
+		written, err := seed(ctx, w.store, tx, marks)
 		if err != nil {
 			return err
 		}
 		sum.Written += written
 		if done {
-			_, err = tx.ExecContext(ctx, w.store.sql.ForgetPosition, sqlform.Plain(w.Consumer), sqlform.Plain(w.lane))
+			_, err = tx.ExecContext(ctx, w.store.SQL.ForgetPosition, sqlform.Plain(w.Consumer), sqlform.Plain(w.lane))
 			return err
 		}
 		last = &ids[len(ids)-1]
-		_, err = tx.ExecContext(ctx, w.store.sql.SavePosition, sqlform.Plain(w.Consumer), sqlform.Plain(w.lane),
+		_, err = tx.ExecContext(ctx, w.store.SQL.SavePosition, sqlform.Plain(w.Consumer), sqlform.Plain(w.lane),
 			sum.Read, sum.Written, []byte(last.kind+":"+string(last.bytes)))
 		return err
 	})
@@ -201,23 +203,13 @@ func (w *seeder) page(ctx context.Context, tx *sql.Tx) ([]oldID, error) {
 	if w.last != nil {
 		text, args = w.next, []any{w.Batch, w.last.bytes, w.last.kind}
 	}
-	rows, err := tx.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	ids := make([]oldID, 0, w.Batch)
-	for rows.Next() {
-		var id oldID
-		if err := rows.Scan(&id.kind, &id.bytes); err != nil {
-			return nil, err
+	return database.List(ctx, tx, text, func(rows *sql.Rows) (id oldID, err error) {
+		err = rows.Scan(&id.kind, &id.bytes)
+		if err == nil && id.kind == "real" {
+			err = fmt.Errorf("column %s holds %s, a fraction: that is no id: %w", w.ID, id.bytes, semel.ErrSchema)
 		}
-		if id.kind == "real" {
-			return nil, fmt.Errorf("column %s holds %s, a fraction: that is no id: %w", w.ID, id.bytes, semel.ErrSchema)
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+		return id, err
+	}, args...)
 }
 
 func (w *seeder) marks(ids []oldID) []store.Mark {
@@ -231,15 +223,15 @@ func (w *seeder) marks(ids []oldID) []store.Mark {
 }
 
 // seed writes the marks that are not there and counts them.
-func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []store.Mark) (written int64, err error) {
+func seed(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
 	verdicts := make([]store.Verdict, len(marks))
-	l := lists{s, tx, true}
-	for chunk := range l.chunks(sqlform.Sorted(forms)) {
+	l := marking.Lists{DB: db, Tx: tx, Own: true}
+	for chunk := range l.Chunks(sqlform.Sorted(forms)) {
 		if len(chunk) == 0 {
 			continue
 		}
-		if err := l.insert(ctx, s.sql.Mark, forms, chunk, verdicts); err != nil {
+		if err := l.Insert(ctx, db.SQL.Mark, forms, chunk, verdicts); err != nil {
 			return 0, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
 // Setup runs the user's own statements once: in one transaction with a record
@@ -27,24 +28,24 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	var known bool
 	// Looked up first, so that a start on a busy or read-only database does
 	// not need the right to write for nothing.
-	if err := s.db.QueryRowContext(ctx, s.sql.SetupKnown, hash).Scan(&known); err == nil && known {
+	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.SetupKnown, hash).Scan(&known); err == nil && known {
 		return false, nil
 	}
-	if err = s.dialect.controlled(statements); err == nil {
-		err = s.write(ctx, func(tx *sql.Tx) (err error) {
-			ran, err = s.setup(ctx, tx, hash, name, statements)
+	if err = controlled(s.db.Dialect, statements); err == nil {
+		err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+			ran, err = setup(ctx, s.db, tx, hash, name, statements)
 			return err
 		})
 	}
-	var unknown *unknownError
+	var unknown *database.UnknownError
 	switch {
 	case errors.As(err, &unknown):
 		return false, fmt.Errorf("sqlstore: setup %s: the answer to its COMMIT was lost, so whether it ran is not known; "+
-			"start again, which runs it if it has not run: %w", name, s.hint(err))
+			"start again, which runs it if it has not run: %w", name, s.db.Hint(err))
 	case errors.Is(err, errRolledBackItself):
 		return false, fmt.Errorf("sqlstore: setup %s: %w", name, err)
 	case err != nil:
-		return false, fmt.Errorf("sqlstore: setup %s: nothing of it ran: %w", name, s.hint(err))
+		return false, fmt.Errorf("sqlstore: setup %s: nothing of it ran: %w", name, s.db.Hint(err))
 	}
 	return ran, nil
 }
@@ -55,38 +56,31 @@ var errRolledBackItself = errors.New("its statements ended their transaction: wh
 
 // setup runs the statements under a guard, so that a COMMIT among them that
 // nobody recognised fails with all of them.
-func (s *Store) setup(ctx context.Context, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
-	if _, err := tx.ExecContext(ctx, s.sql.LockSetup); err != nil {
+func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
+	if _, err := tx.ExecContext(ctx, db.SQL.LockSetup); err != nil {
 		return false, err
 	}
-	if n, err := rowsOf(tx.ExecContext(ctx, s.sql.Setup, hash, name)); err != nil || n == 0 {
+	if n, err := database.Affected(tx.ExecContext(ctx, db.SQL.Setup, hash, name)); err != nil || n == 0 {
 		return false, err
 	}
-	guards, err := rowsOf(tx.ExecContext(ctx, s.sql.Guard))
+	guards, err := database.Affected(tx.ExecContext(ctx, db.SQL.Guard))
 	if err != nil {
 		return false, err
 	}
 	if _, err := tx.ExecContext(ctx, statements); err != nil {
 		return false, err
 	}
-	left, err := rowsOf(tx.ExecContext(ctx, s.sql.Unguard))
+	left, err := database.Affected(tx.ExecContext(ctx, db.SQL.Unguard))
 	if err == nil && left != guards {
 		err = errRolledBackItself
 	}
 	return err == nil, err
 }
 
-func rowsOf(done sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
-}
-
 // controlled refuses statements that begin or end a transaction, and what is no
 // statement, with the place.
-func (d *dialect) controlled(text string) error {
-	tokens, err := d.text.Scan(text)
+func controlled(d *database.Dialect, text string) error {
+	tokens, err := d.Text.Scan(text)
 	if err != nil {
 		return err
 	}

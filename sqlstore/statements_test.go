@@ -16,22 +16,26 @@ const ofThisRevision = "266191871e9ceb16"
 // A text that changed is no fault, and is to be looked at: would a driver that
 // was written for the text before still do right with this one?
 func TestTheRevisionIsOfTheseStatements(t *testing.T) {
-	s := mustPostgres(t, Options{})
-	adopted, err := s.dialect.load(s.names, "adopted.sql")
+	opened, err := Postgres(nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := opened.db
+	adopted, err := s.Dialect.Load(s.Names, "adopted.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := sqlform.Fill(&sqlform.Adopted{}, adopted); err != nil {
 		t.Error(err)
 	}
-	dated, err := s.dialect.load(s.names, "dated.sql")
+	dated, err := s.Dialect.Load(s.Names, "dated.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := sqlform.Fill(&sqlform.Dated{}, dated); err != nil {
 		t.Error(err)
 	}
-	moving, err := s.dialect.load(s.names, "moving.sql")
+	moving, err := s.Dialect.Load(s.Names, "moving.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +43,7 @@ func TestTheRevisionIsOfTheseStatements(t *testing.T) {
 		t.Error(err)
 	}
 	sum := sha256.New() // of what drivers send: nobody but this package moves anything
-	for _, texts := range []map[string]string{sqlform.ByName(s.postgres), adopted, dated} {
+	for _, texts := range []map[string]string{sqlform.ByName(s.Postgres), adopted, dated} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			fmt.Fprintf(sum, "%s\n%s\n", name, texts[name])
 		}

@@ -1,18 +1,22 @@
 package sqlstore
 
 import (
-	"cmp"
-	"context"
 	"database/sql"
-	"errors"
-	"fmt"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"embed"
 	"time"
 
-	"github.com/semel-go/semel/internal/sqlform"
-	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/eraser"
+	"github.com/semel-go/semel/sqlstore/internal/inbox"
+	"github.com/semel-go/semel/sqlstore/internal/inspect"
+	"github.com/semel-go/semel/sqlstore/internal/keystore"
+	"github.com/semel-go/semel/sqlstore/internal/leases"
+	"github.com/semel-go/semel/sqlstore/internal/marking"
+	"github.com/semel-go/semel/sqlstore/internal/operators"
+	"github.com/semel-go/semel/sqlstore/internal/ordering"
+	"github.com/semel-go/semel/sqlstore/internal/reaper"
+	"github.com/semel-go/semel/sqlstore/internal/registry"
+	"github.com/semel-go/semel/sqlstore/internal/seals"
 	"github.com/semel-go/semel/store"
 )
 
@@ -47,153 +51,137 @@ type Options struct {
 // transactions as the handlers' effects. It is safe for use by several
 // goroutines. It holds no connection between batches; the *sql.DB stays the
 // caller's to close.
+//
+// Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
+// store.Reaper, store.KeyStore and store.CallerTx; Requeue, Release, Reopen, Suppress, Edit,
+// Resolve and Skip, by which operators act on rows; and Known, RowsOf, Caused, LeasedKey,
+// Denials, Upkeep and the Sample methods, which answer questions and decide nothing.
 type Store struct {
-	db      *sql.DB
-	dialect *dialect
-	prefix  string
-	names   *strings.Replacer
-	sql     *sqlform.Statements
-	// The dialect's own statements, of which sql is a part; nil for another's.
-	postgres *sqlform.Postgres
-	sqlite   *sqlform.SQLite
-	crypt    sqlform.Crypt // what is kept of messages
-	guards   bool
-	alone    bool               // a batch is one message
-	level    sql.IsolationLevel // of batches
-	writers  chan struct{}      // a place each; nil if any number may write
-	beside   beside             // where it marks, too
-	days     *days              // where its markers lie; nil: in the table of all
-	file     *openedFile        // nil unless the database is a file of this process
-
-	outdated atomic.Int64 // how often a connection's plans were
-	prepared prepared
-
-	mu      sync.Mutex
-	scopes  map[scope]int64              // guarded by mu; see remember
-	sampled map[store.RowState]sampledTo // guarded by mu
-	ahead   time.Time                    // when cutAhead looks at all rows again; guarded by mu
+	db *database.DB
+	markingStore
+	inboxStore
+	leasesStore
+	orderingStore
+	operatorsStore
+	registryStore
+	keyStore
+	eraserStore
+	sealsStore
+	reaperStore
+	inspectStore
 }
 
-func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
-	if o.Prefix == "" {
-		o.Prefix = "semel_"
-	}
-	names, err := d.names(o)
+// What a Store does by subjects; their names here keep them out of its fields.
+type (
+	markingStore   = *marking.Store
+	inboxStore     = *inbox.Store
+	leasesStore    = *leases.Store
+	orderingStore  = *ordering.Store
+	operatorsStore = *operators.Store
+	registryStore  = *registry.Store
+	keyStore       = *keystore.Store
+	eraserStore    = *eraser.Store
+	sealsStore     = *seals.Store
+	reaperStore    = *reaper.Store
+	inspectStore   = *inspect.Store
+)
+
+// wrap returns the store of a database that was opened.
+func wrap(db *database.DB, err error) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openAs(db, d, o, names)
-}
-
-// openAs opens a store whose tables are called so.
-func openAs(db *sql.DB, d *dialect, o Options, names *strings.Replacer) (*Store, error) {
-	texts, err := d.load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "sample.sql", "schema.sql", "lint.sql", "tables.sql")
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, crypt: sqlform.NewCrypt(o.Cipher, o.EncryptedSince), scopes: map[scope]int64{}, beside: nothing{}}
-	if err := d.fill(s, texts); err != nil {
-		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
-	}
-	s.fillParts()
-	if d.writers > 0 {
-		s.writers = make(chan struct{}, d.writers)
-	}
-	return s, nil
+	return &Store{db, marking.New(db), inbox.New(db), leases.New(db), ordering.New(db), operators.New(db), registry.New(db), keystore.New(db),
+		eraser.New(db), seals.New(db), reaper.New(db), inspect.New(db)}, nil
 }
 
 // Classify implements store.TxStore. It goes by the database's codes, never by
 // the text of an error. Of an error of PostgreSQL that a prepared statement is
 // outdated, because its table was changed, it takes note: no batch that is open
 // gives its connection back, so that the next run prepares it anew.
-func (s *Store) Classify(err error) store.Class {
-	err = readable(err)
-	if s.dialect.outdated != nil && s.dialect.outdated(err) {
-		s.outdated.Add(1)
-	}
-	var own *storeError
-	switch {
-	case errors.As(err, &own):
-		return own.class
-	case errors.Is(err, sql.ErrTxDone):
-		return store.ClassAborted
-	}
-	class := s.dialect.classify(err)
-	if class == 0 && lostConnection(err) {
-		class = store.ClassDown
-	}
-	if class == store.ClassDown {
-		s.forgetScopes()
-	}
-	return cmp.Or(class, store.ClassRetry)
-}
+func (s *Store) Classify(err error) store.Class { return s.db.Classify(err) }
 
 // IsStoreFault implements store.TxStore: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
-func (s *Store) IsStoreFault(err error) bool { return s.dialect.exonerates(readable(err)) }
+func (s *Store) IsStoreFault(err error) bool { return s.db.IsStoreFault(err) }
+
+//go:embed postgres
+var postgresFiles embed.FS
+
+// Postgres returns a store in a PostgreSQL database of version 13 or later. It
+// creates nothing: see Migrate. It sends nothing.
+func Postgres(db *sql.DB, o Options) (*Store, error) {
+	return wrap(database.OpenPostgres(db, postgresFiles, database.Options(o)))
+}
+
+//go:embed sqlite
+var sqliteFiles embed.FS
+
+// SQLite returns a store in a SQLite database of version 3.42 or later, with
+// any driver. It creates nothing: see Migrate.
+//
+// The database must be a file: the store discards a connection whose end was
+// unclean, and with it a database that lives in its memory. Open it so that
+// every connection has foreign_keys on (otherwise Limits.Batch is 1) and a
+// busy_timeout; journal_mode WAL lets others read while a batch is open. With
+// modernc.org/sqlite:
+//
+//	sql.Open("sqlite", "file:shop.db?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
+//
+// A bound set with SetMaxOpenConns should be 4 or more: an open batch holds a
+// connection, rows are read beside it, and a handler that does not end keeps
+// its own.
+//
+// The file must stay where it is: once it was moved, deleted or replaced, all
+// that the store is asked to write fails with store.ClassDown, and so does a commit
+// that it may have lost. It works again when the file is back; another file is
+// for another Store.
+//
+// SQLite has one writer: batches of one Store take turns, and a handler must
+// write through its transaction only. store.TxOptions are ignored: what ends a
+// statement of a handler is its context. A wait for another
+// process that writes ends with busy_timeout, which no context cuts short.
+func SQLite(db *sql.DB, o Options) (*Store, error) {
+	return wrap(database.OpenSQLite(db, sqliteFiles, database.Options(o)))
+}
 
 // Limits implements store.TxStore. SQLite has one writer. Without foreign keys a batch of SQLite has one
 // message, because a handler's own COMMIT would also commit its neighbours' marks; and with a driver that
 // has no commit hook, because there what a handler writes after a ROLLBACK would stay.
 func (s *Store) Limits() store.Limits {
 	l := store.Limits{
-		SingleWriter: s.dialect.writers == 1, StepOutput: store.MaxStepOutput,
-		Connections: max(s.db.Stats().MaxOpenConnections, 0), FitIdentity: s.beside.Fit,
+		SingleWriter: s.db.Dialect.Writers == 1, StepOutput: store.MaxStepOutput,
+		Connections: max(s.db.Pool.Stats().MaxOpenConnections, 0), FitIdentity: s.db.Foreign.Fit,
 	}
-	if s.alone {
+	if s.db.Alone {
 		l.Batch = 1
 	}
-	if s.days != nil {
-		l.PartitionedBy = s.days.IDTime.String()
+	if s.db.Days != nil {
+		l.PartitionedBy = s.db.Days.IDTime.String()
 	}
 	return l
 }
 
-// LoadPosition implements source.PositionStore.
-func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {
-	var p source.Position
-	err := s.db.QueryRowContext(ctx, s.sql.Position, sqlform.Plain(consumer), sqlform.Plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return source.Position{}, false, nil
-	case err != nil:
-		return source.Position{}, false, s.blameless("position of "+lane, err)
-	}
-	return p, true, nil
-}
+// MostSampled is up to which number a Sampled counts.
+const MostSampled = inspect.MostSampled
 
-// SavePosition implements source.PositionStore.
-func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
-	return s.writePosition(ctx, s.sql.SavePosition, consumer, lane, p)
-}
+// What people and metrics ask a Store for; see the methods that return them.
+type (
+	Known          = inspect.Known
+	KnownKey       = inspect.KnownKey
+	Upkeep         = inspect.Upkeep
+	Mismatch       = inspect.Mismatch
+	MismatchKind   = inspect.MismatchKind
+	Looked         = inspect.Looked
+	Sampled        = inspect.Sampled
+	SampledRows    = inspect.SampledRows
+	SampledReaping = inspect.SampledReaping
+	SampledTable   = inspect.SampledTable
+)
 
-// KeepPosition implements source.PositionStore.
-func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
-	if err := s.writePosition(ctx, s.sql.KeepPosition, consumer, lane, p); err != nil {
-		return source.Position{}, err
-	}
-	kept, there, err := s.LoadPosition(ctx, consumer, lane)
-	if err == nil && !there {
-		err = s.blameless("position of "+lane, errors.New("it was deleted while it was kept; try again"))
-	}
-	return kept, err
-}
-
-func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p source.Position) error {
-	err := s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
-		return err
-	})
-	if err != nil {
-		return s.blameless(fmt.Sprintf("saving the position of %s", lane), err)
-	}
-	return nil
-}
-
-// nonNil makes nil an empty value, which is not NULL.
-func nonNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}
+// The kinds of records that contradict a row.
+const (
+	MismatchMarker = inspect.MismatchMarker
+	MismatchStream = inspect.MismatchStream
+	MismatchCause  = inspect.MismatchCause
+)

@@ -39,7 +39,7 @@ type ban struct {
 }
 
 var bans = []ban{
-	{regexp.MustCompile(`^(\.|store|source|identity|consumer(/internal/.*)?|faults|measure|memstore|sqlstore|storetest|sourcetest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core has the standard library only, so that whoever imports it takes on nothing else"},
+	{regexp.MustCompile(`^(\.|store|source|identity|consumer(/internal/.*)?|faults|measure|memstore|sqlstore(/internal/.*)?|storetest|sourcetest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core has the standard library only, so that whoever imports it takes on nothing else"},
 	{regexp.MustCompile(`^\.$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: the words know none of those who use them"},
 	{regexp.MustCompile(`^(store|source)$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(source$|internal/(enum|reading|legible)$)`), "arrows point down: the contract knows the words only, and nothing that only our own stores have"},
 	{regexp.MustCompile(`^measure$`), regexp.MustCompile(`^` + module + `/`), nil, "arrows point down: figures are told to whoever measures, and to no library"},
@@ -47,11 +47,11 @@ var bans = []ban{
 	{regexp.MustCompile(`^faults$`), regexp.MustCompile(`^` + module), nil, "a crash point is a name"},
 	{regexp.MustCompile(`^consumer$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/((consumer/)?internal/.*|store|source|identity|faults|measure)$`), "the engine speaks to contracts and knows no store or source"},
 	{regexp.MustCompile(`^consumer/internal/`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(internal/.*|store|source|identity|measure)$`), "the packages below the engine do not use one another, so that each can be read alone"},
-	{regexp.MustCompile(`^(memstore|sqlstore|pgxstore|file|webhook|kafka|storetest|sourcetest|internal/.*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites speak to the contract, never to the engine"},
+	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|pgxstore|file|webhook|kafka|storetest|sourcetest|internal/.*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites speak to the contract, never to the engine"},
 	{regexp.MustCompile(`^internal/(worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers know nothing of Semel's types"},
 	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^` + module), regexp.MustCompile(`^` + module + `(/store|/source|/internal/enum)?$`), "the machine decides with the words and the contract's lists, which are data: each list is declared once; it knows nothing that acts on them"},
 	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^(os|io|net|sync|context|log.*|database/.*)$`), nil, "the machine does no I/O, holds no lock and waits for nothing"},
-	{regexp.MustCompile(`^(memstore|sqlstore|file|webhook)$`), regexp.MustCompile(`^` + module + `/(memstore|sqlstore|file|webhook|cmd|itest)`), nil, "adapters never import each other"},
+	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|file|webhook)$`), regexp.MustCompile(`^` + module + `/(memstore|sqlstore|file|webhook|cmd|itest)`), regexp.MustCompile(`^` + module + `/sqlstore/internal/`), "adapters never import each other"},
 }
 
 func TestImportsPointDown(t *testing.T) {

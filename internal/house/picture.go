@@ -114,7 +114,7 @@ var retryWay = []step{
 	{"cmd/semel", "cmd/semel/internal/cli/row_actions.go", "order"},
 	{"cmd/semel", "cmd/semel/internal/operate/carry.go", "reads, judges"},
 	{"internal/admin", "internal/admin/rows.go", "Requeue"},
-	{"sqlstore", "sqlstore/acts.go", "row, marker, act"},
+	{"sqlstore", "sqlstore/internal/operators/acts.go", "row, marker, act"},
 	{"store", "store/lease.go", "Claim"},
 	{"consumer", "consumer/inbox.go", "claims the row"},
 	{"internal/machine", "internal/machine/claims.go", "decides"},

@@ -61,9 +61,9 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
 	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, Event: store.RowCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, Event: store.RowCompleted}}
-	some := []any{sqlstore.EndingsArgument(sqlform.Crypt{}, endings)}
+	some := []any{sqlform.EndingsArgument(sqlform.Crypt{}, endings)}
 	statements := sqlstore.Statements(s.store, sqlform.Revision12{})
-	_, one := sqlstore.ClosingClaims(sqlform.Crypt{}, statements, endings[:1])
+	_, one := sqlform.ClosingClaims(sqlform.Crypt{}, statements, endings[:1])
 	for name, c := range map[string]struct {
 		statement string
 		args      []any

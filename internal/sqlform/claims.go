@@ -1,0 +1,148 @@
+package sqlform
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/store"
+)
+
+// claimArg is a claim as PostgreSQL's statements take it.
+type claimArg struct {
+	K int   `json:"k"`
+	N int64 `json:"n"`
+	T int64 `json:"t"`
+}
+
+// EndingArgument is an end of a claim as statements take it.
+type EndingArgument struct {
+	claimArg
+	State   string `json:"state"`
+	Outcome int64  `json:"outcome"`
+	After   int64  `json:"after"`
+	Reason  string `json:"reason"`
+	Error   string `json:"error"`
+	Ran     int64  `json:"ran"`
+	// Taken are the starts that a release takes back; any other end, with -1, takes
+	// back all.
+	Taken int64 `json:"taken"`
+	// Stream, in hex, and Place are where a blocked row waits; 0 leaves them.
+	Stream string `json:"stream"`
+	Place  int64  `json:"place"`
+	Call   int64  `json:"call"`
+}
+
+// ClaimsArgument is the argument of statements about claims.
+func ClaimsArgument(claims []store.Claim) string {
+	all := make([]claimArg, len(claims))
+	for i, c := range claims {
+		all[i] = claimArg{i, c.Number, int64(c.Token)}
+	}
+	return JSON(all)
+}
+
+// ClaimLists are claims as two lists.
+func ClaimLists(claims []store.Claim) (numbers, tokens []int64) {
+	for _, c := range claims {
+		numbers, tokens = append(numbers, c.Number), append(tokens, int64(c.Token))
+	}
+	return numbers, tokens
+}
+
+// EndingsArgument is the argument of statements that end claims.
+func EndingsArgument(c Crypt, endings []store.ClaimEnding) string {
+	all := make([]EndingArgument, len(endings))
+	for i := range endings {
+		e := EndingOf(c, &endings[i])
+		e.K = i
+		all[i] = e
+	}
+	return JSON(all)
+}
+
+// ClosingClaims is the statement that ends claims in their batch's transaction, and
+// its arguments.
+func ClosingClaims(c Crypt, p *Postgres, endings []store.ClaimEnding) (text string, args []any) {
+	if len(endings) != 1 || p.CloseClaim == "" {
+		all := slices.Clone(endings)
+		for i := range all {
+			all[i].Call = store.CallNone // which says nothing in a batch
+		}
+		return p.CloseClaims, []any{EndingsArgument(c, all)}
+	}
+	e := EndingOf(c, &endings[0])
+	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
+}
+
+// EndingOf is an end of a claim as statements take it.
+func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
+	next, _ := store.StateInProgress.After(e.Event)
+	a := EndingArgument{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
+		After: e.After.Milliseconds(), Reason: Plain(string(e.Reason)), Error: c.RowError(e.Number, e.Error), Call: int64(e.Call)}
+	switch {
+	case e.Event != store.RowReleased:
+		a.Taken = -1
+	case e.Began:
+		a.Taken = 1
+	}
+	if e.Ran {
+		a.Ran = 1
+	}
+	if e.Event == store.RowBlocked {
+		a.Stream, a.Place = hex.EncodeToString(e.Version.Stream), e.Version.Number
+	}
+	return a
+}
+
+// JSON is a value of numbers and texts, which always has a form.
+func JSON(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// Standing is the answer to a mark whose claim stands.
+func Standing(done bool) store.Verdict {
+	if done {
+		return store.Verdict{Kind: store.Seen, Was: store.Applied}
+	}
+	return store.Verdict{Kind: store.Fresh}
+}
+
+// stepsArg are the steps of a row as PostgreSQL's statement takes them.
+type stepsArg struct {
+	N int64  `json:"n"`
+	S string `json:"s"`
+	A bool   `json:"a"`
+}
+
+// StepsArgument is the argument of PostgreSQL's statement that writes the steps of claims,
+// empty if none of these endings has any.
+func StepsArgument(c Crypt, endings []store.ClaimEnding) (string, error) {
+	var all []stepsArg
+	for i := range endings {
+		if e := &endings[i]; e.Steps != nil {
+			text, err := Steps(c, e.Number, e.Steps)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, stepsArg{e.Number, text, e.Event == store.RowStepped})
+		}
+	}
+	if all == nil {
+		return "", nil
+	}
+	return JSON(all), nil
+}
+
+// NotWorking is the error of a batch whose generation is not the one that its consumer may
+// work in now.
+func NotWorking(w store.Working) error {
+	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
+}
+
+// WorkingArguments are those of the statement Working.
+func WorkingArguments(w store.Working) []any {
+	return []any{[]byte(w.Consumer), w.Number, int64(w.In)}
+}

@@ -1,0 +1,167 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
+)
+
+// others are the other rows of a row's identity, each of which has a content of its own; the
+// store's lock is held.
+func (s *Store) others(r *row) (all []store.StoredRow) {
+	for _, o := range s.rows {
+		if o != r && o.key.identity == r.key.identity {
+			all = append(all, o.StoredRow)
+		}
+	}
+	return all
+}
+
+// owns reports whether the marker of a row's identity belongs to the row (law 16), which is asked
+// for each claim: of the other rows only one can have the same content.
+func (s *Store) owns(r *row) bool {
+	m, there := s.markers[r.key.identity]
+	if !there || m.fingerprint != r.Fingerprint {
+		return false
+	}
+	same := rowKey{r.key.identity, true, r.Fingerprint}
+	if r.Conflict {
+		same = rowKey{identity: r.key.identity}
+	}
+	var others []sqlform.Twin
+	if o := s.rowOf[same]; o != nil {
+		others = []sqlform.Twin{o.twin()}
+	}
+	return m.stored().Of(r.twin(), others)
+}
+
+// stored is a marker as the rules about markers ask for it.
+func (m marker) stored() sqlform.Marker {
+	return sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
+}
+
+// mayRun refuses work on a row beside the other rows of its identity.
+func (s *Store) mayRun(r *row, others []store.StoredRow) error {
+	return admin.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
+}
+
+// takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
+// refuses that beside others of which one is open; see admin.MayRun.
+func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
+	if r.State.Outcome() == store.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == store.Waiting {
+		return nil
+	}
+	if err := s.mayRun(r, others); err != nil {
+		return err
+	}
+	// of a conflict with a former identity nothing was marked
+	if _, marked := s.markers[r.key.identity]; !marked && !(r.Conflict && r.Reason == semel.ReasonFormerConflict) {
+		return noMarker(r)
+	}
+	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: store.Waiting, at: s.now()}
+	return nil
+}
+
+// noMarker refuses to have a row worked on of whose identity nobody knows what became.
+func noMarker(r *row) error {
+	return fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", r.Number, semel.ErrConflict)
+}
+
+// closeMarker closes the marker of a row that is closed without an effect, if it belongs to
+// that row. One that a conflict had is given back to the row of the first content.
+func (s *Store) closeMarker(r *row) {
+	m := s.markers[r.key.identity]
+	if !s.owns(r) || m.outcome == store.Applied {
+		return
+	}
+	m.outcome, m.at = store.Discarded, s.now()
+	if first := s.rowOf[rowKey{identity: r.key.identity}]; r.Conflict && first != nil {
+		to := sqlform.Returned(m.stored(), []sqlform.Twin{first.twin()})
+		m.outcome, m.fingerprint = store.Outcome(to.Outcome), sqlform.Fingerprint(uint8(to.Version), to.Sum)
+	}
+	s.markers[r.key.identity] = m
+}
+
+// twin is a row as the rules about markers ask for it.
+func (r *row) twin() sqlform.Twin {
+	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
+}
+
+// over ends a row that is due although its marker does not wait for it, and reports whether it
+// did: no claim of it could end. The store's lock is held.
+func (s *Store) over(r *row) bool {
+	m, marked := s.markers[r.key.identity]
+	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {
+		return false
+	}
+	var others []sqlform.Twin
+	for _, o := range s.rows {
+		if o != r && o.key.identity == r.key.identity {
+			others = append(others, o.twin())
+		}
+	}
+	e, why := sqlform.Over(marked, m.stored(), s.owns(r), others)
+	if e == 0 {
+		m.fingerprint = r.Fingerprint
+		s.markers[r.key.identity] = m
+		return false
+	}
+	r.State, _ = store.StateInProgress.After(e)
+	r.token, r.DueAt, r.LockedUntil, r.Started = 0, time.Time{}, time.Time{}, 0
+	if reason := sqlform.OverReason(e); reason != "" {
+		r.Reason, r.LastError = semel.Reason(reason), why
+		if r.FirstError == "" {
+			r.FirstError = why
+		}
+	}
+	s.touch(r)
+	s.advance(r)
+	return true
+}
+
+// LookUpMarkers implements store.Leases.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdicts := make([]store.Verdict, len(marks))
+	for i, m := range marks {
+		verdicts[i] = s.seen(m)
+	}
+	return verdicts, nil
+}
+
+// seen is what is committed of a mark's identity; Fresh if nothing is.
+func (s *Store) seen(m store.Mark) store.Verdict {
+	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
+		return s.judge(m, old)
+	}
+	return store.Verdict{Kind: store.Fresh}
+}
+
+// Preview implements admin.Previewer.
+func (s *Store) Preview(_ context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
+	if err := s.lock("foretell"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	verdicts := make([]store.Verdict, len(all))
+	for i := range all {
+		verdicts[i].Kind = store.Fresh
+		number, known := s.scopes[scope{consumer, all[i].Source, generation}]
+		if !known {
+			continue
+		}
+		mark := all[i].Mark
+		mark.Scope = number
+		verdicts[i] = s.seen(mark)
+	}
+	return verdicts, nil
+}

@@ -1,0 +1,295 @@
+package daily
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/store"
+)
+
+// Moved is what an end of a move has done; see sqlstore.Moved.
+type Moved struct {
+	Copied, Removed int64
+	Held            time.Duration
+	Fenced          bool
+}
+
+// How markers are moved.
+const (
+	// movedAtOnce is how many markers one statement copies or removes.
+	movedAtOnce = 5000
+	// fewLeft is how many a round may have found for the end to copy the rest.
+	fewLeft = 4 * movedAtOnce
+	// The end waits for those that mark, and all others of the consumer behind it. It begins
+	// to wait for so long, and twice as long each time, up to the longest.
+	firstPatience, longestPatience = 20 * time.Millisecond, 5 * time.Second
+	// fenceTries is how often the table of all is asked for, for firstPatience each.
+	fenceTries = 50
+)
+
+// EndMove ends a move to days.
+func EndMove(ctx context.Context, db *database.DB, consumer string) (done Moved, err error) {
+	if db.Postgres == nil || db.Days != nil {
+		return done, fmt.Errorf("sqlstore: only a store in PostgreSQL of all consumers moves markers to days: %w", semel.ErrUnsupported)
+	}
+	m, err := moveOf(ctx, db, consumer)
+	if err == nil && m.Moving {
+		err = m.end(ctx, &done)
+	}
+	if err == nil {
+		err = m.leave(ctx, &done)
+	}
+	return done, db.Answer("move to days", err)
+}
+
+// moveOf is the move of a consumer, under way or over.
+func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error) {
+	number, kind, err := movingTo(ctx, db, db.Pool, consumer)
+	moving := err == nil
+	if errors.Is(err, sql.ErrNoRows) {
+		number, kind, err = Dated(ctx, db, db.Pool, consumer)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("no move of consumer %q to days has begun: %w", consumer, semel.ErrState)
+	}
+	if err != nil {
+		return nil, err
+	}
+	idTime, err := kindOf(consumer, kind)
+	if err != nil {
+		return nil, err
+	}
+	m := &move{Days: &database.Days{DB: db, Number: number, Moving: moving, Dated: database.Dated{Consumer: consumer, IDTime: idTime}}}
+	return m, m.load()
+}
+
+// since is up to where markers are copied for certain: transactions that have a number below
+// Next may have written earlier ones when it was read.
+type since struct{ next, at int64 }
+
+// end copies round by round, until few are left that are copied while nobody marks.
+func (m *move) end(ctx context.Context, done *Moved) error {
+	for _, text := range []string{m.moves.NoMoreByTime, m.moves.ByTime} {
+		if _, err := m.DB.Pool.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	var from since
+	for patience := firstPatience; ; patience = min(2*patience, longestPatience) {
+		for {
+			var found int64
+			var err error
+			if from, found, err = m.round(ctx, from, done); err != nil {
+				return err
+			}
+			if found <= fewLeft {
+				break
+			}
+		}
+		began := time.Now()
+		err := m.DB.Write(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, m.moves.Impatient, database.Milliseconds(patience, firstPatience)); err != nil {
+				return err
+			}
+			return m.finish(ctx, tx, from, done)
+		})
+		if err == nil {
+			done.Held = time.Since(began)
+			return nil
+		}
+		if m.DB.Classify(err) != store.ClassContended {
+			return err
+		}
+		if !timing.Wait(ctx, patience) { // so that others have their turn
+			return ctx.Err()
+		}
+	}
+}
+
+// round copies what was written since the last one, once all have ended that wrote then, and
+// returns from where the next one has to copy and how many it looked at.
+func (m *move) round(ctx context.Context, from since, done *Moved) (next since, found int64, err error) {
+	db := m.DB.Pool
+	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
+		return from, 0, err
+	}
+	for ended := false; !ended; {
+		if err = db.QueryRowContext(ctx, m.moves.Ended, next.next).Scan(&ended); err == nil && !ended && !timing.Wait(ctx, firstPatience) {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return from, 0, err
+		}
+	}
+	var kept []day
+	if err = m.DB.Write(ctx, func(tx *sql.Tx) error { kept, err = m.all(ctx, tx); return err }); err != nil {
+		return from, 0, err
+	}
+	found, copied, err := m.copyAll(ctx, db, from, kept, func(slice func(tx *sql.Tx) error) error { return m.DB.Write(ctx, slice) })
+	done.Copied += copied
+	return next, found, err
+}
+
+// copyAll copies the consumer's markers from some time on, each slice in a transaction that
+// in gives it, and returns how many it looked at and wrote.
+func (m *move) copyAll(ctx context.Context, db database.Queryer, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
+	scopes, err := m.scopesOf(ctx, db)
+	for i := 0; i < len(scopes) && err == nil; i++ {
+		var looked, wrote int64
+		looked, wrote, err = m.copyScope(ctx, scopes[i], from, kept, in)
+		found, copied = found+looked, copied+wrote
+	}
+	return found, copied, err
+}
+
+func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
+	low, high := kept[0].from, kept[len(kept)-1].to
+	at, id := sql.NullInt64{Int64: from.at}, []byte{}
+	for looked := int64(movedAtOnce); looked == movedAtOnce && err == nil; found += looked {
+		var wrote, odd int64
+		err = in(func(tx *sql.Tx) error {
+			return tx.QueryRowContext(ctx, m.moves.Copy, scope, at.Int64, id, movedAtOnce, low, high).Scan(&looked, &wrote, &odd, &at, &id)
+		})
+		if err == nil && odd > 0 {
+			err = fmt.Errorf("consumer %q has markers in another spelling of ids than a store of days has, so that their copies would be fresh; the move can end when they are past the retention and reaped: %w", m.Consumer, semel.ErrState)
+		}
+		copied += wrote
+	}
+	return found, copied, err
+}
+
+// finish ends the move in a transaction: it waits for those that mark, and has others wait.
+func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
+	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
+		return err
+	}
+	kept, err := m.all(ctx, tx)
+	if err != nil {
+		return err
+	}
+	_, copied, err := m.copyAll(ctx, tx, from, kept, func(slice func(tx *sql.Tx) error) error { return slice(tx) })
+	if err != nil {
+		return err
+	}
+	name, first, last := []byte(m.Consumer), kept[0], kept[len(kept)-1]
+	if _, err := tx.ExecContext(ctx, m.moves.CopyOutside, name, first.from, last.to); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, m.moves.Settle, name); err != nil {
+		return err
+	}
+	if err := m.takeNames(ctx, tx); err != nil {
+		return err
+	}
+	if err := database.ExecOne(ctx, tx, fmt.Errorf("the move of consumer %q was ended meanwhile; look again: %w", m.Consumer, semel.ErrState), m.moves.EndMoving, name, first.name, last.next, first.from, last.to); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, m.SQL.MoveRows, name)
+	done.Copied += copied
+	return err
+}
+
+// takeNames gives the table and its days the names that they keep.
+func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
+	days, err := standing(ctx, m.Days, tx)
+	if err != nil {
+		return err
+	}
+	if err := execAll(ctx, tx, m.moves.TakeName, m.named.CreateReadable); err != nil {
+		return err
+	}
+	for _, p := range days {
+		date := dateOf(p.name)
+		if !strings.HasSuffix(strings.Trim(p.name, `"`), filling+"_"+date) {
+			continue // a person's
+		}
+		if _, err := tx.ExecContext(ctx, strings.NewReplacer("{day}", p.name, "{date}", date).Replace(m.moves.RenameDay)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave keeps others from marking in the table of all, and removes what was left there.
+func (m *move) leave(ctx context.Context, done *Moved) (err error) {
+	if _, err = m.DB.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
+		return err
+	}
+	var left bool
+	if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Left, []byte(m.Consumer)).Scan(&left); err != nil {
+		return err
+	}
+	if !left {
+		err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&done.Fenced)
+		if err == nil && !done.Fenced {
+			err = fmt.Errorf("the markers of consumer %q lie in days and were never moved there: %w", m.Consumer, semel.ErrState)
+		}
+		return err
+	}
+	scopes, err := m.scopesOf(ctx, m.DB.Pool)
+	if err != nil {
+		return err
+	}
+	if done.Fenced, err = m.fence(ctx, scopes); err != nil {
+		return err
+	}
+	for _, scope := range scopes {
+		if err := m.clear(ctx, scope, done); err != nil {
+			return err
+		}
+	}
+	if !done.Fenced {
+		return nil
+	}
+	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
+}
+
+// fence has the table of all refuse the consumer's markers, if it can have its lock.
+func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
+	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
+	for range fenceTries {
+		if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&stands); err != nil || stands {
+			return stands, err
+		}
+		err = m.DB.Write(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, m.moves.Impatient, database.Milliseconds(firstPatience, firstPatience)); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, text)
+			return err
+		})
+		if err == nil {
+			return true, nil
+		}
+		if m.DB.Classify(err) != store.ClassContended {
+			return false, err
+		}
+		if !timing.Wait(ctx, firstPatience) {
+			return false, ctx.Err()
+		}
+	}
+	return false, nil
+}
+
+// clear removes the markers of a scope from the table of all.
+func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
+	for looked := int64(movedAtOnce); looked == movedAtOnce; {
+		err := m.DB.Write(ctx, func(tx *sql.Tx) error {
+			var gone int64
+			err := tx.QueryRowContext(ctx, m.moves.Clear, scope, movedAtOnce).Scan(&looked, &gone)
+			done.Removed += gone
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

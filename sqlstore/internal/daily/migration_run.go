@@ -1,0 +1,127 @@
+package daily
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+)
+
+// BeginMove begins a move to days, unless one has begun.
+func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
+	if err := keepsDays(db, &o); err != nil {
+		return err
+	}
+	m := &move{Days: &database.Days{DB: db, Dated: o}}
+	return db.Answer("move to days", db.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, db.Postgres.LockDated); err != nil {
+			return err
+		}
+		if found, err := find(ctx, m.Days, tx); err != nil || found {
+			if err == nil && !m.Moving {
+				err = fmt.Errorf("the markers of consumer %q lie in a table of days: %w", o.Consumer, semel.ErrState)
+			}
+			return err
+		}
+		return m.begin(ctx, tx)
+	}))
+}
+
+// move is a table of days that fills while its consumer marks in the table of all.
+type move struct {
+	*database.Days
+	moves sqlform.Moving
+	// named are the statements about the table as it is named when it has moved.
+	named sqlform.Dated
+}
+
+// filling is what the table's name has behind it meanwhile.
+const filling = "_days"
+
+// load reads the statements: those about the table as it is named while it fills.
+func (m *move) load() error {
+	return errors.Join(m.Fill(&m.SQL, "dated.sql", filling), m.Fill(&m.named, "dated.sql", ""), m.Fill(&m.moves, "moving.sql", ""))
+}
+
+func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
+	// The statement's text has no number yet.
+	if err := m.load(); err != nil {
+		return err
+	}
+	if err := tx.QueryRowContext(ctx, m.moves.NewMoving, []byte(m.Consumer), m.IDTime.String()).Scan(&m.Number); err != nil {
+		return err
+	}
+	if err := m.load(); err != nil {
+		return err
+	}
+	if err := execAll(ctx, tx, m.SQL.Create, m.moves.StandIn); err != nil {
+		return err
+	}
+	wanted, err := m.daysFrom(ctx, tx, "")
+	if err != nil {
+		return err
+	}
+	return m.makeAll(ctx, tx, wanted, nil)
+}
+
+// makeAll makes those of the days that do not stand.
+func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) error {
+	for i := range wanted {
+		if covered(stand, &wanted[i]) {
+			continue
+		}
+		if err := createDay(ctx, m.Days, tx, &wanted[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// daysFrom are the days from a first one, or from as far back as is asked for, up to three
+// after this one.
+func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, error) {
+	return database.List(ctx, tx, m.moves.DaysFrom, func(rows *sql.Rows) (day, error) {
+		var w day
+		err := rows.Scan(&w.name, &w.from, &w.to, &w.next)
+		return w, err
+	}, first, m.Back)
+}
+
+// all are the days from the first that was made up to three after this one, which are made
+// if they are missing.
+func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
+	if _, err := tx.ExecContext(ctx, m.SQL.Hexadecimal); err != nil {
+		return nil, err
+	}
+	stand, err := standing(ctx, m.Days, tx)
+	if err != nil {
+		return nil, err
+	}
+	if len(stand) == 0 {
+		return nil, fmt.Errorf("the table of days of consumer %q has no day any more: %w", m.Consumer, semel.ErrSchema)
+	}
+	wanted, err := m.daysFrom(ctx, tx, dateOf(stand[0].name))
+	if err != nil {
+		return nil, err
+	}
+	return wanted, m.makeAll(ctx, tx, wanted, stand)
+}
+
+// dateOf is the date that the name of a day ends with.
+func dateOf(name string) string {
+	return strings.Trim(name[strings.LastIndexByte(name, '_')+1:], `"`)
+}
+
+// scopesOf are the numbers of a consumer's scopes.
+func (m *move) scopesOf(ctx context.Context, db database.Queryer) (all []int64, err error) {
+	return database.List(ctx, db, m.moves.ScopesOf, func(rows *sql.Rows) (int64, error) {
+		var n int64
+		err := rows.Scan(&n)
+		return n, err
+	}, []byte(m.Consumer))
+}

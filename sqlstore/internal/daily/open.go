@@ -1,0 +1,279 @@
+// Package daily keeps the markers of a consumer in a table with a partition for each day, and moves
+// them there.
+package daily
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/store"
+)
+
+// OpenDays returns the store of a consumer whose markers lie in days.
+func OpenDays(ctx context.Context, db *database.DB, o database.Dated) (*database.DB, error) {
+	if err := keepsDays(db, &o); err != nil {
+		return nil, err
+	}
+	d := &database.Days{DB: db, Dated: o}
+	err := register(ctx, d)
+	if err == nil {
+		err = d.Load()
+	}
+	if err != nil {
+		return nil, db.Answer("markers by day", err)
+	}
+	own, err := d.View()
+	if err != nil {
+		return nil, err
+	}
+	if err := MakeDays(ctx, own); err != nil {
+		return nil, db.Answer("markers by day", err)
+	}
+	return own, nil
+}
+
+// keepsDays says why the store cannot keep such days.
+func keepsDays(db *database.DB, o *database.Dated) error {
+	switch {
+	case db.Postgres == nil || !db.MarksAlone() || db.Days != nil:
+		return fmt.Errorf("sqlstore: only a store in PostgreSQL that marks in no other table keeps markers by day: %w", semel.ErrUnsupported)
+	case database.Ceilings[o.IDTime] == "":
+		return fmt.Errorf("sqlstore: markers are kept by day for ids that carry a time, not %v: %w", o.IDTime, semel.ErrUnsupported)
+	case o.Consumer == "" || o.Back < 0 || o.Back > database.MostBack:
+		return fmt.Errorf("sqlstore: markers by day need the name of a consumer, and 0 to %d days back", database.MostBack)
+	}
+	return nil
+}
+
+// register finds the consumer's number, or makes its table.
+func register(ctx context.Context, d *database.Days) error {
+	found, err := find(ctx, d, d.DB.Pool)
+	if err != nil || found {
+		return err
+	}
+	return d.DB.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, d.DB.Postgres.LockDated); err != nil {
+			return err
+		}
+		if found, err := find(ctx, d, tx); err != nil || found {
+			return err
+		}
+		return create(ctx, d, tx)
+	})
+}
+
+func find(ctx context.Context, d *database.Days, db database.Queryer) (bool, error) {
+	number, kind, err := Dated(ctx, d.DB, db, d.Consumer)
+	if errors.Is(err, sql.ErrNoRows) {
+		number, kind, err = movingTo(ctx, d.DB, db, d.Consumer)
+		d.Moving = err == nil
+	}
+	d.Number = number
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err == nil && kind != d.IDTime.String():
+		err = fmt.Errorf("the markers of consumer %q are kept by day for ids of the kind %s, not %v; use that kind, or another consumer's name: %w", d.Consumer, kind, d.IDTime, semel.ErrState)
+	}
+	return err == nil, err
+}
+
+func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
+	// A table of days whose row in dated is gone may be this consumer's: another table would
+	// let everything take effect again.
+	if err := d.DB.Faults(ctx, d.DB.SQL.LintRows); err != nil {
+		return err
+	}
+	var elsewhere bool
+	if err := tx.QueryRowContext(ctx, d.DB.Postgres.UndatedMarkers, []byte(d.Consumer)).Scan(&elsewhere); err != nil {
+		return err
+	}
+	if elsewhere && !d.Move {
+		return fmt.Errorf("consumer %q has markers in %smarkers, where a store of days does not look; move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.DB.Prefix, semel.ErrState)
+	}
+	if err := tx.QueryRowContext(ctx, d.DB.Postgres.NewDated, []byte(d.Consumer), d.IDTime.String(), d.Back).Scan(&d.Number); err != nil {
+		return err
+	}
+	if err := d.Load(); err != nil {
+		return err
+	}
+	if err := execAll(ctx, tx, d.SQL.Create, d.SQL.CreateAside, d.SQL.CreateReadable); err != nil {
+		return err
+	}
+	if !elsewhere {
+		return nil
+	}
+	return moveNow(ctx, d, tx)
+}
+
+// execAll sends statements one by one, of which a text may hold several.
+func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
+	for _, text := range texts {
+		for statement := range strings.SplitSeq(text, ";\n\n") {
+			if strings.HasPrefix(statement, "--") {
+				continue // a comment of the next
+			}
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moveNow moves the consumer's markers into its table, of which nobody knows yet.
+func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
+	var odd int64
+	if err := tx.QueryRowContext(ctx, d.SQL.OddlySpelled, []byte(d.Consumer)).Scan(&odd); err != nil {
+		return err
+	}
+	if odd > 0 {
+		return fmt.Errorf("consumer %q has %d markers whose ids are spelled in another case than a store of days spells them, so that their copies would be fresh; keep them where they are: %w", d.Consumer, odd, semel.ErrState)
+	}
+	for {
+		w, err := wanted(ctx, d, tx)
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			break
+		}
+		if err := createDay(ctx, d, tx, w); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, d.SQL.RaiseHigh, w.next, w.to); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{d.SQL.Move, d.SQL.MoveRows} {
+		if _, err := tx.ExecContext(ctx, statement, []byte(d.Consumer)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dated is the number and the kind of the table of days where the markers of a consumer
+// are; sql.ErrNoRows: they are in none.
+func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
+	err = db.QueryRowContext(ctx, s.Postgres.Dated, []byte(consumer)).Scan(&number, &kind)
+	return number, kind, err
+}
+
+// movingTo is Dated for a consumer whose markers move to days.
+func movingTo(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
+	err = db.QueryRowContext(ctx, s.Postgres.Moving, []byte(consumer)).Scan(&number, &kind)
+	return number, kind, err
+}
+
+// OfActs is OfConsumer for those who write: a move waits for whoever marks by the name of
+// the table of days, and for nobody else.
+func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
+	if db.Postgres == nil || db.Days != nil {
+		return db, nil
+	}
+	number, kind, err := movingTo(ctx, db, db.Pool, consumer)
+	if errors.Is(err, sql.ErrNoRows) {
+		return OfConsumer(ctx, db, consumer)
+	}
+	return OfDays(db, consumer, kind, number, err)
+}
+
+// OfConsumer is the store where the markers of a consumer are: this one, or one of days.
+func OfConsumer(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
+	if db.Postgres == nil || db.Days != nil {
+		return db, nil
+	}
+	number, kind, err := Dated(ctx, db, db.Pool, consumer)
+	return OfDays(db, consumer, kind, number, err)
+}
+
+// OfRow is the store where the marker of a row is, for acts of people.
+func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, error) {
+	stores, err := OfRows(ctx, db, []store.RowRevision{{Number: number}})
+	for own := range stores {
+		return own, nil
+	}
+	return nil, err
+}
+
+// OfRows is OfRow for several rows: the places of the rows by the store where their markers are.
+func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map[*database.DB][]int, error) {
+	stores, byTable, byRow := map[*database.DB][]int{}, map[int64]*database.DB{}, map[int64]*database.DB{}
+	if db.Postgres != nil && db.Days == nil {
+		err := database.EachRow(ctx, db.Pool, db.Postgres.DatedRows, func(found *sql.Rows) error {
+			var number, table int64
+			var consumer []byte
+			var kind string
+			err := found.Scan(&number, &consumer, &kind, &table)
+			if err == nil && byTable[table] == nil {
+				byTable[table], err = OfDays(db, string(consumer), kind, table, nil)
+			}
+			byRow[number] = byTable[table]
+			return err
+		}, database.ActedNumbers(database.NumbersSeen(rows)...))
+		if err != nil {
+			return nil, db.Answer("markers by day", err)
+		}
+	}
+	for i, r := range rows {
+		own := byRow[r.Number]
+		if own == nil {
+			own = db
+		}
+		stores[own] = append(stores[own], i)
+	}
+	return stores, nil
+}
+
+// OfDays returns the database of a consumer whose markers lie in the table of days with this number; with
+// sql.ErrNoRows they do not, and it returns db.
+func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*database.DB, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return db, nil
+	}
+	if err != nil {
+		return nil, db.Blameless("markers by day", err)
+	}
+	idTime, err := kindOf(consumer, kind)
+	if err != nil {
+		return nil, err
+	}
+	d := &database.Days{DB: db, Number: number, Dated: database.Dated{Consumer: consumer, IDTime: idTime}}
+	if err := d.Load(); err != nil {
+		return nil, err
+	}
+	return d.View()
+}
+
+// kindOf is the kind of a consumer's ids by its name.
+func kindOf(consumer, kind string) (identity.IDTime, error) {
+	for k := range database.Ceilings {
+		if k.String() == kind {
+			return k, nil
+		}
+	}
+	return identity.NoIDTime, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
+}
+
+// NotDated refuses a consumer whose markers lie in a table of days to a store that does not
+// look there.
+func NotDated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) error {
+	if s.Postgres == nil || s.Days != nil {
+		return nil
+	}
+	_, kind, err := Dated(ctx, s, db, consumer)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("the markers of consumer %q are kept by day, for ids of the kind %s, and are not looked for here; say so in its policy, or use Store.Dated: %w", consumer, kind, semel.ErrState)
+	}
+	return err
+}

@@ -1,0 +1,147 @@
+// Package database opens a database with the statements of its dialect, runs transactions in it and
+// classifies its errors.
+package database
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
+)
+
+// Foreign is what a store marks in beside Semel's own tables: nothing, or a table
+// of the user's, which internal/adoption knows.
+type Foreign interface {
+	// Admit refuses a scope that its rows do not tell apart from others.
+	Admit(consumer, source string, generation int64) error
+	// Fit is an id in the one spelling that it gives back, or why it holds none.
+	Fit(source, id string) (string, error)
+	// Check reports whether it is still what it has to be.
+	Check(ctx context.Context) error
+	// Missing adds to an error of marks that are neither written nor there.
+	Missing(err error) error
+}
+
+// NoForeign is beside most stores.
+type NoForeign struct{}
+
+func (NoForeign) Admit(string, string, int64) error { return nil }
+func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
+func (NoForeign) Check(context.Context) error       { return nil }
+func (NoForeign) Missing(error) error               { return nil }
+
+// MarksAlone reports whether its statements use Semel's tables only, so that advice about
+// these tables fits an error of a statement.
+func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
+
+// Scope is what a number of a scope stands for.
+type Scope struct {
+	Consumer, Source string
+	Generation       int64
+}
+
+// Args are the arguments of statements that look for a scope.
+func (s Scope) Args() []any { return []any{[]byte(s.Consumer), []byte(s.Source), s.Generation} }
+
+// mostScopes bounds the cache of scopes; a full cache starts anew.
+const mostScopes = 10_000
+
+// Remembered returns the numbers of scopes that the cache has, and 0 for the others.
+func (s *DB) Remembered(consumer string, sources []string, generation int64) []int64 {
+	numbers := make([]int64, len(sources))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, source := range sources {
+		numbers[i] = s.scopes[Scope{consumer, source, generation}]
+	}
+	return numbers
+}
+
+// Remember puts the numbers of scopes into the cache.
+func (s *DB) Remember(consumer string, sources []string, generation int64, numbers []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.scopes)+len(sources) > mostScopes {
+		clear(s.scopes)
+	}
+	for i, source := range sources[:min(len(sources), mostScopes)] {
+		s.scopes[Scope{consumer, source, generation}] = numbers[i]
+	}
+}
+
+// forgetScopes empties the cache after an outage: see the scopes of package consumer.
+func (s *DB) forgetScopes() {
+	s.mu.Lock()
+	clear(s.scopes)
+	s.mu.Unlock()
+}
+
+// Options are those of package sqlstore.
+type Options struct {
+	Prefix, Schema string
+	Isolation      sql.IsolationLevel
+	Cipher         store.Cipher
+	EncryptedSince time.Time
+	Code           func(err error) (code int, ok bool)
+}
+
+// DB is a database with the statements of its dialect. A DB of a table of days has that table's names in its
+// statements.
+type DB struct {
+	Pool    *sql.DB
+	Dialect *Dialect
+	Prefix  string
+	Names   *strings.Replacer
+	SQL     *sqlform.Statements
+	// The dialect's own statements, of which sql is a part; nil for another's.
+	Postgres *sqlform.Postgres
+	SQLite   *sqlform.SQLite
+	Crypt    sqlform.Crypt // what is kept of messages
+	Guards   bool
+	Alone    bool               // a batch is one message
+	Level    sql.IsolationLevel // of batches
+	writers  chan struct{}      // a place each; nil if any number may write
+	Foreign  Foreign            // where it marks, too
+	Days     *Days              // where its markers lie; nil: in the table of all
+	File     *openedFile        // nil unless the database is a file of this process
+
+	outdated atomic.Int64 // how often a connection's plans were
+	Prepared prepared
+
+	mu     sync.Mutex
+	scopes map[Scope]int64 // guarded by mu; see remember
+}
+
+func open(db *sql.DB, d *Dialect, o Options) (*DB, error) {
+	if o.Prefix == "" {
+		o.Prefix = "semel_"
+	}
+	names, err := d.names(o)
+	if err != nil {
+		return nil, err
+	}
+	return openAs(db, d, o, names)
+}
+
+// openAs opens a store whose tables are called so.
+func openAs(db *sql.DB, d *Dialect, o Options, names *strings.Replacer) (*DB, error) {
+	texts, err := d.Load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "sample.sql", "schema.sql", "lint.sql", "tables.sql")
+	if err != nil {
+		return nil, err
+	}
+	s := &DB{Pool: db, Dialect: d, Prefix: o.Prefix, Names: names, Crypt: sqlform.NewCrypt(o.Cipher, o.EncryptedSince), scopes: map[Scope]int64{}, Foreign: NoForeign{}}
+	if err := d.fill(s, texts); err != nil {
+		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.Name, err)
+	}
+	s.fillParts()
+	if d.Writers > 0 {
+		s.writers = make(chan struct{}, d.Writers)
+	}
+	return s, nil
+}

@@ -1,0 +1,163 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/adoption"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
+)
+
+// Dated are the options of sqlstore.Store.Dated.
+type Dated struct {
+	Consumer string
+	IDTime   identity.IDTime
+	Back     int
+	Move     bool
+}
+
+// MostBack bounds Dated.Back.
+const MostBack = 3650
+
+// View is the store whose markers these are.
+func (d *Days) View() (*DB, error) {
+	s := d.DB
+	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
+	own, err := openAs(s.Pool, s.Dialect, Options{Prefix: s.Prefix}, names)
+	if err != nil {
+		return nil, err
+	}
+	own.Names, own.Crypt, own.Guards, own.Level, own.writers, own.Foreign, own.Days = s.Names, s.Crypt, s.Guards, s.Level, s.writers, d, d
+	own.Postgres = own.Postgres.WithDays(&d.SQL, s.Postgres)
+	own.Postgres.Look = strings.Replace(own.Postgres.Look, "{owned}", own.Postgres.Owned, 1)
+	own.SQL = &own.Postgres.Statements
+	table := s.Names.Replace("{prefix}" + d.name()) // its days are dropped: row by row goes what stands aside
+	for _, text := range []*string{&own.Postgres.Place, &own.Postgres.Part, &own.Postgres.ReapRows} {
+		*text = strings.ReplaceAll(*text, table, table+"_aside")
+	}
+	own.Postgres.Reap = strings.Replace(own.Postgres.Reap, "{part}", own.Postgres.Part, 1)
+	return own, nil
+}
+
+// Days are the markers of one consumer by day.
+type Days struct {
+	Dated
+	DB     *DB // of all
+	Number int64
+	// Moving: the markers were in the table of all when the store was opened, and moved to
+	// Days since, or not yet. See day_migration.go.
+	Moving bool
+	SQL    sqlform.Dated
+}
+
+// name is the table's, without the prefix.
+func (d *Days) name() string { return "markers_" + strconv.FormatInt(d.Number, 10) }
+
+// Ceilings are the keys that lie above all ids of a kind, of those that carry a time.
+var Ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`, identity.Snowflake: `\x003a`}
+
+// Load reads the statements with the table's names.
+func (d *Days) Load() error { return d.Fill(&d.SQL, "dated.sql", "") }
+
+// Fill reads a file of statements, with what the table's name has behind it.
+func (d *Days) Fill(statements any, file, behind string) error {
+	table := d.DB.Names.Replace("{prefix}" + d.name() + behind)
+	names := strings.NewReplacer("{markers}", table, "{name}", d.DB.Prefix+d.name(), "{number}", strconv.FormatInt(d.Number, 10),
+		"{kind}", d.IDTime.String(), "{ceiling}", Ceilings[d.IDTime], "{prefix}", d.DB.Names.Replace("{prefix}"))
+	texts, err := d.DB.Dialect.Load(names, file)
+	if err != nil {
+		return err
+	}
+	return sqlform.Fill(statements, texts)
+}
+
+// Admit implements beside.
+func (d *Days) Admit(consumer, _ string, generation int64) error {
+	if generation != 0 {
+		return fmt.Errorf("the markers of consumer %q are kept by day, by the time of ids of one derivation: %w", consumer, semel.ErrUnsupported)
+	}
+	if consumer != d.Consumer {
+		return fmt.Errorf("consumer %q cannot use the markers by day of consumer %q: %w", consumer, d.Consumer, semel.ErrState)
+	}
+	return nil
+}
+
+// Fit implements beside: one spelling of an id, whose order is that of its time.
+func (d *Days) Fit(_, id string) (string, error) {
+	spelled := strings.ToLower(id)
+	if d.IDTime == identity.ULID {
+		spelled = strings.ToUpper(id)
+	}
+	if _, ok := d.IDTime.Of(spelled); !ok {
+		return "", fmt.Errorf("it is no %v, by whose time markers are kept", d.IDTime)
+	}
+	if d.Moving && spelled != id { // processes of before take it for another id
+		return "", fmt.Errorf("it is spelled in another case than %q, which a consumer that moves to days does not understand", spelled)
+	}
+	return spelled, nil
+}
+
+// Check implements beside.
+func (d *Days) Check(ctx context.Context) error { return d.DB.Faults(ctx, d.SQL.Lint) }
+
+// Missing implements beside.
+func (d *Days) Missing(err error) error { return err }
+
+// NoPartition reports whether a marker met no partition of its day: it was dropped after
+// the marks of what is kept were read, and another try reads them anew.
+func (s *DB) NoPartition(err error) bool {
+	return s.Days != nil && SQLState(err) == "23514" && fieldOf(err, "Routine") == "ExecFindPartition"
+}
+
+// Adopt opens the store of an adopted table.
+func (s *DB) Adopt(ctx context.Context, a adoption.Options) (*DB, error) {
+	if s.Postgres == nil {
+		return nil, fmt.Errorf("sqlstore: a %s table cannot be adopted, seed its ids instead: %w", s.Dialect.Name, semel.ErrUnsupported)
+	}
+	if a.Consumer == "" || strings.HasPrefix(a.Source, "semel:") {
+		return nil, errors.New("sqlstore: adopting needs the name of a consumer, and a source outside of semel's own, which begin with \"semel:\"")
+	}
+	adopted, err := adoption.New(ctx, s.Pool, s.Postgres, s.Prefix, a)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: adopting %s: %w", a.Table, s.Hint(err))
+	}
+	texts, err := s.Dialect.Load(s.Names, "adopted.sql")
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.NewReplacer("{row ends}", s.Postgres.RowEnds, "{owned}", s.Postgres.Owned)
+	for name, text := range texts {
+		texts[name] = adopted.Statement(parts.Replace(text))
+	}
+	var statements sqlform.Adopted
+	if err := sqlform.Fill(&statements, texts); err != nil {
+		return nil, err
+	}
+	own := &DB{Pool: s.Pool, Dialect: s.Dialect, Prefix: s.Prefix, Names: s.Names, Crypt: s.Crypt, Postgres: s.Postgres.With(statements),
+		Guards: s.Guards, Level: s.Level, writers: s.writers, scopes: map[Scope]int64{}, Foreign: adopted}
+	own.SQL = &own.Postgres.Statements
+	if err := own.rehearse(ctx, adopted.Name()); err != nil {
+		return nil, err
+	}
+	return own, nil
+}
+
+// rehearse has the database plan what would be written, so that a value of
+// another type or a missing right is not found with the first message.
+func (s *DB) rehearse(ctx context.Context, table string) error {
+	const none = "{}"
+	_, err := s.Pool.ExecContext(ctx, "explain "+s.SQL.Mark, none, none, none, none, none, none)
+	if err != nil && s.Classify(err) == store.ClassPermanent {
+		err = fmt.Errorf("%w: correct it: %w", err, semel.ErrSchema)
+	}
+	if err != nil {
+		return fmt.Errorf("sqlstore: adopting %s: the database refuses what would be written: %w", table, err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+)
+
+// ExtraIndex is an index that Migrate also builds in a table that is in use: concurrently, so that
+// it blocks no writer.
+type ExtraIndex struct {
+	// Build builds the index, drop removes it. missing returns a row if the index cannot be used.
+	Build, missing, drop string
+	// what the index is for, as errors say it.
+	what string
+}
+
+// ExtraIndexes returns the indexes of claims, of low-water marks, of the reaper and of causes.
+func (s *DB) ExtraIndexes() []ExtraIndex {
+	if s.Postgres == nil {
+		return nil
+	}
+	return []ExtraIndex{s.ofClaims(), s.ofScopes(), s.OfReaper(), s.OfCauses()}
+}
+
+func (s *DB) ofClaims() ExtraIndex {
+	return ExtraIndex{s.Postgres.IndexDue, s.Postgres.UnindexedDue, s.Postgres.UnindexDue, "rows that are due are found"}
+}
+
+func (s *DB) ofScopes() ExtraIndex {
+	return ExtraIndex{s.Postgres.IndexLow, s.Postgres.UnindexedLow, s.Postgres.UnindexLow, "a new source finds its consumer's low-water mark"}
+}
+
+// OfReaper is the index by which the reaper finds what is due.
+func (s *DB) OfReaper() ExtraIndex {
+	return ExtraIndex{s.Postgres.Index, s.Postgres.Unindexed, s.Postgres.Unindex, "the reaper finds what is due"}
+}
+
+// OfCauses is the index by which rows are found that a message caused.
+func (s *DB) OfCauses() ExtraIndex {
+	return ExtraIndex{s.Postgres.IndexCauses, s.Postgres.UnindexedCauses, s.Postgres.UnindexCauses, "what a message caused is found"}
+}
+
+// Indexed returns an error if the index cannot be used.
+func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
+	if s.Postgres == nil {
+		return nil
+	}
+	b := of(s)
+	missing, _, err := s.unindexed(ctx, b)
+	if err != nil {
+		return s.Blameless("check", err)
+	}
+	if missing {
+		return fmt.Errorf("sqlstore: an index is missing by which %s (tables %s*): run semel migrate up, which builds it while consumers go on: %w", b.what, s.Prefix, semel.ErrSchema)
+	}
+	return nil
+}
+
+// unindexed reports whether an index cannot be used, and whether it exists all the same because
+// its build was interrupted.
+func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool, err error) {
+	err = s.Pool.QueryRowContext(ctx, b.missing).Scan(&broken)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, false, nil
+	}
+	return err == nil, broken, err
+}
+
+// Index builds the indexes that are missing, outside of a transaction. An index whose build was
+// interrupted is removed first.
+func (s *DB) Index(ctx context.Context) error {
+	for _, b := range s.ExtraIndexes() {
+		missing, broken, err := s.unindexed(ctx, b)
+		if err != nil {
+			return err
+		}
+		if broken {
+			if _, err := s.Pool.ExecContext(ctx, b.drop); err != nil {
+				return err
+			}
+		}
+		if missing {
+			if _, err := s.Pool.ExecContext(ctx, b.Build); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"iter"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/semel-go/semel/store"
+)
+
+// Arrays are the columns of tuples that stand one after the other, each as a
+// PostgreSQL array in its text form, which every driver passes on as a string.
+func Arrays(width int, flat []any) []any {
+	columns := make([]any, width)
+	for c := range columns {
+		text := []byte{'{'}
+		for i := c; i < len(flat); i += width {
+			if i > c {
+				text = append(text, ',')
+			}
+			text = appendElement(text, flat[i])
+		}
+		columns[c] = string(append(text, '}'))
+	}
+	return columns
+}
+
+// Columns are lists of values, each as a PostgreSQL array in its text form.
+func Columns(of []any) []any {
+	texts := make([]any, len(of))
+	for c, column := range of {
+		switch column := column.(type) {
+		case []int64:
+			texts[c] = Array(column)
+		case [][]byte:
+			texts[c] = Array(column)
+		case []string:
+			texts[c] = Array(column)
+		default:
+			panic("sqlstore: a column of something else")
+		}
+	}
+	return texts
+}
+
+// Array is a list of values as a PostgreSQL array in its text form.
+func Array[T any](values []T) string {
+	text := []byte{'{'}
+	for i, v := range values {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = appendElement(text, v)
+	}
+	return string(append(text, '}'))
+}
+
+// appendElement appends a number, a text, or bytes in hexadecimal form, of which nil
+// is NULL.
+func appendElement(text []byte, v any) []byte {
+	switch v := v.(type) {
+	case int64:
+		return strconv.AppendInt(text, v, 10)
+	case []byte:
+		if v == nil {
+			return append(text, "NULL"...)
+		}
+		text = append(text, `"\\x`...)
+		text = hex.AppendEncode(text, v)
+		return append(text, '"')
+	case string:
+		text = append(text, '"')
+		for i := range len(v) {
+			if v[i] == '"' || v[i] == '\\' {
+				text = append(text, '\\')
+			}
+			text = append(text, v[i])
+		}
+		return append(text, '"')
+	default:
+		panic("sqlstore: an array of something else")
+	}
+}
+
+// prepared are statements with lists of each of the dialect's lengths. SQLite
+// needs twice as long to read one with 500 tuples as to carry it out.
+type prepared struct {
+	ByLength atomic.Pointer[map[ofLength]*sql.Stmt]
+	busy     atomic.Bool
+}
+
+type ofLength struct {
+	statement string
+	n         int
+}
+
+// Of returns the statement that is prepared for lists of n tuples; nil: none is.
+func (p *prepared) Of(statement string, n int) *sql.Stmt {
+	if all := p.ByLength.Load(); all != nil {
+		return (*all)[ofLength{statement, n}]
+	}
+	return nil
+}
+
+// PrepareLists prepares what marks need, once and before a batch has its
+// connection, because a pool may have no second one. What cannot be prepared
+// now, such as before the tables are there, is sent as text until it can. The
+// error is of who waited for a lock: a batch would wait as long again.
+func (s *DB) PrepareLists(ctx context.Context) error {
+	p := &s.Prepared
+	if len(s.Dialect.Lengths) == 0 || p.ByLength.Load() != nil || !p.busy.CompareAndSwap(false, true) {
+		return nil
+	}
+	defer p.busy.Store(false)
+	all := map[ofLength]*sql.Stmt{}
+	for _, statement := range []string{s.SQL.Mark, s.SQL.Judge} {
+		for _, n := range s.Dialect.Lengths {
+			stmt, err := s.prepare(ctx, list(statement, n))
+			if stmt == nil {
+				closeAll(all)
+				return err
+			}
+			all[ofLength{statement, n}] = stmt
+		}
+	}
+	runtime.AddCleanup(s, closeAll, all)
+	p.ByLength.Store(&all)
+	return nil
+}
+
+// prepare prepares on a connection that is open, and opens none: each one that is
+// opened could make an empty database where a file was. Without a statement and
+// an error there is nothing to prepare it on, or not yet.
+func (s *DB) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+	if s.Pool.Stats().Idle == 0 || s.File.Check() != nil {
+		return nil, nil
+	}
+	stmt, err := s.Pool.PrepareContext(ctx, text)
+	if err != nil && s.Classify(err) != store.ClassContended {
+		err = nil
+	}
+	return stmt, err
+}
+
+func closeAll(all map[ofLength]*sql.Stmt) {
+	for _, stmt := range all {
+		_ = stmt.Close()
+	}
+}
+
+var (
+	prefixForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)
+	schemaForm = regexp.MustCompile(`^[^"'\\{}\x00-\x1f]{1,63}$`)
+	listForm   = regexp.MustCompile(`(?s)\{list:(.*?)\}`)
+)
+
+// Bulk is a statement over tuples and its arguments, which are the tuples one
+// after the other.
+func (s *DB) Bulk(statement string, width int, flat []any) (text string, args []any) {
+	if len(s.Dialect.Lengths) == 0 {
+		return statement, Arrays(width, flat)
+	}
+	return list(statement, len(flat)/width), flat
+}
+
+// Chunks are the pieces of a list that statements take.
+func (d *Dialect) Chunks(of []int) iter.Seq[[]int] {
+	if len(d.Lengths) == 0 {
+		return slices.Values([][]int{of})
+	}
+	return slices.Chunk(of, d.Lengths[0])
+}
+
+// list is the statement with its {list:tuple} repeated n times.
+func list(statement string, n int) string {
+	at := listForm.FindStringSubmatchIndex(statement)
+	tuple := statement[at[2]:at[3]]
+	return statement[:at[0]] + strings.Repeat(tuple+", ", n-1) + tuple + statement[at[1]:]
+}

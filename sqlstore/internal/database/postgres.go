@@ -1,0 +1,305 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/internal/adoption"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
+)
+
+// OpenPostgres opens a store with the statements of these files.
+func OpenPostgres(db *sql.DB, files fs.FS, o Options) (*DB, error) {
+	if o.Schema == "" {
+		o.Schema = "public"
+	}
+	if o.Prefix != strings.ToLower(o.Prefix) {
+		return nil, fmt.Errorf("sqlstore: table prefix %q: use lower-case letters in PostgreSQL", o.Prefix)
+	}
+	if o.Isolation == sql.LevelDefault {
+		o.Isolation = sql.LevelReadCommitted
+	}
+	s, err := open(db, postgresDialect(files), o)
+	if err != nil {
+		return nil, err
+	}
+	s.Guards, s.Level = true, o.Isolation
+	return s, nil
+}
+
+func postgresDialect(files fs.FS) *Dialect {
+	return &Dialect{
+		Name: "postgres", Files: files, fill: postgresFill, Text: sqltext.Postgres(), Bind: "$", Now: "pg_catalog.clock_timestamp()", Moment: "pg_catalog.to_timestamp(?::bigint::float8 / 1000::float8)",
+		Isolation: sql.LevelReadCommitted, handle: postgresHandle,
+		classify:   postgresClass,
+		exonerates: postgresExonerates,
+		outdated:   postgresOutdated,
+		Coded:      func(err error) bool { return SQLState(err) != "" },
+		remedy:     func(err error) string { return postgresRemedies[SQLState(err)] },
+		ownRemedy:  postgresOwnRemedy,
+		RolledBack: func(err error) bool { return postgresRolledBack(SQLState(err)) },
+		Ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
+		Old:        postgresOld,
+	}
+}
+
+func postgresFill(s *DB, texts map[string]string) error {
+	s.Postgres = &sqlform.Postgres{}
+	s.SQL = &s.Postgres.Statements
+	return sqlform.Fill(s.Postgres, texts)
+}
+
+func postgresOld(c *adoption.Column) (value, last string) {
+	if c.Kind == "bytea" {
+		return "t." + c.Quoted, "$2::bytea"
+	}
+	return "pg_catalog.convert_to(t." + c.Quoted + "::text, 'UTF8')", "pg_catalog.convert_from($2::bytea, 'UTF8')::" + c.Kind + c.Collate
+}
+
+// Milliseconds is a duration as a setting, at least one millisecond, because
+// zero would be for ever.
+func Milliseconds(d, zero time.Duration) string {
+	if d <= 0 {
+		d = zero
+	}
+	return strconv.FormatInt(max(1, d.Milliseconds()), 10) + "ms"
+}
+
+// SQLState is the code of a server's error, empty if it is none.
+func SQLState(err error) string {
+	_, state := serverError(err)
+	return state
+}
+
+// postgresOutdated reports whether a connection's plan of a statement no longer
+// fits, because its table was changed. The code is that of everything that the
+// server does not support, so its routine tells, whose name is never translated.
+func postgresOutdated(err error) bool {
+	return SQLState(err) == "0A000" && fieldOf(err, "Routine") == "RevalidateCachedQuery"
+}
+
+func postgresClass(err error) store.Class {
+	if postgresOutdated(err) {
+		return store.ClassContended // on a new connection it is planned anew
+	}
+	if class := stateClass(SQLState(err)); class != 0 {
+		return class
+	}
+	var network net.Error
+	if errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) {
+		return store.ClassDown
+	}
+	return 0
+}
+
+// The codes: https://www.postgresql.org/docs/current/errcodes-appendix.html.
+// Their first two characters are a class.
+const (
+	stateSerialization = "40001"
+	stateDeadlock      = "40P01"
+	stateLockTimeout   = "55P03"
+	stateCancelled     = "57014"
+	stateAborted       = "25P02"
+	stateUnknown       = "40003"
+	stateUnique        = "23505"
+	stateExclusion     = "23P01"
+	StateClaimLost     = "SM002" // raised by {prefix}stand
+)
+
+func stateClass(state string) store.Class {
+	if len(state) != 5 {
+		return 0
+	}
+	switch state {
+	case stateSerialization, stateDeadlock, stateLockTimeout, "40000":
+		return store.ClassContended
+	case stateAborted, "25P01": // broken before, or ended by somebody
+		return store.ClassAborted
+	case "25006", "25P03", "25P04", "26000", "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", stateUnknown, "XX001", "XX002":
+		return store.ClassDown
+	}
+	switch state[:2] {
+	case "08", "28", "53", "58", "F0":
+		return store.ClassDown
+	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2D", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
+		return store.ClassPermanent
+	default: // among them 57014, a statement_timeout of the user's
+		return store.ClassRetry
+	}
+}
+
+// stateExonerates names the codes that are not the doing of the transaction that
+// met them: a lock that another holds, and what the server itself lacks. 53400,
+// a limit of the configuration, can be.
+func stateExonerates(state string) bool {
+	if len(state) != 5 {
+		return false
+	}
+	switch state {
+	case stateLockTimeout, "25006", "53000", "53100", "53200", "53300", "XX001", "XX002":
+		return true
+	}
+	return state[:2] == "58"
+}
+
+// postgresRolledBack names the codes with which a COMMIT surely failed. A
+// server that goes, a broken one, and a pooler that lost its server answer
+// COMMIT with an error, too, and do not know.
+func postgresRolledBack(state string) bool {
+	if len(state) != 5 || state == stateUnknown {
+		return false
+	}
+	switch state[:2] {
+	case "08", "58", "XX", "F0":
+		return false
+	case "57":
+		return state == stateCancelled
+	default:
+		return true
+	}
+}
+
+// PostgresRefused reports whether an error of COMMIT is PostgreSQL's own word
+// that it rolled back, on a connection that goes on: a deferred trigger can
+// choose any code, and PostgreSQL raises no ERROR after it has written the
+// commit. A pooler that has lost its server names no routine.
+func PostgresRefused(err error) bool {
+	return SQLState(err) != stateUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
+}
+
+// postgresExonerates: what a function raises by itself is the doing of whoever
+// called it, whatever code it chose.
+func postgresExonerates(err error) bool {
+	switch state := SQLState(err); state {
+	case "40001", "40P01":
+		return concludes[fieldOf(err, "File")]
+	default:
+		return stateExonerates(state) && fieldOf(err, "Routine") != "exec_stmt_raise"
+	}
+}
+
+// concludes are PostgreSQL's own files whose code raises a serialization failure
+// or a deadlock: only because of what another transaction does. A function that
+// raises these codes stands in another file, and so do servers that only speak
+// PostgreSQL's protocol.
+var concludes = map[string]bool{
+	"deadlock.c": true, "predicate.c": true, "nodeModifyTable.c": true, "nodeLockRows.c": true, "trigger.c": true,
+	"ri_triggers.c": true, "heapam.c": true, "heapam_handler.c": true, "execMain.c": true, "tableam.c": true, "postgres.c": true,
+}
+
+// postgresRemedies say what an operator does about a failure, by code.
+var postgresRemedies = map[string]string{
+	"42P05": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
+	"25006": "connect to the primary: target_session_attrs=read-write",
+	"53100": "free space on the server's disk",
+	"53300": "lower the size of the pools, or raise max_connections",
+	"3D000": "the connection string names a database that is not there",
+	"28P01": "the password in the connection string is refused",
+	"28000": "the role does not exist, or pg_hba.conf refuses it or its address",
+	"26000": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
+	"57014": "it ran longer than the consumer's timeout or the server's statement_timeout allows, or somebody cancelled it: make it faster, or give it more time",
+	"25P03": "the transaction was idle for too long: give handlers less time, or the transaction a longer Idle",
+}
+
+// postgresOwnRemedy says what to do about an error of the store's own
+// statements. A policy that refuses a row answers with the code of a missing
+// grant, so its routine tells, whose name is never translated.
+func postgresOwnRemedy(err error) string {
+	if SQLState(err) == "42501" && fieldOf(err, "Routine") == "ExecWithCheckOptions" {
+		return "row-level security keeps the role from Semel's tables: disable it there, or give the role a policy for all commands using (true)"
+	}
+	return postgresOwnRemedies[SQLState(err)]
+}
+
+// postgresOwnRemedies are for the store's own statements only: the same codes
+// come of tables that are not Semel's.
+var postgresOwnRemedies = map[string]string{
+	"42P01": "one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
+	"42703": "a column of one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
+	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
+}
+
+// handle is what a driver's connection offers beside database/sql, without a
+// round trip. What it lacks is nil.
+type handle struct {
+	// Status is the state of the transaction as the server told it last.
+	Status func() byte
+	// Closed reports whether the connection is lost; with it status is the last
+	// that was told.
+	Closed func() bool
+	// cut closes the connection; it may be called from any goroutine, also
+	// under a statement, and twice.
+	cut func()
+	// close ends the connection, also one that its driver would give back to a
+	// pool of its own.
+	close func(context.Context) error
+}
+
+// The status of a transaction that can go on, and of none. See "Message
+// Formats", ReadyForQuery: https://www.postgresql.org/docs/current/protocol-message-formats.html
+const (
+	InTransaction = 'T'
+	NoTransaction = 'I'
+)
+
+// postgresHandle looks in a driver's connection for what speaks the protocol:
+// it follows the methods Conn and PgConn, as those of pgx's stdlib lead from
+// its connection to the one below, and asks by interface what is there. No
+// driver is imported, so the types between have no names here.
+func postgresHandle(conn any) handle {
+	var h handle
+	for _, below := range []func(reflect.Value) reflect.Value{byConn, byPgConn, byNothing} {
+		if c, ok := conn.(interface{ TxStatus() byte }); ok {
+			h.Status = c.TxStatus
+		}
+		if c, ok := conn.(interface{ IsClosed() bool }); ok {
+			h.Closed = c.IsClosed
+		}
+		if c, ok := conn.(interface{ Conn() net.Conn }); ok {
+			if socket := c.Conn(); socket != nil {
+				h.cut = func() { _ = socket.Close() }
+			}
+		}
+		if c, ok := conn.(interface{ Close(context.Context) error }); ok && h.close == nil {
+			h.close = c.Close
+		}
+		conn = result(conn, below)
+	}
+	return h
+}
+
+// The methods that lead from one connection to the one below. Each stands in its
+// own call as a constant: a method that is looked for by a variable's value could
+// be any, and the linker would keep all methods of the program.
+func byConn(v reflect.Value) reflect.Value { return v.MethodByName("Conn") }
+
+func byPgConn(v reflect.Value) reflect.Value { return v.MethodByName("PgConn") }
+
+func byNothing(reflect.Value) reflect.Value { return reflect.Value{} }
+
+// result is what a method without arguments returns, nil if there is none.
+func result(of any, method func(reflect.Value) reflect.Value) any {
+	if of == nil {
+		return nil
+	}
+	m := method(reflect.ValueOf(of))
+	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
+		return nil
+	}
+	v := m.Call(nil)[0]
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return v.Interface()
+}

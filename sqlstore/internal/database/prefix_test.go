@@ -1,0 +1,49 @@
+package database
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+func TestPrefixes(t *testing.T) {
+	for prefix, want := range map[string]bool{
+		"": true, "x_": true, "_": true, "Semel1_": true,
+		"1x": false, "a b": false, `a"`: false, "ä": false, "a;drop table x": false, strings.Repeat("a", 33): false,
+	} {
+		_, err := open(nil, sqliteDialect(statements, methodCode), Options{Prefix: prefix})
+		if (err == nil) != want {
+			t.Errorf("prefix %q: %v", prefix, err)
+		}
+	}
+}
+
+// What is kept of one schema's text is another's with its own name.
+func TestATextIsTheSameInEachSchema(t *testing.T) {
+	d := postgresDialect(statements)
+	files, err := fs.Glob(d.Files, "postgres/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, o := range []Options{{Schema: "public", Prefix: "semel_"}, {Schema: "row", Prefix: "semel_"}, {Schema: "Case 1", Prefix: "semel_"}, {Schema: "Case 1", Prefix: "other_"}, {Schema: "schema", Prefix: "name"}} {
+		names, err := d.names(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := fs.ReadFile(d.Files, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := d.Text.Exact(names.Replace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // found out, and known
+				if got, err := d.Exact(names, string(text)); got != want || err != nil {
+					t.Errorf("%s of %+v differs: %v", file, o, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,277 @@
+// Package eraser erases identities with their rows, results and leased keys.
+package eraser
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/erasure"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore/internal/daily"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/store"
+)
+
+// Store implements admin.Eraser.
+type Store struct{ db *database.DB }
+
+// New returns the Store of a database.
+func New(db *database.DB) *Store { return &Store{db} }
+
+// mostErased is how many rows, results or keys one call looks at where nobody says.
+const mostErased = 50
+
+// Erase implements admin.Eraser. A call that only counts does the same, and rolls back.
+func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
+	o.Most = cmp.Or(max(o.Most, 0), mostErased)
+	if err := erasure.Fits(&o.Filter); err != nil {
+		return done, err
+	}
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		done = admin.Erased{}
+		e := &erasing{store: s.db, tx: tx, o: &o}
+		if err := overwriting(ctx, s.db, tx, func() error { return e.slice(ctx, &done) }); err != nil {
+			return err
+		}
+		if o.DryRun {
+			return database.ErrDry
+		}
+		return nil
+	})
+	if errors.Is(err, database.ErrDry) {
+		err = nil
+	}
+	if err != nil {
+		done = admin.Erased{}
+	}
+	return done, s.db.Answer("erase", err)
+}
+
+// overwriting makes the settings of an erasure's transaction: in PostgreSQL how long it
+// waits, in SQLite that what it deletes is overwritten, which is of the connection.
+func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
+	if db.Postgres != nil {
+		var settings [3]sql.NullString
+		if err := tx.QueryRowContext(ctx, db.Postgres.EraseTurn).Scan(&settings[0], &settings[1], &settings[2]); err != nil {
+			return err
+		}
+		return do()
+	}
+	was := 0
+	if err := tx.QueryRowContext(ctx, db.SQLite.SecureDelete).Scan(&was); err != nil {
+		return err
+	}
+	if was != 0 {
+		return do()
+	}
+	if _, err := tx.ExecContext(ctx, db.SQLite.Overwrite); err != nil {
+		return err
+	}
+	err := do()
+	_, undone := tx.ExecContext(context.WithoutCancel(ctx), db.SQLite.NoOverwrite)
+	return errors.Join(err, undone)
+}
+
+// Scrub implements admin.Eraser: SQLite empties its log of writes into the file, and with
+// whole it is rewritten before; PostgreSQL is vacuumed with whole. In SQLite it fails while
+// another connection reads or writes for long.
+func (s *Store) Scrub(ctx context.Context, whole bool) error {
+	if whole {
+		if _, err := s.db.Pool.ExecContext(ctx, s.db.SQL.Vacuum); err != nil {
+			return s.db.Blameless("vacuum", err)
+		}
+	}
+	if s.db.Postgres != nil {
+		return nil
+	}
+	var busy, log, moved int64
+	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQLite.Checkpoint).Scan(&busy, &log, &moved); err != nil {
+		return s.db.Blameless("checkpoint", err)
+	}
+	if busy != 0 {
+		return s.db.Blameless("checkpoint", errors.New("another connection reads or writes, so that the log of writes, which still has what was erased, could not be emptied; try again, or when no consumer runs"))
+	}
+	return nil
+}
+
+// erasing is one call of Erase.
+type erasing struct {
+	store *database.DB
+	tx    *sql.Tx
+	o     *admin.Erasing
+}
+
+// found is an identity that is chosen by a row, a result or a leased key.
+type found struct {
+	key admin.ErasureMark // where it was found
+	id  erasure.Identity
+	at  time.Time // zero: look it up
+	// readable: the id is known, and not only its hash.
+	readable bool
+}
+
+// slice looks through some of a part.
+func (e *erasing) slice(ctx context.Context, done *admin.Erased) error {
+	read := map[admin.ErasurePart]func(context.Context) ([]found, error){
+		admin.ErasureRows: e.rows, admin.ErasureResults: e.results, admin.ErasureKeys: e.keys,
+	}[e.o.After.Part]
+	if read == nil {
+		done.Next = admin.ErasureMark{Part: admin.ErasureDone}
+		return nil
+	}
+	all, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	walk := erasure.Walk{Erasing: e.o, Held: e, Done: done}
+	for i := range all {
+		f := &all[i]
+		if !f.readable {
+			done.Left = append(done.Left, admin.ErasureLeft{Key: f.id.Key, Row: f.rowNumber(), Why: admin.ErasureUnreadable})
+			continue
+		}
+		if f.at.IsZero() && f.key.Part == admin.ErasureResults {
+			if f.at, err = e.markedAt(ctx, f.id.Key); err != nil {
+				return err
+			}
+		}
+		if err := walk.Found(ctx, f.key, f.id, f.at); err != nil {
+			return err
+		}
+	}
+	done.Next = erasure.Next(e.o)
+	if len(all) == e.o.Most {
+		done.Next = all[len(all)-1].key
+	}
+	return nil
+}
+
+func (f *found) rowNumber() int64 {
+	if f.key.Part == admin.ErasureRows {
+		return f.key.Number
+	}
+	return 0
+}
+
+// identityOf is what columns say of an identity; false: its id is there as a hash alone.
+func identityOf(consumer, source, id, long []byte) (erasure.Identity, bool) {
+	original, ok := sqlform.OriginalID(id, long)
+	return erasure.Identity{Key: semel.Key{Consumer: string(consumer), Source: string(source), ID: original}}, ok
+}
+
+// markedAt is when a message was marked, zero if it is not.
+func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, err error) {
+	own := e.store
+	if own.Postgres != nil && own.Days == nil {
+		number, kind, err := daily.Dated(ctx, own, e.tx, key.Consumer)
+		if own, err = daily.OfDays(own, key.Consumer, kind, number, err); err != nil {
+			return at, err
+		}
+	}
+	id, _ := sqlform.ID([]byte(key.ID))
+	var outcome, marked, version int64
+	var sum []byte
+	err = e.tx.QueryRowContext(ctx, own.SQL.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &marked, &version, &sum)
+	if errors.Is(err, sql.ErrNoRows) {
+		return at, nil
+	}
+	return time.UnixMilli(marked), err
+}
+
+// Generations implements erasure.Held.
+func (e *erasing) Generations(ctx context.Context, consumer string) (numbers []int64, err error) {
+	return database.List(ctx, e.tx, e.store.SQL.Generations, func(rows *sql.Rows) (int64, error) {
+		var number int64
+		var skipped any
+		err := rows.Scan(&number, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped)
+		return number, err
+	}, []byte(consumer))
+}
+
+// Rows implements erasure.Held.
+func (e *erasing) Rows(ctx context.Context, of erasure.Identity) ([]erasure.Row, error) {
+	id, _ := sqlform.ID([]byte(of.Key.ID))
+	return e.identityRows(ctx, e.store.SQL.IdentityRows, []byte(of.Key.Consumer), []byte(of.Key.Source), id, sqlform.AsideKey(id))
+}
+
+// Caused implements erasure.Held.
+func (e *erasing) Caused(ctx context.Context, cause []byte) ([]erasure.Row, error) {
+	return e.identityRows(ctx, e.store.SQL.CausedRows, cause)
+}
+
+func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (all []erasure.Row, err error) {
+	return database.List(ctx, e.tx, text, func(rows *sql.Rows) (erasure.Row, error) {
+		r := erasure.Row{StoredRow: store.StoredRow{Message: &semel.Message{}}}
+		var consumer, source, id, long []byte
+		var state, reason, kind, envelope string
+		var received sql.NullInt64
+		if err := rows.Scan(&r.Number, &consumer, &source, &id, &long, &state, &reason, &kind, &envelope, &received); err != nil {
+			return r, err
+		}
+		of, readable := identityOf(consumer, source, id, long)
+		r.Key, r.State, r.Reason = of.Key, store.RowState(state), semel.Reason(reason)
+		r.Unreadable = !readable
+		_, err := e.store.Crypt.Unseal(r.Key, []byte(envelope), r.Message)
+		if r.Headless = err != nil; r.Headless {
+			*r.Message = semel.Message{Attributes: semel.Attributes{Type: kind}}
+		}
+		if received.Valid {
+			r.ReceivedAt = time.UnixMilli(received.Int64)
+		}
+		return r, nil
+	}, args...)
+}
+
+// Lock implements erasure.Held.
+func (e *erasing) Lock(ctx context.Context, number int64) (bool, error) {
+	var state string
+	err := e.tx.QueryRowContext(ctx, e.store.SQL.LockRow, number).Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// EraseRow implements erasure.Held.
+func (e *erasing) EraseRow(ctx context.Context, r *erasure.Row) error {
+	left, err := sqlform.Sealed(&semel.Message{Topic: r.Message.Topic, Attributes: semel.Attributes{Type: r.Message.Type()}})
+	if err != nil {
+		return err
+	}
+	n, err := e.changed(ctx, e.store.SQL.EraseRow, r.Number, string(left))
+	if err == nil && n == 1 {
+		_, err = e.changed(ctx, e.store.SQL.EraseEdits, r.Number)
+	} else if err == nil {
+		err = fmt.Errorf("row %d was not written: a trigger or a rule keeps that out; look for it with semel migrate status", r.Number)
+	}
+	return err
+}
+
+// EraseKept implements erasure.Held.
+func (e *erasing) EraseKept(ctx context.Context, of erasure.Identity) (results, keys int64, err error) {
+	id, _ := sqlform.ID([]byte(of.Key.ID))
+	results, err = e.changed(ctx, e.store.SQL.EraseResults, []byte(of.Key.Consumer), []byte(of.Key.Source), id)
+	if err == nil {
+		keys, err = e.changed(ctx, e.store.SQL.EraseKey, sqlform.KeySum(of.Key))
+	}
+	return results, keys, err
+}
+
+// Record implements erasure.Held.
+func (e *erasing) Record(ctx context.Context, number int64, result string) error {
+	return e.store.Record(ctx, e.tx, e.o.Act, number, result)
+}
+
+func (e *erasing) changed(ctx context.Context, statement string, args ...any) (int64, error) {
+	done, err := e.tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}

@@ -1,0 +1,218 @@
+// Package inbox reads rows of the inbox: those that a filter chooses, and those that a claim returns.
+package inbox
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/store"
+)
+
+// Store lists rows of the inbox.
+type Store struct{ db *database.DB }
+
+// New returns the Store of a database.
+func New(db *database.DB) *Store { return &Store{db} }
+
+// Rows implements store.Inbox.
+func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
+	return Rows(ctx, s.db, f, func(*Conditions) {})
+}
+
+// Rows are those that the filter chooses, and what more asks beside it.
+func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Conditions)) ([]store.StoredRow, error) {
+	if f.Limit <= 0 {
+		f.Limit = database.MostRows
+	}
+	c := &Conditions{Dialect: s.Dialect, Args: []any{f.Bodies, f.After, f.Limit}}
+	order, by := "i.number", ""
+	switch {
+	case f.Stream != nil:
+		order, c.Args[1] = "i.stream_version, i.number", int64(0)
+		c.stream(&f)
+	case f.After > 0 && s.SQLite != nil:
+		// Of a page that was full another follows: by number, instead of by an index of
+		// all states, whose rows would be sorted anew for each page.
+		by = " not indexed"
+	}
+	c.filter(&f)
+	more(c)
+	text := strings.NewReplacer("{filter}", c.text.String(), "{order}", order, "{by}", by).Replace(s.SQL.Rows)
+	found, err := database.List(ctx, s.Pool, text, func(rows *sql.Rows) (store.StoredRow, error) { return ScanRow(s, rows) }, c.Args...)
+	return found, s.Answer("rows", err)
+}
+
+// cells are the columns of a row, read one by one so that a broken one hides
+// neither the others nor the rows after it.
+type cells struct {
+	table  string
+	crypt  sqlform.Crypt
+	values []any
+	next   int
+	faults []string
+	hidden string // why nobody may work on it: what is encrypted cannot be read, or what is not should be
+}
+
+func (c *cells) take(what string) any {
+	v := c.values[c.next]
+	c.next++
+	if v == nil && what != "" {
+		c.fault(what, "is missing")
+	}
+	return v
+}
+
+func (c *cells) fault(what, why string) { c.faults = append(c.faults, what+" "+why) }
+
+func (c *cells) integer(what string) int64 {
+	v := c.take(what)
+	n, ok := v.(int64)
+	if !ok && v != nil {
+		c.fault(what, "is not a number")
+	}
+	return n
+}
+
+// bytes is nil for NULL; with a name NULL is a fault.
+func (c *cells) bytes(what string) []byte {
+	switch v := c.take(what).(type) {
+	case []byte:
+		if v == nil { // a driver of SQLite gives such bytes for none, and nil for NULL
+			return []byte{}
+		}
+		return v
+	case string:
+		return []byte(v)
+	case nil:
+		return nil
+	default:
+		c.fault(what, "is not text")
+		return nil
+	}
+}
+
+func (c *cells) text(what string) string { return string(c.bytes(what)) }
+
+// mayTime is zero for NULL.
+func (c *cells) mayTime() time.Time {
+	if n, ok := c.take("").(int64); ok {
+		return time.UnixMilli(n)
+	}
+	return time.Time{}
+}
+
+func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
+
+const rowColumns = 39
+
+// ScanRow reads a row, and the columns that a statement returns beside it.
+func ScanRow(db *database.DB, rows *sql.Rows, more ...any) (store.StoredRow, error) {
+	c := &cells{table: db.SQL.Inbox, crypt: db.Crypt, values: make([]any, rowColumns)}
+	into := make([]any, rowColumns)
+	for i := range into {
+		into[i] = &c.values[i]
+	}
+	if err := rows.Scan(append(into, more...)...); err != nil {
+		return store.StoredRow{}, err
+	}
+	r := c.row()
+	r.Unreadable = c.hidden
+	if len(c.faults) > 0 {
+		r.LastError = fmt.Sprintf("the row cannot be read whole: %s; %s", strings.Join(c.faults, ", "), r.LastError)
+	}
+	return r, nil
+}
+
+// row reads the columns in the order of the statement.
+func (c *cells) row() store.StoredRow {
+	r := store.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
+	r.Key.Consumer, r.Key.Source = c.text("consumer"), c.text("source")
+	id, long := c.bytes("id"), c.bytes("")
+	var ok bool
+	if r.Key.ID, ok = sqlform.OriginalID(id, long); !ok {
+		c.fault("id", "is in no known form")
+	}
+	r.Conflict = len(c.bytes("conflict")) > 0
+	version := c.integer("fingerprint version")
+	r.Fingerprint = c.crypt.ReadPrint(sqlform.PrintOfID, sqlform.InnerKey(id), version, c.bytes(""))
+	r.Surrogate = c.integer("surrogate") != 0
+	r.State, r.Reason = c.state(), semel.Reason(c.text("reason"))
+	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
+	r.FirstError = c.crypt.ShowError(r.Key, r.Number, c.text("first error"))
+	r.LastError = c.crypt.ShowError(r.Key, r.Number, c.text("last error"))
+	r.ReceivedAt, r.ChangedAt = c.time("received at"), c.time("changed at")
+	r.Started = int(c.integer("started"))
+	due, locked := c.mayTime(), c.mayTime()
+	switch {
+	case r.State == store.StateInProgress:
+		r.LockedUntil = locked
+	case r.State.Outcome() == store.Waiting:
+		r.DueAt = due
+	}
+	r.Stream = string(c.bytes(""))
+	r.Version, _ = c.take("").(int64)
+	r.Line = string(c.bytes(""))
+	r.Place, _ = c.take("").(int64)
+	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
+	r.CalledAt = c.mayTime()
+	if r.State == store.StateCompleted || r.State == store.StateDiscarded {
+		c.crypt = c.crypt.Lenient()
+	}
+	r.Steps = c.steps(r.Number)
+	r.Message, r.Size = c.message(r.Key)
+	r.BodyRemoved = c.integer("whether the body was removed") != 0
+	return r
+}
+
+// steps are those of the row. One whose steps cannot be read says so, and that it has some.
+func (c *cells) steps(row int64) []store.StepDone {
+	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))
+	if err != nil {
+		c.fault("steps", "are broken: "+err.Error())
+		return []store.StepDone{{}}
+	}
+	return done
+}
+
+// state is the row's, also one that only a newer release knows: people may read it.
+func (c *cells) state() store.RowState {
+	state, err := sqlform.State(c.text("state"), c.table)
+	if err != nil {
+		c.faults = append(c.faults, err.Error())
+	}
+	return state
+}
+
+func (c *cells) message(of semel.Key) (*semel.Message, int) {
+	m := &semel.Message{Topic: c.text("topic")}
+	m.Origin.Partition, m.Origin.Offset = int32(c.integer("partition")), c.integer("offset")
+	m.Origin.BrokerID = c.text("broker id")
+	m.Key = c.bytes("")
+	m.Attributes.Type = c.text("type")
+	envelope := c.bytes("envelope")
+	size, _ := c.take("").(int64)
+	m.Body = c.bytes("")
+	if envelope != nil {
+		kept := *m
+		m.Attributes.Type = ""
+		hiding, err := c.crypt.Unseal(of, envelope, m)
+		switch {
+		case hiding:
+			*m = kept
+			m.Key, m.Body, c.hidden = nil, nil, err.Error()
+			c.faults = append(c.faults, c.hidden)
+		case err != nil:
+			*m = kept
+			c.fault("envelope", "is broken: "+err.Error())
+		default:
+			c.hidden = c.crypt.RefusesPlain(envelope)
+		}
+	}
+	return m, c.crypt.Size(envelope, int(size))
+}

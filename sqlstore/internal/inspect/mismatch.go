@@ -1,0 +1,233 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"net/url"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/sqlstore/internal/daily"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/inbox"
+	"github.com/semel-go/semel/sqlstore/internal/marking"
+	"github.com/semel-go/semel/sqlstore/internal/reaper"
+	"github.com/semel-go/semel/store"
+)
+
+// MismatchKind is the kind of record that contradicts a row.
+type MismatchKind int
+
+const (
+	// MismatchMarker: the row's marker has another outcome, or there is none.
+	MismatchMarker MismatchKind = iota
+	// MismatchStream: the row took effect and its stream has not come to its version, or it
+	// waits for one before it that its stream has passed.
+	MismatchStream
+	// MismatchCause: the row is an intent, and the message that wrote it has not taken effect.
+	MismatchCause
+)
+
+// Mismatch is a row that another record contradicts, although both are written in the same commit.
+type Mismatch struct {
+	Row   int64
+	State store.RowState
+	By    MismatchKind
+	// Marker is the outcome of the row's marker or, of an intent, of that of its cause; 0:
+	// there is none.
+	Marker store.Outcome
+	// Last is the last version of the row's stream that took effect; -1: it has not begun.
+	Last int64
+	// Cause is the message that wrote an intent.
+	Cause semel.Key
+}
+
+// Looked is what a look at some rows found.
+type Looked struct {
+	Denied []Mismatch
+	// Last is the number of the last row, Rows are as many that were looked at.
+	Last, Rows int64
+	// Intents are as many intents as were compared with what their causes' markers say. Left
+	// out are those of which the cause cannot be read, for they are erased or encrypted, and
+	// those that were sent again, for nobody knows when they were written.
+	Intents int64
+}
+
+// lateIntent is how much later than its message's marker an intent may have been written, and
+// more than a handler is given.
+const lateIntent = time.Hour
+
+// Denials looks at so many rows behind the one of this number, of all consumers, and finds
+// those of this one which their markers or streams deny, and what it wrote as intents that
+// its markers deny: no commit of this store's leaves any. Of no rows at all: that was all.
+// A row, its marker and its stream are read in one statement, intents before their causes,
+// which are no longer written then: no snapshot is held for longer than a statement.
+func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
+	own, err := daily.OfConsumer(ctx, s.db, consumer)
+	if err != nil {
+		return Looked{}, err
+	}
+	var found Looked
+	err = database.EachRow(ctx, s.db.Pool, own.SQL.Denied, func(rows *sql.Rows) error {
+		d := Mismatch{By: MismatchMarker}
+		var state string
+		var outcome int64
+		var last sql.NullInt64
+		if err := rows.Scan(&d.Row, &state, &outcome, &last); err != nil {
+			return err
+		}
+		if state == "" {
+			found.Last, found.Rows = d.Row, outcome
+			return nil
+		}
+		if d.State, d.Marker = store.RowState(state), store.Outcome(outcome); last.Valid {
+			d.By, d.Last = MismatchStream, last.Int64
+		}
+		found.Denied = append(found.Denied, d)
+		return nil
+	}, []byte(consumer), after, most)
+	if err != nil {
+		return Looked{}, s.db.Blameless("denied", err)
+	}
+	if found.Rows == 0 {
+		return found, nil
+	}
+	err = uncaused(ctx, own, consumer, after, most, &found)
+	return found, err
+}
+
+// intended is an intent that a consumer wrote, and the message that wrote it.
+type intended struct {
+	store.StoredRow
+	cause semel.Key
+	// was is what the marker of its cause says, 0 if there is none; done: nothing speaks
+	// against it.
+	was  store.Outcome
+	done bool
+}
+
+// uncaused finds which intents of a consumer, among the rows that were looked at, are of
+// messages that have not taken effect.
+func uncaused(ctx context.Context, db *database.DB, consumer string, after int64, most int, found *Looked) error {
+	all, marks, of, err := readIntents(ctx, db, consumer, after, most, found.Last)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	verdicts, err := marking.New(db).LookUpMarkers(ctx, marks)
+	if err != nil {
+		return err
+	}
+	for i, v := range verdicts {
+		in := &all[of[i]]
+		in.was = max(in.was, v.Was)
+		in.done = in.done || v.Kind != store.Fresh && (v.Kind != store.Seen || v.Was == store.Applied)
+	}
+	// Asked last: of what was removed by then, this is the time.
+	removed, err := reaper.New(db).Removed(ctx, consumer)
+	if err != nil {
+		return err
+	}
+	found.Intents = int64(len(all))
+	for i := range all {
+		in := &all[i]
+		if in.done || !in.ReceivedAt.Add(-lateIntent).After(removed) {
+			continue // a marker that is there now may be of a copy that came after that
+		}
+		if denied, err := deniesIntent(ctx, db, in); err != nil {
+			return err
+		} else if denied {
+			found.Denied = append(found.Denied, Mismatch{Row: in.Number, State: in.State, By: MismatchCause, Marker: in.was, Cause: in.cause})
+		}
+	}
+	return nil
+}
+
+// readIntents are the intents of a consumer among some rows with the marks that their causes have
+// or would have, in each generation, and of which intent each mark is.
+func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intended, marks []store.Mark, of []int, err error) {
+	from := []byte(url.PathEscape(consumer))
+	causes, err := causes(ctx, db, from, after, last)
+	if err != nil || len(causes) == 0 {
+		return nil, nil, nil, err
+	}
+	scopes, err := scopesOf(ctx, db, consumer)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rows, err := inbox.Rows(ctx, db, store.RowFilter{After: after, Limit: most}, func(c *inbox.Conditions) {
+		c.And("i.number <= ?", last)
+		c.And("i.cause is not null and s.source = ?", from)
+	})
+	for i := range rows {
+		id, _ := rows[i].Message.Headers.Get(semel.HeaderCausation)
+		before := len(marks)
+		for _, sc := range scopes {
+			if cause := (semel.Key{Consumer: consumer, Source: sc.source, ID: string(id)}); bytes.Equal(intents.Cause(cause), causes[rows[i].Number]) {
+				if len(marks) == before {
+					all = append(all, intended{StoredRow: rows[i], cause: cause})
+				}
+				marks, of = append(marks, store.Mark{Scope: sc.number, ID: id}), append(of, len(all)-1)
+			}
+		}
+	}
+	return all, marks, of, err
+}
+
+// causes are what stands for the causes of intents, by row.
+func causes(ctx context.Context, db *database.DB, from []byte, after, last int64) (map[int64][]byte, error) {
+	all := map[int64][]byte{}
+	err := database.EachRow(ctx, db.Pool, db.SQL.Causes, func(rows *sql.Rows) error {
+		var row int64
+		var cause []byte
+		err := rows.Scan(&row, &cause)
+		all[row] = cause
+		return err
+	}, from, after, last)
+	if err != nil {
+		return nil, db.Blameless("causes", err)
+	}
+	return all, nil
+}
+
+// numbered is a scope of a consumer.
+type numbered struct {
+	number int64
+	source string
+}
+
+func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numbered, err error) {
+	all, err = database.List(ctx, db.Pool, db.SQL.Scopes, func(rows *sql.Rows) (numbered, error) {
+		var n numbered
+		var source []byte
+		err := rows.Scan(&n.number, &source)
+		n.source = string(source)
+		return n, err
+	}, []byte(consumer))
+	return all, db.Answer("scopes", err)
+}
+
+// deniesIntent reports whether nothing explains an intent whose cause has not taken effect: a
+// message that failed keeps what its steps wrote before, and one that was called, or is sent
+// again, may have taken effect earlier. That stands in its row. One that has ended may have
+// lost its row, and nobody knows then.
+func deniesIntent(ctx context.Context, db *database.DB, in *intended) (bool, error) {
+	if in.was == 0 {
+		return true, nil
+	}
+	rows, err := New(db).RowsOf(ctx, in.cause.Consumer, in.cause.ID, false)
+	if err != nil {
+		return false, err
+	}
+	denied := in.was == store.Waiting || in.was == store.Parked
+	for i := range rows {
+		if r := &rows[i]; r.Key.Source == in.cause.Source && !r.Conflict {
+			if len(r.Steps) > 0 || r.CallsStarted > 0 {
+				return false, nil
+			}
+			denied = true
+		}
+	}
+	return denied, nil
+}

@@ -1,0 +1,259 @@
+// Package leases claims rows of the inbox for a time and ends these claims.
+package leases
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore/internal/daily"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/inbox"
+	"github.com/semel-go/semel/sqlstore/internal/operators"
+	"github.com/semel-go/semel/sqlstore/internal/ordering"
+	"github.com/semel-go/semel/store"
+)
+
+// Store implements store.Leases.
+type Store struct {
+	db    *database.DB
+	mu    sync.Mutex
+	ahead time.Time // when cutAhead looks at all rows again; guarded by mu
+}
+
+// New returns the Store of a database.
+func New(db *database.DB) *Store { return &Store{db: db} }
+
+// How often rows are looked for that were written while the database's clock was ahead. All rows
+// that wait for later are read for it, so it takes at most one part in aheadShare of the time.
+const (
+	aheadEvery = 30 * time.Second
+	aheadShare = 200
+)
+
+// cutAhead cuts the waits of rows that were written while the database's clock was ahead: of all
+// rows every half a minute, and of named ones at once. It is no part of the claim's statement,
+// whose rows are found by an index that says nothing of when a row was changed. A failure keeps
+// no claim from being made: rows that are due are found all the same, and the next look comes
+// later, by as much as this one took.
+func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
+	only := ""
+	if len(o.Numbers) > 0 {
+		only = sqlform.JSON(o.Numbers)
+	} else if !s.cutsAhead() {
+		return
+	}
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, o.Lease/4) // the claim has what is left of its time
+	rows, by, err := inbox.CutAhead(limited, s.db, only)
+	cancel()
+	if only == "" {
+		s.mu.Lock()
+		s.ahead = time.Now().Add(max(aheadEvery, aheadShare*time.Since(began)))
+		if err == nil && rows >= inbox.MostAhead {
+			s.ahead = time.Time{} // and the next claim goes on
+		}
+		s.mu.Unlock()
+	}
+	if err == nil && rows > 0 && o.Ahead != nil {
+		o.Ahead(rows, by)
+	}
+}
+
+// cutsAhead reports whether it is time to look, and nobody does.
+func (s *Store) cutsAhead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Before(s.ahead) {
+		return false
+	}
+	s.ahead = now.Add(aheadEvery)
+	return true
+}
+
+// StartCalls implements store.Leases.
+func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
+	all, err := ClaimsOf(s.db).calls(ctx, s.db, claims, lease)
+	return all, s.db.Answer("start of calls", err)
+}
+
+// errClaimLost: a claim does not stand that a batch was to end.
+var errClaimLost = &database.Error{Doing: "end of claims", Class: store.ClassClaimLost, Err: store.ErrClaimLost}
+
+// claiming is what differs between dialects of claims.
+type claiming interface {
+	claim(ctx context.Context, s *database.DB, o store.ClaimOptions) ([]store.Claimed, error)
+	held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error)
+	// extend, start and end return the indexes of the claims that do not stand.
+	extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]int, error)
+	start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error)
+	calls(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error)
+	end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error)
+	retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error)
+	// Look answers for claims that stand, in a batch's transaction; done says that
+	// other code has applied the identity. close ends them there, or says errClaimLost.
+	Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error
+	Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error
+}
+
+// ClaimsOf returns the statements about claims of a database's dialect.
+func ClaimsOf(s *database.DB) claiming {
+	if s.Postgres != nil {
+		return postgresClaims{}
+	}
+	return sqliteClaims{}
+}
+
+// Claim implements store.Leases.
+func (s *Store) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
+	s.cutAhead(ctx, &o)
+	all, err := ClaimsOf(s.db).claim(ctx, s.db, o)
+	if err == nil {
+		all, err = withoutOver(ctx, s.db, all)
+	}
+	refuseForeign(s.db, all, o.Consumer)
+	return all, s.db.Answer("claim", err)
+}
+
+// refuseForeign marks claimed rows as unreadable that belong to another consumer's scope. Claims
+// find rows by a column of their own, which whoever can write the table can change; the scope is
+// what an encrypted message is bound to.
+func refuseForeign(db *database.DB, all []store.Claimed, consumer string) {
+	if db.Crypt.Cipher == nil {
+		return
+	}
+	for i := range all {
+		if r := &all[i].Row; r.Key.Consumer != consumer && r.Unreadable == "" {
+			r.Unreadable = fmt.Sprintf("the row was changed in the database: it is listed for consumer %q and belongs to consumer %q", consumer, r.Key.Consumer)
+			r.Message.Key, r.Message.Body, r.Message.Headers = nil, nil, nil
+		}
+	}
+}
+
+// Held implements store.Leases.
+func (s *Store) Held(ctx context.Context, consumer string, t store.Token) ([]store.Claimed, error) {
+	all, err := ClaimsOf(s.db).held(ctx, s.db, consumer, t)
+	refuseForeign(s.db, all, consumer)
+	return all, s.db.Answer("claims that are held", err)
+}
+
+// Extend implements store.Leases.
+func (s *Store) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
+	lost, err := ClaimsOf(s.db).extend(ctx, s.db, claims, lease)
+	return lost, s.db.Answer("extension of leases", err)
+}
+
+// Start implements store.Leases.
+func (s *Store) Start(ctx context.Context, claims []store.Claim) ([]int, error) {
+	lost, err := ClaimsOf(s.db).start(ctx, s.db, claims)
+	return lost, s.db.Answer("start of claims", err)
+}
+
+// End implements store.Leases.
+func (s *Store) End(ctx context.Context, endings []store.ClaimEnding) ([]int, error) {
+	lost, err := ClaimsOf(s.db).end(ctx, s.db, endings)
+	return lost, s.db.Answer("end of claims", err)
+}
+
+// Reclaim implements store.Leases.
+func (s *Store) Reclaim(ctx context.Context, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
+	all, err := ClaimsOf(s.db).retake(ctx, s.db, numbers, from, to)
+	return all, s.db.Answer("retaking claims", err)
+}
+
+// Pending implements store.Inbox.
+func (s *Store) Pending(ctx context.Context, consumer string) (store.Pending, error) {
+	var p store.Pending
+	var next, oldest int64
+	err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.Pending, []byte(consumer)).Scan(&p.Due, &p.Later, &p.InProgress, &p.Blocked, &next, &oldest)
+	if err != nil {
+		return p, s.db.Blameless("pending", err)
+	}
+	p.Next, p.Oldest = time.Duration(next)*time.Millisecond, time.Duration(oldest)*time.Millisecond
+	return p, nil
+}
+
+// claimedNow is a row that was read before it was claimed.
+func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
+	if suspect {
+		r.Started = max(r.Started, 1)
+	}
+	r.State, r.DueAt = store.StateInProgress, time.Time{}
+	r.Revision++
+	return r
+}
+
+// lostOf are the indexes up to n that do not stand.
+func lostOf(n int, stand []int) (lost []int) {
+	stands := make([]bool, n)
+	for _, i := range stand {
+		stands[i] = true
+	}
+	for i := range n {
+		if !stands[i] {
+			lost = append(lost, i)
+		}
+	}
+	return lost
+}
+
+// withoutOver ends those claims whose markers do not wait for their rows, and returns the others:
+// no end of such a claim would stand, and its row would be claimed for ever. It asks about suspect
+// claims alone, which such a row becomes with its second claim, so that claims cost no more.
+func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]store.Claimed, error) {
+	kept := all[:0]
+	for _, c := range all {
+		over := false
+		if c.Suspect {
+			var err error
+			if over, err = endIfOver(ctx, db, c); err != nil {
+				return nil, err
+			}
+		}
+		if !over {
+			kept = append(kept, c)
+		}
+	}
+	return kept, nil
+}
+
+// endIfOver ends a claim whose marker does not wait for its row, and reports whether it did.
+func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool, err error) {
+	db, err = daily.OfRow(ctx, db, c.Number)
+	if err != nil {
+		return false, err
+	}
+	err = db.Write(ctx, func(tx *sql.Tx) error {
+		over = false
+		r, err := operators.Look(ctx, db, tx, c.Number, c.Row.Revision)
+		if err != nil {
+			return err
+		}
+		if err := operators.ReadTwins(ctx, db, tx, r); err != nil {
+			return err
+		}
+		if r.Owns && r.Outcome == store.Waiting {
+			return nil
+		}
+		e, why := sqlform.Over(r.Marked, r.Marker, r.Owns, r.Others)
+		if over = e != 0; !over {
+			_, err := tx.ExecContext(ctx, db.SQL.MarkersWait, operators.ActedRows(r))
+			return err
+		}
+		next, _ := store.StateInProgress.After(e)
+		if err := operators.Set(ctx, db, tx, r, db.SQL.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == store.RowParked {
+			return err
+		}
+		return ordering.LeaveLines(ctx, db, tx, []int64{r.Number})
+	})
+	if errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) {
+		return false, nil // somebody else was faster, or a newer release knows better: the claim says so
+	}
+	return over, err
+}

@@ -1,0 +1,254 @@
+package leases
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/inbox"
+	"github.com/semel-go/semel/sqlstore/internal/ordering"
+	"github.com/semel-go/semel/store"
+)
+
+func (sqliteClaims) calls(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) (all []store.CallStarted, err error) {
+	err = s.Write(ctx, func(tx *sql.Tx) error {
+		all = make([]store.CallStarted, len(claims))
+		for i, c := range claims {
+			var since int64
+			err := tx.QueryRowContext(ctx, s.SQLite.StartCall, c.Number, int64(c.Token), lease.Milliseconds()).Scan(&all[i].Started, &all[i].Finished, &since, &all[i].Again)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			all[i].Stands, all[i].Since = err == nil, calls.Ago(time.Duration(since)*time.Millisecond)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// sqliteClaims are claims one by one, in a transaction that has the writer's place:
+// nothing of it is a round trip.
+type sqliteClaims struct{}
+
+// claimable is a row that is due. suspect and blocked are as in store.Claimed.
+type claimable struct {
+	row     store.StoredRow
+	suspect bool
+	blocked bool
+}
+
+func (sqliteClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOptions) (all []store.Claimed, err error) {
+	some, err := mayBeDue(ctx, s, o.Consumer)
+	if err != nil || !some {
+		return nil, err
+	}
+	err = s.Write(ctx, func(tx *sql.Tx) error {
+		all = nil
+		due, err := dueRows(ctx, s, tx, o)
+		if err != nil {
+			return err
+		}
+		bytes := int64(0)
+		for _, c := range due {
+			if bytes += int64(c.row.Size); len(all) == o.Most || len(all) > 0 && o.Bytes > 0 && bytes > o.Bytes {
+				break
+			}
+			if _, err := tx.ExecContext(ctx, s.SQLite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number); err != nil {
+				return err
+			}
+			all = append(all, store.Claimed{Claim: store.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect, Blocked: c.blocked})
+		}
+		return nil
+	})
+	return all, err
+}
+
+// mayBeDue looks for rows that wait before it takes the writer's place, which
+// others need: an inbox is mostly empty.
+func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error) {
+	if err := s.File.Check(); err != nil {
+		return false, err
+	}
+	some := false
+	err := s.Pool.QueryRowContext(ctx, s.SQLite.AnyDue, []byte(consumer)).Scan(&some)
+	return some, err
+}
+
+// dueRows returns the rows that are due, the longest due first. It stops reading one row after
+// their bodies exceed what may be claimed at once.
+func dueRows(ctx context.Context, db *database.DB, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
+	only := ""
+	if len(o.Numbers) > 0 {
+		only = sqlform.JSON(o.Numbers)
+	}
+	rows, err := tx.QueryContext(ctx, db.SQLite.Claimable, true, []byte(o.Consumer), only, o.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []claimable
+	bytes := int64(0)
+	for (o.Bytes <= 0 || bytes <= o.Bytes) && rows.Next() {
+		var c claimable
+		if c.row, err = inbox.ScanRow(db, rows, &c.suspect, &c.blocked); err != nil {
+			return nil, err
+		}
+		all, bytes = append(all, c), bytes+int64(c.row.Size)
+	}
+	return all, rows.Err()
+}
+
+func (sqliteClaims) held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error) {
+	return database.List(ctx, s.Pool, s.SQL.Held, func(rows *sql.Rows) (store.Claimed, error) {
+		var left int64
+		row, err := inbox.ScanRow(s, rows, &left)
+		return store.Claimed{Claim: store.Claim{Number: row.Number, Token: t}, Row: row, Left: time.Duration(left) * time.Millisecond, Suspect: true}, err
+	}, true, []byte(consumer), int64(t))
+}
+
+// extend only looks while a batch of this store is open: that has the writer's place,
+// and nobody can claim its rows.
+func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) (lost []int, err error) {
+	if !writerIsFree(ctx, s) {
+		for i, c := range claims {
+			var is int
+			switch err := s.Pool.QueryRowContext(ctx, s.SQLite.HasClaim, c.Number, int64(c.Token)).Scan(&is); {
+			case errors.Is(err, sql.ErrNoRows):
+				lost = append(lost, i)
+			case err != nil:
+				return nil, err
+			}
+		}
+		return lost, nil
+	}
+	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
+		return tx.ExecContext(ctx, s.SQL.Extend, lease.Milliseconds(), claims[i].Number, int64(claims[i].Token))
+	})
+}
+
+// shortWrite is longer than a write takes that is no batch.
+const shortWrite = 100 * time.Millisecond
+
+// writerIsFree waits a little for the writer's place, and reports whether no batch has
+// it.
+func writerIsFree(ctx context.Context, db *database.DB) bool {
+	ctx, cancel := context.WithTimeout(ctx, shortWrite)
+	defer cancel()
+	release, err := db.AcquireWriter(ctx)
+	if err == nil {
+		release()
+	}
+	return err == nil
+}
+
+func (sqliteClaims) start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error) {
+	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
+		return tx.ExecContext(ctx, s.SQLite.StartClaim, claims[i].Number, int64(claims[i].Token))
+	})
+}
+
+func (sqliteClaims) end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error) {
+	return each(ctx, s, len(endings), func(tx *sql.Tx, i int) (sql.Result, error) {
+		done, err := endClaim(ctx, s, tx, &endings[i])
+		if err == nil {
+			err = ordering.LeaveLines(ctx, s, tx, lines.Leaving(endings[i:i+1]))
+		}
+		return done, err
+	})
+}
+
+// each does something to each of n claims in one transaction, and returns those that
+// do not stand.
+func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (sql.Result, error)) (lost []int, err error) {
+	err = db.Write(ctx, func(tx *sql.Tx) error {
+		lost = nil
+		for i := range n {
+			done, err := do(tx, i)
+			if err != nil {
+				return err
+			}
+			if changed, err := done.RowsAffected(); err != nil {
+				return err
+			} else if changed == 0 {
+				lost = append(lost, i)
+			}
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// endClaim ends a claim, if it stands, with its marker.
+func endClaim(ctx context.Context, db *database.DB, tx *sql.Tx, e *store.ClaimEnding) (sql.Result, error) {
+	a := sqlform.EndingOf(db.Crypt, e)
+	done, err := tx.ExecContext(ctx, db.SQLite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return done, err
+	}
+	_, err = tx.ExecContext(ctx, db.SQLite.EndMarker, a.Outcome, a.N)
+	if err != nil || e.Steps == nil {
+		return done, err
+	}
+	text, err := sqlform.Steps(db.Crypt, a.N, e.Steps)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, db.SQL.ClaimSteps, a.N, text, e.Event == store.RowStepped)
+	}
+	return done, err
+}
+
+func (sqliteClaims) retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) (all []store.Reclaimed, err error) {
+	tokens := sqlform.JSON(from)
+	err = s.Write(ctx, func(tx *sql.Tx) error {
+		all = make([]store.Reclaimed, len(numbers))
+		for i, n := range numbers {
+			changed, err := database.Affected(tx.ExecContext(ctx, s.SQL.Reclaim, int64(to), n, tokens))
+			if err != nil {
+				return err
+			}
+			all[i].Taken = changed == 1
+			if err := tx.QueryRowContext(ctx, s.SQLite.StateOf, n).Scan(&all[i].State); err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (sqliteClaims) Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error {
+	for i, c := range claims {
+		var one int
+		switch err := tx.QueryRowContext(ctx, s.SQL.Look, c.Number, int64(c.Token)).Scan(&one); {
+		case err == nil:
+			stands(i, false)
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+	}
+	return nil
+}
+
+func (sqliteClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {
+	for i := range endings {
+		one := endings[i]
+		one.Call = store.CallNone // which says nothing in a batch
+		done, err := endClaim(ctx, s, tx, &one)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 {
+			return errClaimLost
+		}
+	}
+	return nil
+}

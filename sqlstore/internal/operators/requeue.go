@@ -1,0 +1,182 @@
+package operators
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore/internal/database"
+	"github.com/semel-go/semel/sqlstore/internal/ordering"
+	"github.com/semel-go/semel/store"
+)
+
+// Requeue implements admin.Requeuer.
+func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return again(ctx, s.db, "retry", store.RowRetried, a, rows)
+}
+
+// Release implements admin.Requeuer.
+func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return again(ctx, s.db, "release", store.RowReleased, a, rows)
+}
+
+// again makes rows due now.
+func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
+	judge := func(r *actedRow) error {
+		if err := admin.MayAct(e, r.stored(), r.due); err != nil {
+			return err
+		}
+		return r.mayTakeMarker(r.Others)
+	}
+	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
+		if err := takeMarkers(ctx, s, tx, rows...); err != nil {
+			return err
+		}
+		return setGrouped(ctx, s, tx, rows, s.SQL.RequeueRows, func(r *actedRow) string {
+			next, _ := r.state.After(e)
+			return string(next)
+		})
+	}
+	of := acting{verb: verb, act: a, rows: rows, judge: judge, change: change}
+	return of.carry(ctx, db)
+}
+
+// stored is the row as the rules about acts ask for it.
+func (r *actedRow) stored() *store.StoredRow {
+	row := &store.StoredRow{Number: r.Number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
+		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}
+	if r.unknown {
+		row.CallsStarted = 1
+	}
+	return row
+}
+
+// Reopen implements admin.Requeuer.
+func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	of := acting{verb: "reopen", act: a, rows: rows, change: reopen, judge: func(r *actedRow) error {
+		if err := admin.MayAct(store.RowReopened, r.stored(), r.due); err != nil {
+			return err
+		}
+		if err := r.mayRun(r.Others); err != nil {
+			return err
+		}
+		if !r.Marked && len(r.conflict) == 0 {
+			return noMarker(r.Number)
+		}
+		return nil
+	}}
+	return of.carry(ctx, s.db)
+}
+
+func reopen(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
+	err := setGrouped(ctx, s, tx, rows, s.SQL.ReopenRows, func(r *actedRow) string {
+		if reason := admin.ReopenedReason(r.reason); reason != r.reason {
+			return string(reason)
+		}
+		return "" // it keeps its reason
+	})
+	if err != nil {
+		return err
+	}
+	return turnAll(ctx, s, tx, rows, store.Parked)
+}
+
+// errNoMarker refuses to process a row whose identity has no marker.
+var errNoMarker = fmt.Errorf("it has no marker, and what became of its identity is not known: %w", semel.ErrConflict)
+
+func noMarker(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
+
+// waits reports whether a row waits and its marker waits for it.
+func (r *actedRow) waits() bool {
+	return r.state.Outcome() == store.Waiting && r.Owns && r.Outcome == store.Waiting
+}
+
+// formerConflict reports whether a row is a conflict with a former identity: its own identity was never
+// marked, so that it may have no marker.
+func (r *actedRow) formerConflict() bool {
+	return len(r.conflict) > 0 && r.reason == semel.ReasonFormerConflict
+}
+
+// mayTakeMarker returns why the marker of a row's identity must not wait for the row beside these others; see
+// admin.MayRun.
+func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
+	if r.waits() {
+		return nil
+	}
+	if err := r.mayRun(others); err != nil {
+		return err
+	}
+	if !r.Marked && !r.formerConflict() {
+		return noMarker(r.Number)
+	}
+	return nil
+}
+
+// takeMarkers has the markers of rows wait for the rows, which mayTakeMarker allows.
+func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*actedRow) error {
+	var marked, bare []*actedRow
+	for _, r := range rows {
+		switch {
+		case r.waits():
+			continue
+		case r.Marked:
+			marked = append(marked, r)
+		default:
+			bare = append(bare, r) // no lock keeps others from marking it
+		}
+	}
+	if len(marked) > 0 {
+		if err := changeAll(ctx, db, tx, numbersOf(marked), errNoMarker, db.SQL.MarkersWait, ActedRows(marked...)); err != nil {
+			return err
+		}
+	}
+	if len(bare) > 0 {
+		if err := changeAll(ctx, db, tx, numbersOf(bare), errNoMarker, db.SQL.NewMarkersWait, ActedRows(bare...), string(semel.ReasonFormerConflict)); err != nil {
+			return err
+		}
+	}
+	for _, r := range slices.Concat(marked, bare) {
+		r.Owns, r.Outcome = true, store.Waiting
+		r.Marker = sqlform.Marker{Outcome: int64(store.Waiting), Version: r.version, Sum: r.sum}
+	}
+	return nil
+}
+
+// Suppress implements admin.Requeuer.
+func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	judge := func(r *actedRow) error { return admin.MayAct(store.RowSuppressed, r.stored(), r.due) }
+	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
+		if err := setAll(ctx, s, tx, rows, s.SQL.SuppressRows, string(semel.ReasonSuppressed)); err != nil {
+			return err
+		}
+		return turnAll(ctx, s, tx, rows, store.Parked)
+	}
+	of := acting{verb: "suppress", act: a, rows: rows, judge: judge, change: change}
+	return of.carry(ctx, s.db)
+}
+
+// Discard implements store.Inbox.
+func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	judge := func(r *actedRow) error { return admin.MayAct(store.RowDiscarded, r.stored(), r.due) }
+	of := acting{verb: "discard", act: a, rows: rows, judge: judge, change: discard}
+	return of.carry(ctx, s.db)
+}
+
+// discard closes rows and their markers, and lets their lines go on.
+func discard(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
+	if err := setAll(ctx, s, tx, rows, s.SQL.DiscardRows); err != nil {
+		return err
+	}
+	turns := make([]turn, len(rows))
+	for k, r := range rows {
+		turns[k] = r.closed()
+	}
+	if err := turnMarkers(ctx, s, tx, turns...); err != nil {
+		return err
+	}
+	return ordering.LeaveLines(ctx, s, tx, firstOfLines(rows))
+}
