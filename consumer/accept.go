@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
@@ -47,7 +49,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 			return nil, err
 		}
 		mark.Version, mark.Line = c.config.versionOf(p, false), c.config.lineName(nil, p)
-		marks[i], kept[i] = mark, &p.message
+		marks[i], kept[i] = mark, &p.Message
 	}
 	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept, semel.ReasonNone)
 	if err == nil {
@@ -58,19 +60,18 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 
 // readAll reads messages that are to be received, and has the scopes of their identities known
 // unless the store numbers them in the transaction that marks.
-func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*parcel, error) {
-	all := make([]*parcel, len(messages))
+func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*delivery.Delivery, error) {
+	all := make([]*delivery.Delivery, len(messages))
 	var unknown []scopes.Of
 	for i, m := range messages {
 		if m == nil {
 			return nil, fmt.Errorf("semel: message %d is nil; nothing was received", i)
 		}
-		p := new(parcel)
-		p.readAlone(c.config, m)
-		if r := p.item.Refused; r != nil {
+		p := delivery.Read(&c.config.rules, &source.Delivery{Message: m, Before: source.Unknown})
+		if r := p.Item.Refused; r != nil {
 			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
 		}
-		all[i], unknown = p, addScopes(unknown, &p.item)
+		all[i], unknown = p, addScopes(unknown, &p.Item)
 	}
 	if c.scopes.InTransaction() {
 		return all, nil

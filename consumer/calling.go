@@ -109,7 +109,7 @@ func (r *answering[Tx, Answer]) begin(ctx context.Context, o store.TxOptions, ma
 func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) (Answer, error) {
 	answer, err := r.call(ctx, m)
 	if err == nil {
-		r.config.at(faults.AfterCall, 1)
+		r.config.guard.At(faults.AfterCall, 1)
 	}
 	return answer, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
 )
@@ -111,7 +112,7 @@ func (f *flight[Tx]) asked() (rows []*heldRow) {
 	return rows
 }
 
-func rowOf(en *machine.Entry) *heldRow { return en.Item.Handle.(*parcel).row() }
+func rowOf(en *machine.Entry) *heldRow { return heldBy(en.Item.Handle.(*delivery.Delivery)) }
 
 // lookAhead decides on claims before a batch can ask for them: those whose commit is
 // unknown are retaken, since the old transaction may still end; those that are
@@ -194,7 +195,7 @@ func claimEvent(as machine.As) store.RowEvent {
 
 // claimEnding is the end of a claim with its flight's commit.
 func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) store.ClaimEnding {
-	return store.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*parcel).versionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.calls.Outcome(),
+	return store.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*delivery.Delivery).VersionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.calls.Outcome(),
 		Steps: h.ran(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
 }
 

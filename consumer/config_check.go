@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/loglimit"
 )
@@ -181,7 +182,7 @@ func (c *Config) checkLimits(fault faultFunc) {
 	between("Batch.MaxSize", int64(c.Batch.MaxSize), 1, 10000)
 	between("MaxUnacked.Messages", int64(c.MaxUnacked.Messages), 1, 1_000_000)
 	between("MaxUnacked.Bytes", c.MaxUnacked.Bytes, 1, 1<<40)
-	between("MaxBody", c.MaxBody, keptOfLargest, 1<<30)
+	between("MaxBody", c.MaxBody, delivery.KeptOfLargest, 1<<30)
 	between("Retry.MaxAttempts", int64(c.Retry.MaxAttempts), 1, 1_000_000)
 	between("Retry.Budget.PerSecond", int64(c.Retry.Budget.PerSecond), 1, 1_000_000)
 	between("Retry.Budget.Percent", int64(c.Retry.Budget.Percent), 1, 1000)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
@@ -148,7 +149,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 
 // infoOf returns what a source says of itself.
 func infoOf(c *settings, src source.Source) (info source.Info, err error) {
-	if err := notPanicking(c, "Info", func() error { info = src.Info(); return nil }); err != nil {
+	if err := c.guard.Source("Info", func() error { info = src.Info(); return nil }); err != nil {
 		return info, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
 	return info, nil
@@ -167,7 +168,7 @@ func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error 
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}
-		if err := notPanicking(c.config, "Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
+		if err := c.config.guard.Source("Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}
@@ -184,7 +185,7 @@ func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
 	if info.DeadLetters == nil {
 		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, if the store has an inbox, ActionHalt, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	if err := notPanicking(c.config, "DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
+	if err := c.config.guard.Source("DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
 		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
 	}
 	return nil
@@ -261,7 +262,7 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 		return nil
 	}
 	var faults []semel.Unfinished
-	err := notPanicking(c.config, "LaneFaults", func() error {
+	err := c.config.guard.Source("LaneFaults", func() error {
 		if failed := c.config.Source.Info().LaneFaults; failed != nil {
 			faults = failed()
 		}
@@ -299,12 +300,11 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 	if err := c.deriveOnce(ctx); err != nil {
 		return store.Verdict{}, err
 	}
-	var p parcel
-	p.readAlone(c.config, m)
-	if p.item.Refused != nil {
-		return store.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
+	p := delivery.Read(&c.config.rules, &source.Delivery{Message: m, Before: source.Unknown})
+	if p.Item.Refused != nil {
+		return store.Verdict{}, &identity.Error{Reason: p.Item.Refused.Reason, Detail: "nothing was marked"}
 	}
-	mark, err := c.markIn(ctx, tx, &p, store.Applied)
+	mark, err := c.markIn(ctx, tx, p, store.Applied)
 	if err != nil {
 		return store.Verdict{}, err
 	}

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/report"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/source"
@@ -59,7 +60,7 @@ func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int
 		return places, fmt.Errorf("the results of duplicates cannot be read: %w", err)
 	}
 	for i, it := range items {
-		if err := s.callOnDuplicate(ctx, &it.Handle.(*parcel).message, results[i]); err != nil {
+		if err := s.callOnDuplicate(ctx, &it.Handle.(*delivery.Delivery).Message, results[i]); err != nil {
 			held, why = append(held, places[i]), fmt.Errorf("OnDuplicate: %w", err)
 		}
 	}
@@ -85,11 +86,11 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			report.LogPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
+			guard.LogPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
 			err = fmt.Errorf("it panicked: %s", legible.Panic(value))
 		}
 	}()
-	return legible.Error(s.config.OnDuplicate(ctx, m, result), decidedAgain)
+	return guard.Readable(s.config.OnDuplicate(ctx, m, result))
 }
 
 // settling are the settlements of a queue.
@@ -114,7 +115,7 @@ func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 			}
 			item := &q.Items[i]
 			d := &deliveries[len(out.all)]
-			*d = item.Item.Handle.(*parcel).delivery()
+			*d = item.Item.Handle.(*delivery.Delivery).Delivered()
 			out.all = append(out.all, source.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
 				Attempts: item.Attempts, Err: item.Err})
 			if len(held) > 0 {

@@ -120,7 +120,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	defer e.cancel()
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
-	if err := notPanicking(e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
+	if err := e.config.guard.Source("Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
 		return fmt.Errorf("semel: consumer %s: %w", e.config.Name, err)
 	}
 	e.logStart()
@@ -372,7 +372,7 @@ func machineConfig(c *settings, info source.Info, oneAttempt, inbox, turns bool)
 		BreakerThreshold: c.Retry.breakerThreshold(), HaltLater: c.Retry.BreakerThreshold > 0,
 		OnConflict: c.OnConflict.ending(), OnBadIdentity: c.OnBadIdentity.ending(), OnPrecondition: c.OnPrecondition.ending(), OnFiltered: c.OnFiltered.ending(), OnUnversioned: c.onUnversioned().ending(), OnExpired: c.Retention.OnExpired.ending(), Gap: gap, GapCap: most,
 		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
-		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
+		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.guard.Plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.AckOnReceipt, Keep: inbox && c.Strategy == StrategyInbox,
 		Block: inbox && c.OnParked == OnParkedBlock, NoRows: !c.rows, ClaimsAlone: c.way.overRows() || c.stepsOfVersions(), Alone: c.way == byLookup,
 	}

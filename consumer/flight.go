@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/consumer/internal/surrogate"
 	"github.com/semel-go/semel/faults"
@@ -161,7 +162,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 		}
 	}
 	p.keep(f, all)
-	e.config.at(faults.AfterMark, len(f.Entries))
+	e.config.guard.At(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)
 	p.trace(f, all)
 	return machine.Marked{Flight: a.Flight, Verdicts: all}
@@ -232,7 +233,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		m := store.Mark{Scope: scope, Consumer: p.engine.config.Name, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
+		m := store.Mark{Scope: scope, Consumer: p.engine.config.Name, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*delivery.Delivery), asksStream(en.As))}
 		if m.Previous, err = p.markFormer(ctx, en.Item, &ids); err != nil {
 			return err
 		}
@@ -240,7 +241,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
 		} else if m.Asks() { // also what becomes a row: it runs later, and asks no more
-			m.Age = p.engine.config.ageOf(en.Item.Handle.(*parcel))
+			m.Age = p.engine.config.ageOf(en.Item.Handle.(*delivery.Delivery))
 		}
 		f.marks = append(f.marks, m)
 	}
@@ -298,7 +299,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	if f.known != nil {
 		e.inbox.keeper.move(f.claims(), time.Now().Add(e.config.commitTimeout(f.queued())))
 	}
-	e.config.at(faults.BeforeCommit, len(f.Entries))
+	e.config.guard.At(faults.BeforeCommit, len(f.Entries))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.queued()))
 	defer cancel()
 	p.committing.Store(true)
@@ -319,10 +320,10 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 			e.inbox.forget(over...)
 		}
 		p.reportCommitted(f, &result)
-		e.config.at(faults.AfterCommit, len(f.Entries))
+		e.config.guard.At(faults.AfterCommit, len(f.Entries))
 	case store.CommitUnknown:
 		p.keepNothing(f) // they are taken anew
-		e.config.at(faults.CommitReplyLost, len(f.Entries))
+		e.config.guard.At(faults.CommitReplyLost, len(f.Entries))
 	case store.NotCommitted:
 		ended.Until = p.keepAfter(ctx, f)
 	}
@@ -352,9 +353,9 @@ func (f *flight[Tx]) entryOf(mark int) int {
 }
 
 func (f *flight[Tx]) row(r *machine.Row) store.Row {
-	q := f.Entries[r.Entry].Item.Handle.(*parcel)
-	row := store.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
-		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.item.Source == surrogate.Source}
+	q := f.Entries[r.Entry].Item.Handle.(*delivery.Delivery)
+	row := store.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.Message, Attempts: r.Attempts,
+		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.Item.Source == surrogate.Source}
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate:
 		row.State = store.StateCompleted

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
 )
@@ -50,7 +51,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 		p.runEach(f, a, &out)
 	}
 	ended = true
-	e.config.at(faults.AfterEffect, out.Done)
+	e.config.guard.At(faults.AfterEffect, out.Done)
 	return out
 }
 
@@ -62,8 +63,8 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
 			return
 		}
-		q := f.Entries[i].Item.Handle.(*parcel)
-		m := &q.message
+		q := f.Entries[i].Item.Handle.(*delivery.Delivery)
+		m := &q.Message
 		m.Attempt = f.Entries[i].Item.Attempt()
 		f.watch.begin(f.Entries[i].Item)
 		err := p.runOne(f, i, m)
@@ -73,7 +74,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 			return
 		}
 		out.Done++
-		if p.engine.handler.goesOn(q.row()) {
+		if p.engine.handler.goesOn(heldBy(q)) {
 			out.Stepped = append(out.Stepped, i)
 		}
 	}
@@ -90,7 +91,7 @@ func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 		return h.one(ctx, tx, m)
 	}}
 	err := f.call()
-	p.engine.config.noteTypeAsked(m)
+	p.engine.config.rules.NoteTypeAsked(m)
 	return err
 }
 
@@ -118,7 +119,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 	messages := make([]*semel.Message, len(a.Fresh))
 	for n, i := range a.Fresh {
-		messages[n] = &f.Entries[i].Item.Handle.(*parcel).message
+		messages[n] = &f.Entries[i].Item.Handle.(*delivery.Delivery).Message
 		messages[n].Attempt = f.Entries[i].Item.Attempt()
 		_, messages[n] = f.within(i, messages[n])
 	}
@@ -127,7 +128,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	f.job = job[Tx]{ctx: ctx, message: messages[0], mark: store.All, handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }}
 	err := f.call()
 	for _, m := range messages {
-		p.engine.config.noteTypeAsked(m)
+		p.engine.config.rules.NoteTypeAsked(m)
 	}
 	if err != nil {
 		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
@@ -141,7 +142,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 // whose transaction can no longer commit.
 func (f *flight[Tx]) call() (err error) {
 	defer recovered(&err)
-	err = legible.Error(f.attempt.run(&f.job), decidedAgain)
+	err = guard.Readable(f.attempt.run(&f.job))
 	f.watch.returned()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
@@ -163,11 +164,6 @@ func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
 	}
-}
-
-// decidedAgain keeps what a handler decided with an error that cannot be read.
-func decidedAgain(decided *semel.HandlerError, readable error) error {
-	return &semel.HandlerError{Decision: decided.Decision, After: decided.After, Reason: decided.Reason, Err: readable}
 }
 
 // failure says what a handler's error means. A broken transaction, contention

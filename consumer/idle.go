@@ -39,7 +39,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	}
 	var idle bool
 	var left []semel.Unfinished
-	err := notPanicking(t.config, "Idle", func() (err error) {
+	err := t.config.guard.Source("Idle", func() (err error) {
 		idle, left, err = t.info.Idle(ctx)
 		return err
 	})
@@ -58,7 +58,7 @@ func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 	if t.config.IdleExit == 0 || t.config.MayEnd == nil {
 		return true
 	}
-	e.Err = notPanicking(t.config, "MayEnd", func() error { may = t.config.MayEnd(); return nil })
+	e.Err = t.config.guard.Source("MayEnd", func() error { may = t.config.MayEnd(); return nil })
 	e.Failed = e.Err != nil
 	e.More = !may || !t.may
 	t.may = may
@@ -70,7 +70,7 @@ func (t *intake) atEnd(e *machine.Fetched) (is bool) {
 	if t.info.AtEnd == nil {
 		return false
 	}
-	e.Err = notPanicking(t.config, "AtEnd", func() error { is = t.info.AtEnd(); return nil })
+	e.Err = t.config.guard.Source("AtEnd", func() error { is = t.info.AtEnd(); return nil })
 	e.Failed = e.Err != nil
 	e.More = !is
 	return is && !e.Failed

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
@@ -69,6 +69,12 @@ type heldRow struct {
 	halts error
 }
 
+// heldBy returns the claimed row of a delivery, nil for a delivery of the broker.
+func heldBy(p *delivery.Delivery) *heldRow {
+	h, _ := p.Handle.(*heldRow)
+	return h
+}
+
 // claim is the row's claim as it stands.
 func (h *heldRow) claim() store.Claim {
 	return store.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
@@ -93,7 +99,7 @@ func (b *inbox) ask(a machine.ClaimRows) {
 func (b *inbox) free(a machine.Unclaim) {
 	b.mutex.Lock()
 	for _, it := range a.Items {
-		h := it.Handle.(*parcel).row()
+		h := heldBy(it.Handle.(*delivery.Delivery))
 		if it == a.Halted {
 			h.halts = a.Err
 		}
@@ -265,25 +271,10 @@ func (b *inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item 
 	return all
 }
 
-// item is a claimed row. Identity and fingerprint are what it was received with,
-// whatever the policy says today.
+// item is a claimed row.
 func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
-	p, r := new(parcel), &h.Row
-	p.take(&source.Delivery{Message: r.Message, Lane: machine.InboxLane(), Before: source.Unknown, Handle: h})
-	it, m := &p.item, &p.message
-	it.Source, it.Identity, it.Print = r.Key.Source, r.Key.ID, r.Fingerprint
-	it.Claim = &machine.Claim{Attempts: r.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
-	it.Refused = b.config.setAside(r)
-	p.typedAlone(b.config)
-	if b.config.Version != nil && it.Refused == nil {
-		if err := p.placeAlone(b.config); err != nil {
-			p.unversioned(err)
-		}
-	}
-	m.Identity = p.key(b.config)
-	it.Size = sized(sizeOf(m) + outputsSize(r.Steps))
-	it.Route = p.routeOf(b.config.Lanes)
-	it.Handle = p
+	it := &delivery.Stored(&b.config.rules, &h.Row, b.config.setAside(&h.Row), h).Item
+	it.Claim = &machine.Claim{Attempts: h.Row.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
 	return it
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/source"
 )
@@ -90,10 +91,10 @@ func (r *reaping) delivered(items []*machine.Item) {
 	}
 	r.lanes.note(func(yield func(string, time.Time) bool) {
 		for _, it := range items {
-			p := it.Handle.(*parcel)
+			p := it.Handle.(*delivery.Delivery)
 			at := r.config.ageOf(p)
 			if at.IsZero() {
-				at = sentAt(&p.message)
+				at = sentAt(&p.Message)
 			}
 			if !at.Equal(noTime) && !yield(it.Lane.ID, at) {
 				return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/internal/machine"
@@ -74,18 +75,18 @@ func linesOf(st any) admin.Lines {
 // lineName appends to a text the line that a message keeps its order with, nothing if it
 // has none: of its key, or of its lane. One that is refused is none of a line, since nobody
 // knows what it would have been.
-func (c *settings) lineName(to []byte, p *parcel) []byte {
+func (c *settings) lineName(to []byte, p *delivery.Delivery) []byte {
 	switch {
-	case c.OnParked != OnParkedBlock || p.item.Refused != nil:
+	case c.OnParked != OnParkedBlock || p.Item.Refused != nil:
 		return to
-	case c.Lanes == LanesPartition && p.item.Lane.ID == "":
+	case c.Lanes == LanesPartition && p.Item.Lane.ID == "":
 		return to // it was accepted, from no lane
 	case c.Lanes == LanesPartition:
-		return line(to, c.Name, 'l', p.item.Lane.ID)
-	case p.message.Key == nil:
+		return line(to, c.Name, 'l', p.Item.Lane.ID)
+	case p.Message.Key == nil:
 		return to
 	}
-	return line(to, c.Name, 'k', p.message.Key)
+	return line(to, c.Name, 'k', p.Message.Key)
 }
 
 // line appends the name of a line: whose it is, what of, and that; a hash of it if it is
@@ -111,7 +112,7 @@ func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 		return nil
 	}
 	first := len(*names)
-	*names = p.engine.config.lineName(*names, en.Item.Handle.(*parcel))
+	*names = p.engine.config.lineName(*names, en.Item.Handle.(*delivery.Delivery))
 	return (*names)[first:len(*names):len(*names)]
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/groupcommit"
-	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/store"
 )
@@ -274,7 +274,7 @@ func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (er
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	defer recovered(&err)
-	err = legible.Error(m.apply(ctx, tx), decidedAgain)
+	err = guard.Readable(m.apply(ctx, tx))
 	if cause := context.Cause(ctx); errors.Is(cause, errTimeout) { // whatever the store's driver says of it
 		return cause
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
@@ -74,12 +75,12 @@ func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 	f := &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, messages)}, began: time.Now()}
 	verdicts := make([]store.Verdict, messages)
 	for i := range f.Entries {
-		q := &parcel{message: semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("1")}, {Name: "ce-type", Value: []byte("a")}, {Name: "content-type", Value: []byte("b")}}}}
+		q := &delivery.Delivery{Message: semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("1")}, {Name: "ce-type", Value: []byte("a")}, {Name: "content-type", Value: []byte("b")}}}}
 		if i%2 == 0 {
-			q.message.Headers = append(q.message.Headers, semel.Header{Name: "traceparent", Value: []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")})
+			q.Message.Headers = append(q.Message.Headers, semel.Header{Name: "traceparent", Value: []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")})
 		}
-		q.item.Handle = q
-		f.Entries[i].Item, verdicts[i].Kind = &q.item, store.Fresh
+		q.Item.Handle = q
+		f.Entries[i].Item, verdicts[i].Kind = &q.Item, store.Fresh
 	}
 	return &pilot[int]{engine: e}, f, verdicts
 }
@@ -88,7 +89,7 @@ func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 func traceNothing(p *pilot[int], f *flight[int], verdicts []store.Verdict) {
 	p.trace(f, verdicts)
 	for i := range f.Entries {
-		f.within(i, &f.Entries[i].Item.Handle.(*parcel).message)
+		f.within(i, &f.Entries[i].Item.Handle.(*delivery.Delivery).Message)
 	}
 	p.measured(f, measure.Committed, store.NoCulprit)
 }

@@ -2,10 +2,10 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
@@ -95,19 +95,6 @@ func derivationsOf(store any) admin.Derivations {
 	return derivations
 }
 
-// identifyFormer finds the former identity of a message, which may have none: then nothing
-// was marked under it.
-func (p *parcel) identifyFormer(c *settings, r reader, m *semel.Message) {
-	if c.PreviousIdentity == nil || c.Identity == nil {
-		return
-	}
-	source, id, err := r.find(c.PreviousIdentity.Identity, m)
-	if own := (*identity.Error)(nil); err != nil && errors.As(err, &own) {
-		return
-	}
-	p.item.Former = &machine.Name{Source: source, Identity: id}
-}
-
 // addScopes adds the scopes of an item's identities, unless they are those that were added last.
 func addScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
@@ -145,8 +132,8 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 }
 
 // markIn is the mark of a message in a transaction of the user's.
-func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as store.Outcome) (store.Mark, error) {
-	it := &p.item
+func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *delivery.Delivery, as store.Outcome) (store.Mark, error) {
+	it := &p.Item
 	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
 	var err error
 	if it.Former != nil {

@@ -166,6 +166,9 @@ type answerPlace struct {
 	index int
 }
 
+// Borrowed implements delivery.Borrowed.
+func (answerPlace) Borrowed() {}
+
 func newLoopSource() *loopSource {
 	return &loopSource{lane: source.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }

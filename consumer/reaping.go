@@ -165,7 +165,7 @@ func (r *reaping) record(base context.Context, over bool) bool {
 // ages are how far the lanes are; false: that is not known. over: nothing was left.
 func (r *reaping) ages(over bool) (lanes []source.LaneAge, known bool) {
 	if dated := r.info.Ages; dated != nil {
-		err := notPanicking(r.config, "Ages", func() error { lanes, known = dated(); return nil })
+		err := r.config.guard.Source("Ages", func() error { lanes, known = dated(); return nil })
 		return lanes, known && err == nil
 	}
 	return r.lanes.take(r.loop || r.inFlight() > 0, over)
@@ -212,7 +212,7 @@ func (r *reaping) reapFirst(base context.Context) time.Duration {
 // reapSome removes one slice, and ends the pass if nothing is left or its time is over.
 func (r *reaping) reapSome(base context.Context) time.Duration {
 	pass, began := r.walk, time.Now()
-	r.config.at(faults.BeforeReap, r.slice)
+	r.config.guard.At(faults.BeforeReap, r.slice)
 	o := store.Reaping{Consumer: r.config.Name, Most: r.slice, After: pass.sum.Next, Rest: min(r.config.Retention.Keep/restShare, longestRest)}
 	done, err := r.reap(base, o)
 	if err != nil || done.Elsewhere {
@@ -221,7 +221,7 @@ func (r *reaping) reapSome(base context.Context) time.Duration {
 		}
 		return reapEvery
 	}
-	r.config.at(faults.AfterReap, int(done.Markers))
+	r.config.guard.At(faults.AfterReap, int(done.Markers))
 	over := pass.sum.Add(o, done)
 	took := time.Since(began)
 	r.fit(took)
@@ -242,7 +242,7 @@ func (r *reaping) advance(base context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	r.config.at(faults.BeforeAdvance, 0)
+	r.config.guard.At(faults.BeforeAdvance, 0)
 	return r.beside.do(ctx, func() error {
 		_, err := r.reaper.Advance(ctx, r.config.Name)
 		return err

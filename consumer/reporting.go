@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -21,8 +22,8 @@ func (n *reporter) settled(s *machine.Settle) {
 
 func (n *reporter) ended(item *machine.Settlement) {
 	var m *semel.Message
-	if p, _ := item.Item.Handle.(*parcel); p != nil {
-		m = &p.message
+	if p, _ := item.Item.Handle.(*delivery.Delivery); p != nil {
+		m = &p.Message
 	}
 	n.Ended(item, m)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -116,14 +117,14 @@ func (c *settings) judgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 }
 
 // ageOf is the time by which a message's age is judged; zero: it is not.
-func (c *settings) ageOf(p *parcel) time.Time {
-	if !c.judgesAge() || p.item.Version != nil || p.item.Refused != nil {
+func (c *settings) ageOf(p *delivery.Delivery) time.Time {
+	if !c.judgesAge() || p.Item.Version != nil || p.Item.Refused != nil {
 		return time.Time{}
 	}
-	if at, ok := c.Retention.IDTime.Of(p.item.Identity); ok {
+	if at, ok := c.Retention.IDTime.Of(p.Item.Identity); ok {
 		return at
 	}
-	return sentAt(&p.message)
+	return sentAt(&p.Message)
 }
 
 // sentAt is when a message was sent, as far as its broker or its producer says.
@@ -141,7 +142,7 @@ func sentAt(m *semel.Message) time.Time {
 func (c *settings) horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
 	var h source.Horizon
 	if info.Horizon != nil {
-		err := notPanicking(c, "Horizon", func() (err error) {
+		err := c.guard.Source("Horizon", func() (err error) {
 			h, err = info.Horizon(ctx)
 			return err
 		})

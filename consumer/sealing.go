@@ -61,12 +61,12 @@ func (s *sealing) task() *task {
 func (s *sealing) pass(base context.Context) error {
 	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
 	for {
-		s.config.at(faults.BeforeSeal, 0)
+		s.config.guard.At(faults.BeforeSeal, 0)
 		done, err := s.seal(base, whole)
 		if err != nil || done.Elsewhere {
 			return err
 		}
-		if s.config.at(faults.AfterSeal, done.Lines); done.Lines < sealedAtOnce {
+		if s.config.guard.At(faults.AfterSeal, done.Lines); done.Lines < sealedAtOnce {
 			break
 		}
 	}
@@ -79,7 +79,7 @@ func (s *sealing) pass(base context.Context) error {
 func (s *sealing) seal(base context.Context, whole bool) (done admin.Sealed, err error) {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	o := admin.Sealing{Key: s.config.AuditKey, Continue: true, Most: sealedAtOnce, Whole: whole, At: func(lines int) { s.config.at(faults.WithinSeal, lines) }}
+	o := admin.Sealing{Key: s.config.AuditKey, Continue: true, Most: sealedAtOnce, Whole: whole, At: func(lines int) { s.config.guard.At(faults.WithinSeal, lines) }}
 	err = s.beside.do(ctx, func() (err error) {
 		done, err = s.auditor.Seal(ctx, o)
 		return err

@@ -7,26 +7,26 @@ import (
 	"sync/atomic"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
 // settings are a checked Config with its defaults and with what the constructor of the consumer
-// derives from it. They do not change while the consumer runs, except kinds and reaped.
+// derives from it. They do not change while the consumer runs, except reaped.
 type settings struct {
 	Config
 	// public is Config.Name without the generation.
 	public string
-	// kind is the selector of Config.Type; kinds notices that no message has a type.
-	kind  identity.Selector
-	kinds *typeWatch
+	// rules say how messages are recognised.
+	rules delivery.Rules
 	// way is what makes effects happen once, and keys with byKey how keys are kept.
 	way  way
 	keys KeyPolicy
-	// plan is of tests.
-	plan faults.Plan
+	// guard calls functions of others.
+	guard guard.Guard
 	// steps are the names of the steps, nil without.
 	steps []string
 	// reaped: markers were removed under an earlier policy; lookBack finds that out.
@@ -73,7 +73,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
 	setDefault(&c.Provider.Window, defaultWindow) // after the check: it may be shorter than Timeout where nobody is called
-	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, plan: faults.Of(plans...), steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
+	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
 	if err == nil {
 		err = s.fits(n.store)
 	}
@@ -86,23 +86,20 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 
 // resolve sets what follows from the policy and the store.
 func (c *settings) resolve(st any) {
-	setDefault(&c.plan.Seed, rand.Uint64())
 	if c.Generation != nil {
 		c.Name = admin.GenerationName(c.public, c.Generation.Number)
 	}
-	if c.Type != "" {
-		c.kind, _ = identity.ParseSelector(c.Type)
-	}
-	c.kinds = &typeWatch{warn: c.warnTypeless}
-	if len(c.Filter.Types) > 0 {
-		c.kinds.ask()
-	}
+	c.guard.Consumer, c.guard.Logger = c.Name, c.Logger
+	setDefault(&c.guard.Plan.Seed, rand.Uint64())
 	if c.OnParked == OnParkedDefault {
 		c.OnParked = c.onParked(st)
 	}
 	if c.Identity == nil {
 		c.limits.FitIdentity = nil
 	}
+	c.rules = c.Config.deliveryRules()
+	c.rules.Guard, c.rules.FitIdentity = c.guard, c.limits.FitIdentity
+	c.rules.Types = delivery.NewTypeWatch(len(c.Filter.Types) > 0, c.warnTypeless)
 	switch c.way {
 	case byTransaction:
 		if most := c.limits.Batch; most > 0 && most < c.Batch.MaxSize {

@@ -111,14 +111,14 @@ func (s *settler) send(base context.Context, all []source.Settlement) (left []in
 	if len(all) == 0 {
 		return nil, nil
 	}
-	s.config.at(faults.BeforeSettle, len(all))
+	s.config.guard.At(faults.BeforeSettle, len(all))
 	ctx, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
-	err = notPanicking(s.config, "Settle", func() (err error) {
+	err = s.config.guard.Source("Settle", func() (err error) {
 		left, err = s.source.Settle(ctx, all)
 		return err
 	})
-	s.config.at(faults.AfterSettle, len(all)-len(left))
+	s.config.guard.At(faults.AfterSettle, len(all)-len(left))
 	if err != nil && len(left) == 0 {
 		left = allIndexes(len(all))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/internal/worker"
 )
 
@@ -36,7 +37,7 @@ func (e *engine[Tx]) shutDown() error {
 	leaving.Wait()
 	err := errors.Join(e.behind, left, source, crew, e.leaveInbox(over))
 	if e.done.Halted {
-		err = errors.Join(&haltError{key: keyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
+		err = errors.Join(&haltError{key: delivery.KeyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
 	}
 	return err
 }
@@ -95,7 +96,7 @@ func (e *engine[Tx]) closeSource(over time.Time) error {
 	closing.Go(func() {
 		ctx, cancel := context.WithDeadline(context.Background(), over.Add(-cutRest))
 		defer cancel()
-		ended <- notPanicking(e.config, "Close", func() error { return e.source.Close(ctx) })
+		ended <- e.config.guard.Source("Close", func() error { return e.source.Close(ctx) })
 	})
 	if !closing.WaitFor(time.Until(over)) {
 		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Name)

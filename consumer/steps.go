@@ -141,11 +141,3 @@ func (h *heldRow) ran(as machine.As) []store.StepDone {
 	}
 	return h.stepped
 }
-
-// outputsSize is what the outputs of steps hold of memory.
-func outputsSize(done []store.StepDone) (n int) {
-	for i := range done {
-		n += len(done[i].Name) + len(done[i].Output)
-	}
-	return n
-}

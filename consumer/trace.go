@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/store"
 )
@@ -53,7 +54,7 @@ func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
 		default:
 			continue
 		}
-		m := &f.Entries[i].Item.Handle.(*parcel).message
+		m := &f.Entries[i].Item.Handle.(*delivery.Delivery).Message
 		if !m.Sampled() {
 			continue
 		}

@@ -1,18 +1,14 @@
 package consumer
 
 import (
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/report"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/store"
 )
 
@@ -99,46 +95,6 @@ func (c *settings) fitsVersions(store any) error {
 	return nil
 }
 
-var errVersionGoexit = errors.New("the function that finds the version ended its goroutine (runtime.Goexit)")
-
-// place finds a message's place in its stream.
-func (p *parcel) place(c *settings, r reader, m *semel.Message) error {
-	stream, number, err := r.version(c, m)
-	if err == nil {
-		err = identity.CheckStream(stream)
-	}
-	if err == nil && number < 1 {
-		err = fmt.Errorf("its version is %d; the first is 1", number)
-	}
-	if err != nil {
-		return err
-	}
-	p.item.Version = &machine.Version{Stream: stream, Number: number}
-	return nil
-}
-
-func (r reader) version(c *settings, m *semel.Message) (stream string, number int64, err error) {
-	if ours, ok := c.Version.By.(*identity.Versions); ok {
-		return ours.FindIn(r.room, m)
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			report.LogPanic(c.Logger, c.Name, "the function that finds the version", value)
-			err = fmt.Errorf("the function that finds the version panicked: %s", legible.Panic(value))
-		}
-	}()
-	r.own(func() { stream, number, err = c.Version.By.Version(m) })
-	return stream, number, legible.Error(err, decidedAgain)
-}
-
-// placeAlone is place of a message that came without a fetch. One that ends its
-// goroutine ends that of who asks.
-func (p *parcel) placeAlone(c *settings) error {
-	room := reading.Borrow()
-	defer room.Return()
-	return p.place(c, reader{room: room}, &p.message)
-}
-
 // onUnversioned and gap are of the policy, if there is one.
 func (c *settings) onUnversioned() Action {
 	if c.Version == nil {
@@ -154,30 +110,14 @@ func (c *settings) gap() (wait time.Duration, most int64) {
 	return c.Version.Gap, c.Version.GapCap
 }
 
-// unversioned is the refusal of a message without a version. It keeps its identity, so
-// that a policy that looked in the wrong place can be mended and the row be retried.
-func (p *parcel) unversioned(why error) {
-	p.item.Version = nil
-	p.item.Refused = &machine.Refusal{Reason: semel.ReasonNoVersion, Why: why, Unversioned: true}
-}
-
 // versionOf is a message's place in its stream, as its mark has it; zero if it has none.
-func (c *settings) versionOf(p *parcel, asks bool) store.Version {
-	if p.item.Version == nil {
+func (c *settings) versionOf(p *delivery.Delivery, asks bool) store.Version {
+	if p.Item.Version == nil {
 		return store.Version{}
 	}
-	v := p.versionIn(c.Version.Start)
+	v := p.VersionIn(c.Version.Start)
 	v.Asks = asks
 	return v
-}
-
-// versionIn is a message's place in a stream that begins there.
-func (p *parcel) versionIn(start int64) store.Version {
-	v := p.item.Version
-	if v == nil {
-		return store.Version{}
-	}
-	return store.Version{Stream: []byte(v.Stream), Number: v.Number, Start: start}
 }
 
 // asksStream reports whether a mark of this kind is judged by its stream.
@@ -187,17 +127,4 @@ func asksStream(as machine.As) bool {
 		return true
 	}
 	return false
-}
-
-// routeOf spreads messages over workers: by their stream, their key, or their identity.
-// Where keys have an order, the key is what has it.
-func (p *parcel) routeOf(lanes LaneMode) uint64 {
-	key, version := p.message.Key, p.item.Version
-	switch {
-	case key != nil && (lanes == LanesKey || version == nil):
-		return maphash.Bytes(routes, key)
-	case version != nil:
-		return maphash.String(routes, version.Stream)
-	}
-	return maphash.String(routes, p.item.Identity)
 }

@@ -101,7 +101,7 @@ type step struct {
 var way = []step{
 	{"file", "file/source.go", "delivers"},
 	{"source", "source/source.go", "Fetch"},
-	{"consumer", "consumer/intake.go", "identity, content"},
+	{"consumer", "consumer/internal/delivery/recognise.go", "identity, content"},
 	{"internal/machine", "internal/machine/machine.go", "decides"},
 	{"consumer", "consumer/flight.go", "begin, commit"},
 	{"store", "store/store.go", "Begin, Commit"},

@@ -1,7 +1,6 @@
-package consumer
+package delivery
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,26 +14,25 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/reading"
-	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // readBy reads deliveries with n goroutines, whatever the machine has.
-func readBy(n int, c *settings, deliveries []source.Delivery) ([]*machine.Item, *readers) {
-	r := &readers{}
-	f := &fetched{config: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
+func readBy(n int, c *Rules, deliveries []source.Delivery) ([]*machine.Item, *Readers) {
+	r := &Readers{}
+	f := &fetched{rules: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
 	r.read(f, n)
 	return f.items, r
 }
 
 // told is an item without its pointers, which differ.
 func told(i *machine.Item) machine.Item {
-	out, p := *i, i.Handle.(*parcel)
-	out.Handle = fmt.Sprint(p.message.Identity, string(p.message.Body), p.handle)
+	out, p := *i, i.Handle.(*Delivery)
+	out.Handle = fmt.Sprint(p.Message.Identity, string(p.Message.Body), p.Handle)
 	return out
 }
 
@@ -81,7 +79,7 @@ func TestManyReadersTellTheMachineWhatOneDoes(t *testing.T) {
 	prints := []identity.Fingerprinter{identity.FingerprintBody(), identity.FingerprintNone(), identity.FingerprintOf("body:/amount", "body:/order?", "header:id")}
 	identities := []identity.Identity{identity.By("body:/order/id"), identity.By("header:id", "body:/order/id"), identity.By("header:id"), nil}
 	for range 60 {
-		c := &settings{Config: Config{Name: "billing", Identity: identities[r.IntN(len(identities))], Fingerprint: prints[r.IntN(len(prints))], MaxBody: 64 << 10}}
+		c := &Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identities[r.IntN(len(identities))], Fingerprint: prints[r.IntN(len(prints))], MaxBody: 64 << 10}
 		bodies := make([]string, r.IntN(40))
 		for i := range bodies {
 			bodies[i] = someBody(r)
@@ -89,7 +87,7 @@ func TestManyReadersTellTheMachineWhatOneDoes(t *testing.T) {
 		want, _ := readBy(1, c, deliveriesOf(bodies...))
 		got, _ := readBy(2+r.IntN(4), c, deliveriesOf(bodies...))
 		for i := range want {
-			if got[i].Handle.(*parcel).handle != i {
+			if got[i].Handle.(*Delivery).Handle != i {
 				t.Fatalf("place %d of %d has another delivery", i, len(want))
 			}
 			if w, g := told(want[i]), told(got[i]); !reflect.DeepEqual(w, g) {
@@ -112,7 +110,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 		"nor_where_only_headers_are_fingerprint": {identity.By("header:id"), identity.FingerprintOf("header:id"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			items, r := readBy(1, &settings{Config: Config{Name: "billing", Identity: c.by, Fingerprint: c.print, MaxBody: 1 << 20}}, deliveriesOf(body, body, body))
+			items, r := readBy(1, &Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: c.by, Fingerprint: c.print, MaxBody: 1 << 20}, deliveriesOf(body, body, body))
 			for _, i := range items {
 				if i.Refused != nil {
 					t.Fatal(i.Refused.Why)
@@ -127,9 +125,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 }
 
 // choosy is a store that spells ids in its own way.
-type choosy struct{ *memstore.Store }
-
-func (c choosy) Limits() store.Limits { return store.Limits{FitIdentity: c.fit} }
+type choosy struct{}
 
 func (choosy) fit(source, id string) (string, error) {
 	switch id {
@@ -160,16 +156,12 @@ func (parsing) Decode(room *reading.Room, m *semel.Message) (semel.Reason, strin
 }
 
 func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
-	c, err := New(choosy{memstore.New()}, func(context.Context, *memstore.Tx, *semel.Message) error { return nil },
-		Config{Name: "billing", Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := &Rules{Guard: guard.Guard{Consumer: "billing", Logger: slog.New(slog.DiscardHandler)}, Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20, FitIdentity: choosy{}.fit}
 	deliveries := deliveriesOf(`{"id":"ABC"}`, `{"id":"abc"}`, `{"id":"panic"}`, `{"id":"refuse"}`, `{"id":"lose"}`, `{"id":"trap"}`)
 	for i := range deliveries {
 		deliveries[i].Undecoded = parsing{}
 	}
-	items, r := readBy(1, c.config, deliveries)
+	items, r := readBy(1, c, deliveries)
 	if got := r.rooms[0].Parses(); got != len(items) {
 		t.Errorf("%d texts were parsed for %d deliveries", got, len(items))
 	}
@@ -178,7 +170,7 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 			t.Errorf("%d is refused as %q (%v), want %q", i, reason, why, want)
 		}
 	}
-	for _, c := range []*settings{c.config, {}} {
+	for _, c := range []*Rules{c, {}} {
 		if n := testing.AllocsPerRun(100, func() { _, _, _ = c.fit("shop", "abc") }); n != 0 {
 			t.Errorf("an id that is spelled as the store does has %v allocations", n)
 		}
@@ -189,15 +181,15 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 }
 
 func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
-	c := &settings{Config: Config{Name: "billing", Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}}
-	p, q, d := new(parcel), new(parcel), deliveriesOf(`{"id":"1"}`)[0]
+	c := &Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
+	p, q, d := new(Delivery), new(Delivery), deliveriesOf(`{"id":"1"}`)[0]
 	r := reader{room: new(reading.Room)}
 	p.read(c, r, &d)
 	copy(d.Message.Body, `{"id":2  }`) // of another layout, so that what is remembered does not fit
 	r.room.Begin()
 	q.read(c, r, &d)
-	if p.item.Identity != "1" || q.item.Identity != "2" || p.item.Print == q.item.Print {
-		t.Errorf("%q and %q", p.item.Identity, q.item.Identity)
+	if p.Item.Identity != "1" || q.Item.Identity != "2" || p.Item.Print == q.Item.Print {
+		t.Errorf("%q and %q", p.Item.Identity, q.Item.Identity)
 	}
 }
 
@@ -227,8 +219,8 @@ func (s *scribble) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 
 func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	config := func(s *scribble) *settings {
-		return &settings{Config: Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: s, MaxBody: 1 << 20, Logger: quiet}}
+	config := func(s *scribble) *Rules {
+		return &Rules{Guard: guard.Guard{Consumer: "billing", Logger: quiet}, Identity: identity.By("header:id"), Fingerprint: s, MaxBody: 1 << 20}
 	}
 	bodies := slices.Repeat([]string{"a", "b", "c", "panic"}, 50)
 	t.Run("one_that_panics_is_charged_to_its_message_alone", func(t *testing.T) {
@@ -271,7 +263,7 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 			copy(m.Body, `{"a":2}`)
 			return "", "1", nil
 		})
-		c := &settings{Config: Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}}
+		c := &Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: by, Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
 		one, _ := readBy(1, c, deliveriesOf(`{"a":1}`))
 		two, _ := readBy(1, c, deliveriesOf(`{"a":2}`))
 		if one[0].Print != two[0].Print {
@@ -281,17 +273,17 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 }
 
 func TestASmallFetchStartsNoGoroutine(t *testing.T) {
-	r := &readers{}
-	c := &settings{Config: Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}}
-	r.items(c, deliveriesOf(slices.Repeat([]string{`{"a":1}`}, 100)...))
+	r := &Readers{}
+	c := &Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("header:id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
+	r.Items(c, deliveriesOf(slices.Repeat([]string{`{"a":1}`}, 100)...))
 	if len(r.rooms) != 1 {
 		t.Errorf("%d rooms for 700 bytes", len(r.rooms))
 	}
-	r.items(c, deliveriesOf(slices.Repeat([]string{`"` + strings.Repeat("x", 64<<10) + `"`}, 9)...))
+	r.Items(c, deliveriesOf(slices.Repeat([]string{`"` + strings.Repeat("x", 64<<10) + `"`}, 9)...))
 	if most := runtime.GOMAXPROCS(0); len(r.rooms) != min(9, most) {
 		t.Errorf("%d rooms for 576 KiB on %d cores", len(r.rooms), most)
 	}
-	if items := r.items(c, nil); items != nil {
+	if items := r.Items(c, nil); items != nil {
 		t.Error("items of nothing")
 	}
 }
@@ -319,7 +311,7 @@ func TestNoMessageComesBetweenAnothersIdentityAndFingerprint(t *testing.T) {
 	for i := range bodies {
 		bodies[i] = fmt.Sprint("message ", i)
 	}
-	items, _ := readBy(4, &settings{Config: Config{Name: "billing", Identity: both, Fingerprint: both, MaxBody: 1 << 20}}, deliveriesOf(bodies...))
+	items, _ := readBy(4, &Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: both, Fingerprint: both, MaxBody: 1 << 20}, deliveriesOf(bodies...))
 	for i, item := range items {
 		want := semel.Fingerprint{Version: 1}
 		copy(want.Sum[:], bodies[i])
@@ -347,7 +339,7 @@ func TestAProofThatAMessageCameWithIsNotTrusted(t *testing.T) {
 		}
 		return "", "1", err
 	})
-	items, _ := readBy(1, &settings{Config: Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}}, d)
+	items, _ := readBy(1, &Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: by, Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}, d)
 	if reason, why := refusal(items[0]); !asked || reason != semel.ReasonMalformed {
 		t.Errorf("asked %v, refused %q: %v", asked, reason, why)
 	}

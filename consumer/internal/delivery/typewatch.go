@@ -1,27 +1,38 @@
-package consumer
+package delivery
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+)
 
 // typeless is the number of messages without a type that causes the warning.
 const typeless = 100
 
-// typeWatch notices that a handler, or Config.Filter, asks for the types of messages although no
+// TypeWatch notices that a handler, or the filter, asks for the types of messages although no
 // message has one: producers probably write the type in a place that the policy does not name.
 // Its methods may be called by several goroutines.
-type typeWatch struct {
+type TypeWatch struct {
 	// warn is called once.
 	warn        func(messages int)
 	asked, over atomic.Bool
 	without     atomic.Int64
 }
 
+// NewTypeWatch returns a watch that calls warn once. With asked, the filter asks for types.
+func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
+	w := &TypeWatch{warn: warn}
+	if asked {
+		w.ask()
+	}
+	return w
+}
+
 // deciding reports whether saw must still be called for each message.
-func (w *typeWatch) deciding() bool {
+func (w *TypeWatch) deciding() bool {
 	return w != nil && !w.over.Load() && w.without.Load() < typeless
 }
 
 // saw counts a message. A message with a type ends the watch.
-func (w *typeWatch) saw(typed bool) {
+func (w *TypeWatch) saw(typed bool) {
 	switch {
 	case typed:
 		w.over.Store(true)
@@ -31,13 +42,13 @@ func (w *typeWatch) saw(typed bool) {
 }
 
 // ask notes that a handler or the filter asks for types.
-func (w *typeWatch) ask() {
+func (w *TypeWatch) ask() {
 	w.asked.Store(true)
 	w.judge()
 }
 
 // judge calls warn if types are asked for and enough messages had none.
-func (w *typeWatch) judge() {
+func (w *TypeWatch) judge() {
 	if n := w.without.Load(); n >= typeless && w.asked.Load() && w.over.CompareAndSwap(false, true) {
 		w.warn(int(n))
 	}

@@ -1,21 +1,22 @@
-package consumer
+package delivery
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
 )
 
 func TestAMessageOfATestIsAsAHandlerSeesIt(t *testing.T) {
 	key := semel.Key{Consumer: "c", Source: "s", ID: "1"}
 	m := semel.NewMessage(key, []byte("{}"), semel.Header{Name: "ce-type", Value: []byte("order")})
 	t.Run("its keys are those of a delivered message", func(t *testing.T) {
-		var p parcel
 		delivered := &semel.Message{Headers: semel.Headers{{Name: "ce-id", Value: []byte("1")}, {Name: "ce-source", Value: []byte("s")}, {Name: "ce-specversion", Value: []byte("1.0")}, {Name: "ce-type", Value: []byte("order")}}}
-		p.readAlone(&settings{Config: Config{Name: "c", Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintNone(), MaxBody: defaultMaxBody}}, delivered)
-		if p.message.IdempotencyKey("x") != m.IdempotencyKey("x") || p.message.OutputID("x", "y") != m.OutputID("x", "y") {
+		p := Read(&Rules{Guard: guard.Guard{Consumer: "c"}, Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}, &source.Delivery{Message: delivered, Before: source.Unknown})
+		if p.Message.IdempotencyKey("x") != m.IdempotencyKey("x") || p.Message.OutputID("x", "y") != m.OutputID("x", "y") {
 			t.Error("they differ")
 		}
 	})
