@@ -82,7 +82,7 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 // tooOld is an error if a message is older than what is kept: in a transaction of the
 // user's nothing can take its mark back.
 func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) error {
-	c.config.judgeTimes(marks, verdicts)
+	c.config.retention.JudgeTimes(marks, verdicts)
 	for i, v := range verdicts {
 		if v.Kind == store.Old {
 			return fmt.Errorf("semel: message %d: %w", i, semel.ErrOld)

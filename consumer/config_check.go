@@ -167,6 +167,15 @@ func (c *Config) deadLetters() bool {
 	return c.OnFiltered == OnFilteredDeadLetter || c.Retention.OnExpired == ActionDeadLetter || c.Version != nil && c.Version.Missing == ActionDeadLetter || slices.Contains([]Action{c.OnConflict, c.OnBadIdentity, c.OnPrecondition, c.Retry.OnExhausted}, ActionDeadLetter)
 }
 
+// leastKey is how many bytes a key has at least: with fewer it could be guessed.
+const leastKey = 32
+
+func (c *Config) checkAuditKey(fault faultFunc) {
+	if n := len(c.AuditKey); n > 0 && n < leastKey {
+		fault("AuditKey", "a key of %d bytes could be guessed; give %d or more, at random", n, leastKey)
+	}
+}
+
 func (c *Config) checkLimits(fault faultFunc) {
 	between := func(field string, n, least, most int64) {
 		if n < least || n > most {

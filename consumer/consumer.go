@@ -8,8 +8,10 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
@@ -27,7 +29,8 @@ type Consumer[Tx any] struct {
 	handler  handler[Tx]
 	scopes   *scopes.Cache[Tx]
 	reporter *reporter
-	control  controls
+	control  *control.Control // nil: the store keeps none
+	turns    upkeep.Turns
 	detour   *detour // nil: there is no way past the store
 
 	mutex      sync.Mutex
@@ -67,11 +70,12 @@ func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], policy Config, pla
 
 // assemble makes a consumer of its parts, which fit one another.
 func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) *Consumer[Tx] {
-	n := newReporter(c)
+	n, turns := newReporter(c), upkeep.NewTurns()
 	return &Consumer[Tx]{
-		config: c, store: store, runner: r, handler: h, reporter: n,
-		scopes:  scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
-		control: newControls(c, store, n),
+		config: c, store: store, runner: r, handler: h, reporter: n, turns: turns,
+		scopes: scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
+		control: control.New(store, control.Options{
+			Consumer: c.Name, Stored: c.controlled(), Logger: c.Logger, Turn: turns.Do, Notify: n.Notify, NotAsked: n.SourceNotAsked}),
 	}
 }
 
@@ -129,7 +133,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.lookBack(ctx)
+	return c.config.retention.LookBack(ctx, c.store)
 }
 
 // check asks the store and the source whether they fit, and returns what the source says of itself.
@@ -141,8 +145,10 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 	if err := c.checkStore(ctx); err != nil {
 		return info, err
 	}
-	if err := c.config.retain(ctx, c.store, src, info); err != nil {
-		return info, err
+	if src != (noSource{ends: true}) { // which tells nothing of how late copies can come
+		if err := c.config.retention.Retain(ctx, c.store, info); err != nil {
+			return info, err
+		}
 	}
 	return info, c.checkSource(ctx, info)
 }

@@ -39,7 +39,7 @@ func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	if derived {
 		return nil
 	}
-	if err := c.lookBack(ctx); err != nil {
+	if err := c.config.retention.LookBack(ctx, c.store); err != nil {
 		return err
 	}
 	return c.derive(ctx, c.config.limits.SingleWriter)

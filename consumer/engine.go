@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/consumer/internal/notify"
 	"github.com/semel-go/semel/consumer/internal/schema"
 	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
@@ -46,9 +49,10 @@ type engine[Tx any] struct {
 	cancel context.CancelFunc
 
 	intake   *intake
-	inbox    *inbox   // nil: the store keeps none
-	reaping  *reaping // nil: all is kept for ever
-	control  controls
+	inbox    *inbox         // nil: the store keeps none
+	reaper   *upkeep.Reaper // nil: the store removes nothing
+	sealer   *upkeep.Sealer // nil: the store seals nothing
+	control  *control.Control
 	bell     *notify.Bell // nil: nobody notifies
 	pilots   []*pilot[Tx]
 	settler  *settler
@@ -91,16 +95,19 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 	}
 	e.recording = c.config.recorded(e.machine, policy, e.began)
 	if in != nil {
-		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
+		in.since, in.control = e.began, c.control
+		if lines := linesOf(c.store); lines != nil {
+			in.sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
+		}
 	}
 	if notifier, ok := c.store.(store.Notifier); ok && in != nil && src != (noSource{ends: true}) {
 		e.bell = notify.New(c.config.Name, c.config.Logger, c.config.Inbox.Poll, notifier)
 	}
 	e.recheck = schema.New(c.store, c.scopes.Forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
-	ages := new(laneAges)
-	e.reaping = newReaping(e, info, c.oneAttempt, ages)
-	e.intake = &intake{config: c.config, source: src, info: info, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
+	ages := new(upkeep.LaneAges)
+	e.upkeep(c, info, ages)
+	e.intake = &intake{config: c.config, source: src, info: info, reaper: e.reaper, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
 	}
@@ -111,6 +118,33 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
 	}
 	return e
+}
+
+// upkeep makes what maintains the store beside a run, which has more than the inbox.
+func (e *engine[Tx]) upkeep(c *Consumer[Tx], info source.Info, ages *upkeep.LaneAges) {
+	if e.source == (noSource{ends: true}) {
+		return
+	}
+	if reaper, able := e.store.(store.Reaper); able {
+		e.reaper = upkeep.NewReaper(upkeep.ReaperOptions{
+			Retention: e.config.retention, Store: reaper, Turns: c.turns, Info: info, ByCalls: c.oneAttempt, Lanes: ages,
+			Ready: e.reporter.State, InFlight: func() int64 { return e.snapshot().InFlight },
+		})
+	}
+	if auditor, able := e.store.(admin.Auditor); able {
+		e.sealer = &upkeep.Sealer{Guard: e.config.guard, Store: auditor, Turns: c.turns, Key: e.config.AuditKey}
+	}
+}
+
+// tasks returns the maintenance tasks of a run.
+func (e *engine[Tx]) tasks() (tasks []*upkeep.Task) {
+	if e.reaper != nil {
+		tasks = append(tasks, e.reaper.Task())
+	}
+	if e.sealer != nil {
+		tasks = append(tasks, e.sealer.Task())
+	}
+	return tasks
 }
 
 // run works until the machine is done. The order of stopping: the machine
@@ -134,10 +168,10 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 		e.group.Keep(func() { e.bell.Send(e.base) })
 		e.group.Keep(func() { e.bell.Listen(e.base) })
 	}
-	if tasks := e.upkeep(); len(tasks) > 0 {
-		e.group.Keep(func() { runTasks(e.base, tasks) })
+	if tasks := e.tasks(); len(tasks) > 0 {
+		e.group.Keep(func() { upkeep.Run(e.base, tasks) })
 	}
-	if e.control.Control != nil {
+	if e.control != nil {
 		e.group.Keep(func() { e.control.Watch(e.base) })
 	}
 	for _, p := range e.pilots {
@@ -279,7 +313,7 @@ func (e *haltError) Unwrap() []error { return []error{semel.ErrHalted, e.err} }
 // laneEvents passes what a source says of lanes to the machine.
 type laneEvents struct {
 	reporter *reporter
-	ages     *laneAges
+	ages     *upkeep.LaneAges
 	first    sync.Once // a lane was given
 	events   chan<- machine.Event
 	over     <-chan struct{}
@@ -297,12 +331,12 @@ func (d *laneEvents) send(e machine.Event) {
 
 func (d *laneEvents) Given(l source.Lane) {
 	d.first.Do(d.reporter.SourceAnswered)
-	d.ages.given(l.ID)
+	d.ages.Given(l.ID)
 	d.send(machine.Given{Lane: l})
 }
 
 func (d *laneEvents) Lost(l source.Lane) {
-	d.ages.lost(l.ID)
+	d.ages.Lost(l.ID)
 	d.send(machine.Lost{Lane: l})
 	d.release(l)
 }

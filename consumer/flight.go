@@ -151,7 +151,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 		p.keepNothing(f)
 		return notBegun(a.Flight, e.store.Classify(err), err)
 	}
-	e.config.judgeTimes(f.marks, b.verdicts)
+	e.config.retention.JudgeTimes(f.marks, b.verdicts)
 	f.attempt = b.attempt
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
@@ -241,7 +241,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
 		} else if m.Asks() { // also what becomes a row: it runs later, and asks no more
-			m.Age = p.engine.config.ageOf(en.Item.Handle.(*delivery.Delivery))
+			m.Age = p.engine.config.retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
 		}
 		f.marks = append(f.marks, m)
 	}

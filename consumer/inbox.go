@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/consumer/internal/delivery"
-	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
@@ -29,13 +30,12 @@ type inbox struct {
 	notify func(semel.Event)
 	// only are the rows to be worked on; empty for all.
 	only    []int64
-	control controls
+	control *control.Control
 	// since is the machine's zero.
 	since time.Time
 
-	// lines are tended now and then; nil: the store keeps none.
-	lines  admin.Lines
-	tendAt time.Time // of the goroutine that claims
+	// sweep is nil if the store keeps no lines.
+	sweep *upkeep.LaneSweep
 
 	wake  chan struct{}
 	mutex sync.Mutex
@@ -151,7 +151,7 @@ func (b *inbox) work(base context.Context, events chan<- machine.Event) {
 		if order == nil {
 			continue
 		}
-		b.tend(base)
+		b.sweep.Work(base)
 		select {
 		case events <- b.claimAdmitted(base, *order):
 		case <-base.Done():

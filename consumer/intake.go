@@ -6,7 +6,9 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/source"
@@ -20,12 +22,12 @@ type intake struct {
 	info     source.Info // of source
 	orders   chan machine.Fetch
 	reporter *reporter
-	reaping  *reaping
-	ages     *laneAges
+	reaper   *upkeep.Reaper
+	ages     *upkeep.LaneAges
 	readers  delivery.Readers
-	control  controls // zero for Process
-	known    bool     // the source has answered; of the goroutine that fetches
-	may      bool     // Config.MayEnd said so when it was asked last; of that goroutine, too
+	control  *control.Control // nil for Process
+	known    bool             // the source has answered; of the goroutine that fetches
+	may      bool             // Config.MayEnd said so when it was asked last; of that goroutine, too
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
@@ -108,8 +110,8 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 			e = t.read(ctx, base, deliveries, err)
 		}
 	}()
-	t.ages.asks(true)
-	defer t.ages.asks(false)
+	t.ages.Asks(true)
+	defer t.ages.Asks(false)
 	err = t.config.guard.Source("Fetch", func() (err error) {
 		deliveries, err = t.source.Fetch(ctx, source.Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err
@@ -126,7 +128,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, e
 		t.reporter.SourceAnswered()
 	}
 	e := machine.Fetched{Items: t.readers.Items(&t.config.rules, deliveries), End: errors.Is(err, source.ErrEnd)}
-	t.reaping.delivered(e.Items)
+	t.reaper.Delivered(e.Items)
 	switch {
 	case err == nil && len(deliveries) == 0 && t.control.Paused():
 		e.Unanswered = true // it was ended for that

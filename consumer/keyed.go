@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/report"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/internal/legible"
@@ -139,13 +140,12 @@ func (c *settings) logDurability(keys store.KeyStore) {
 // coversKeys says why keys are kept for a shorter time than a copy can take to come (H1); nil
 // if they are not.
 func (c *settings) coversKeys(ctx context.Context, info source.Info) error {
-	within := *c
-	within.Retention.Keep, within.Retention.Delay = c.keys.Keep, c.keys.Delay
-	h, err := within.horizon(ctx, info)
+	within := &upkeep.Retention{Guard: c.guard, Keep: c.keys.Keep, Delay: c.keys.Delay, Retries: c.retention.Retries}
+	h, err := within.Horizon(ctx, info)
 	if err != nil {
 		return err
 	}
-	if err = within.covers(h); err == nil {
+	if err = within.Covers(h); err == nil {
 		c.Logger.Info("keys are kept for longer than a copy can take to come", "consumer", c.Name, "kept", legible.Span(c.keys.Keep), "horizon", legible.Span(h.Late), "of", h.Why)
 	}
 	return err

@@ -71,11 +71,15 @@ func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]D
 	if err != nil {
 		return nil, err
 	}
-	if paused := c.control.handsBack(len(ms)); paused != nil {
-		return paused, nil
+	if c.control.Paused() {
+		return slices.Repeat([]Disposition{{Kind: semel.Nack, After: processAgain, Reason: semel.ReasonPaused}}, len(ms)), nil
 	}
 	return loop.process(ctx, ms)
 }
+
+// processAgain is the wait after which a message comes again that Process handed back because the
+// consumer is paused.
+const processAgain = 30 * time.Second
 
 // looping starts the engine of Process once.
 func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
 // settings are a checked Config with its defaults and with what the constructor of the consumer
-// derives from it. They do not change while the consumer runs, except reaped.
+// derives from it. They do not change while the consumer runs.
 type settings struct {
 	Config
 	// public is Config.Name without the generation.
@@ -29,8 +29,8 @@ type settings struct {
 	guard guard.Guard
 	// steps are the names of the steps, nil without.
 	steps []string
-	// reaped: markers were removed under an earlier policy; lookBack finds that out.
-	reaped *atomic.Bool
+	// retention is how long markers are kept.
+	retention *upkeep.Retention
 	// rows: the store has an inbox.
 	rows bool
 	// limits are those of the store, without FitIdentity if there is no Identity.
@@ -73,7 +73,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
 	setDefault(&c.Provider.Window, defaultWindow) // after the check: it may be shorter than Timeout where nobody is called
-	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
+	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store)}
 	if err == nil {
 		err = s.fits(n.store)
 	}
@@ -100,6 +100,10 @@ func (c *settings) resolve(st any) {
 	c.rules = c.Config.deliveryRules()
 	c.rules.Guard, c.rules.FitIdentity = c.guard, c.limits.FitIdentity
 	c.rules.Types = delivery.NewTypeWatch(len(c.Filter.Types) > 0, c.warnTypeless)
+	c.retention = &upkeep.Retention{
+		Guard: c.guard, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Delay: c.Retention.Delay, Retries: c.ladder(),
+		IDTime: c.Retention.IDTime, DailyPartitions: c.Retention.DailyPartitions, Off: c.Retention.Off,
+	}
 	switch c.way {
 	case byTransaction:
 		if most := c.limits.Batch; most > 0 && most < c.Batch.MaxSize {

@@ -26,7 +26,7 @@ func (e *engine[Tx]) shutDown() error {
 	over := time.Now().Add(leaveWithin)
 	e.noteSkipping(true)
 	left := e.noteLeft()
-	e.reaping.ended(e.done.Idle && left == nil)
+	e.reaper.Ended(e.done.Idle && left == nil)
 	for _, p := range e.pilots {
 		close(p.orders)
 	}

@@ -1,4 +1,4 @@
-package consumer
+package upkeep
 
 import (
 	"context"
@@ -15,12 +15,12 @@ func TestUpkeepOutlivesATaskThatEndsItsGoroutine(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			base, stop := context.WithCancel(t.Context())
 			ends, works := 0, 0
-			tasks := []*task{
+			tasks := []*Task{
 				{do: func(context.Context) time.Duration { ends++; runtime.Goexit(); return 0 }},
 				{do: func(context.Context) time.Duration { works++; return 10 * time.Second }},
 			}
 			var group worker.Group
-			group.Keep(func() { runTasks(base, tasks) })
+			group.Keep(func() { Run(base, tasks) })
 			<-time.After(5 * time.Minute)
 			stop()
 			group.Wait()

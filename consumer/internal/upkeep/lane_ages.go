@@ -1,4 +1,4 @@
-package consumer
+package upkeep
 
 import (
 	"iter"
@@ -12,22 +12,22 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// laneAges are how far the lanes of a run are whose source does not tell (source.Info.Ages):
+// LaneAges are how far the lanes of a run are whose source does not tell (source.Info.Ages):
 // as far as the oldest of what was delivered since the last record, and done when nothing
 // was, nothing is under way and the source has nothing more.
-type laneAges struct {
+type LaneAges struct {
 	mutex  sync.Mutex
 	oldest map[string]time.Time // by lane that this run has; zero: nothing was delivered. guarded by mutex
 	asking bool                 // the source is being asked for more. guarded by mutex
 }
 
-// given takes note of a lane that this run has from now on.
-func (a *laneAges) given(lane string) {
+// Given takes note of a lane that this run has from now on.
+func (a *LaneAges) Given(lane string) {
 	a.note(func(yield func(string, time.Time) bool) { yield(lane, time.Time{}) })
 }
 
-// lost forgets a lane: how far it is another process tells.
-func (a *laneAges) lost(lane string) {
+// Lost forgets a lane: how far it is another process tells.
+func (a *LaneAges) Lost(lane string) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	delete(a.oldest, lane)
@@ -35,7 +35,7 @@ func (a *laneAges) lost(lane string) {
 
 // note takes note of lanes, and of when something was written that was delivered there; zero:
 // nothing was.
-func (a *laneAges) note(delivered iter.Seq2[string, time.Time]) {
+func (a *LaneAges) note(delivered iter.Seq2[string, time.Time]) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.oldest == nil {
@@ -48,8 +48,8 @@ func (a *laneAges) note(delivered iter.Seq2[string, time.Time]) {
 	}
 }
 
-// asks takes note of whether the source is being asked for more.
-func (a *laneAges) asks(asking bool) {
+// Asks takes note of whether the source is being asked for more.
+func (a *LaneAges) Asks(asking bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.asking = asking
@@ -58,7 +58,7 @@ func (a *laneAges) asks(asking bool) {
 // take returns how far the lanes are, and begins anew; false: that is not known. A source
 // that waits with nothing under way has nothing more; one that nobody asks, such as that of
 // a consumer that is paused, may have.
-func (a *laneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool) {
+func (a *LaneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for _, lane := range slices.Sorted(maps.Keys(a.oldest)) {
@@ -80,19 +80,19 @@ func (a *laneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool
 	return lanes, true
 }
 
-// delivered takes note of how old what was delivered is, where the source does not tell.
+// Delivered takes note of how old what was delivered is, where the source does not tell.
 // What has no time, and so is set aside, holds nobody back.
-func (r *reaping) delivered(items []*machine.Item) {
-	if r == nil || r.config.Retention.Keep == 0 {
+func (r *Reaper) Delivered(items []*machine.Item) {
+	if r == nil || r.Keep == 0 {
 		return
 	}
-	if r.info.Ages != nil {
+	if r.Info.Ages != nil {
 		return
 	}
-	r.lanes.note(func(yield func(string, time.Time) bool) {
+	r.Lanes.note(func(yield func(string, time.Time) bool) {
 		for _, it := range items {
 			p := it.Handle.(*delivery.Delivery)
-			at := r.config.ageOf(p)
+			at := r.AgeOf(p)
 			if at.IsZero() {
 				at = sentAt(&p.Message)
 			}

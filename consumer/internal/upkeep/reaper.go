@@ -1,4 +1,4 @@
-package consumer
+package upkeep
 
 import (
 	"context"
@@ -31,27 +31,37 @@ const (
 	// which its markers outlive it, or in longestRest.
 	restShare   = 100
 	longestRest = 6 * time.Hour
-	// callTimeout ends a call that does not answer.
+	// callTimeout ends a call that does not answer, lastWithin one at the end of a run.
 	callTimeout = 15 * time.Second
+	lastWithin  = time.Second
 )
 
-// reaping records a consumer's progress and removes what is past its retention, beside a
-// run; nil if its store cannot.
-type reaping struct {
-	config   *settings
-	reaper   store.Reaper
-	beside   beside
-	info     source.Info // of the source
-	loop     bool        // messages come by calls of Process: nobody knows what is still unread
-	ready    func() (bool, string)
-	inFlight func() int64
+// Reaper records the progress of a run and removes what is past its retention.
+type Reaper struct {
+	ReaperOptions
 
 	slice  int
 	asked  time.Time     // when the horizon was asked for
-	behind error         // why nothing is removed, as it was told last
-	lanes  *laneAges     // of a source that does not tell
+	behind error         // why nothing is removed, as it was logged last
 	keeps  time.Duration // until the store is told again that everything is kept; 0: it was told
 	walk   *walk         // the pass that is under way, if one is
+}
+
+// ReaperOptions are what a Reaper needs of a run.
+type ReaperOptions struct {
+	*Retention
+	Store store.Reaper
+	Turns Turns
+	// Info is what the source says of itself.
+	Info source.Info
+	// ByCalls: messages come by calls of Process, and nobody knows what is still unread.
+	ByCalls bool
+	// Lanes are those of a source that does not tell how far they are.
+	Lanes *LaneAges
+	// Ready reports whether the consumer works.
+	Ready func() (bool, string)
+	// InFlight returns how many deliveries have not ended.
+	InFlight func() int64
 }
 
 // walk is a pass of the reaper: when it began, and what it has removed.
@@ -60,31 +70,25 @@ type walk struct {
 	sum   store.Reaped
 }
 
-func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes *laneAges) *reaping {
-	reaper, able := e.store.(store.Reaper)
-	if !able || e.source == (noSource{ends: true}) {
-		return nil
-	}
-	return &reaping{
-		config: e.config, reaper: reaper, beside: e.control.beside, info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
-		ready: e.reporter.State, inFlight: func() int64 { return e.snapshot().InFlight },
-	}
+// NewReaper returns a Reaper for one run.
+func NewReaper(o ReaperOptions) *Reaper {
+	return &Reaper{ReaperOptions: o, slice: firstSlice, asked: time.Now()}
 }
 
-// task records and reaps.
-func (r *reaping) task() *task {
-	if r.config.Retention.Keep == 0 {
+// Task records and reaps.
+func (r *Reaper) Task() *Task {
+	if r.Keep == 0 {
 		r.keeps = time.Second
-		return &task{do: r.step}
+		return &Task{do: r.step}
 	}
-	return &task{at: time.Now().Add(firstReap()), do: r.step}
+	return &Task{at: time.Now().Add(firstReap()), do: r.step}
 }
 
 // firstReap is random, so that processes that start together do not reap together.
 func firstReap() time.Duration { return reapEvery/2 + rand.N(reapEvery) }
 
 // step does what is next and returns how long to wait after it.
-func (r *reaping) step(base context.Context) time.Duration {
+func (r *Reaper) step(base context.Context) time.Duration {
 	switch {
 	case r.keeps > 0:
 		return r.keepAll(base)
@@ -93,7 +97,7 @@ func (r *reaping) step(base context.Context) time.Duration {
 	}
 	r.lookAgain(base)
 	r.askHorizon(base)
-	if r.record(base, false) && r.config.Retention.Keep+r.config.Retention.Bodies > 0 {
+	if r.record(base, false) && r.Keep+r.Bodies > 0 {
 		return r.reapFirst(base)
 	}
 	return reapEvery
@@ -101,61 +105,61 @@ func (r *reaping) step(base context.Context) time.Duration {
 
 // keepAll tells the store that everything is kept for ever, so that no process applies an older
 // policy. If the store is down, a later step calls keepAll again.
-func (r *reaping) keepAll(base context.Context) time.Duration {
+func (r *Reaper) keepAll(base context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	err := r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, r.config.kept()) })
+	err := r.Turns.Do(ctx, func() error { return r.Store.Retain(ctx, r.kept()) })
 	if err == nil {
 		r.keeps = 0
 		return firstReap()
 	}
 	wait := r.keeps
 	if r.keeps = min(2*wait, reapEvery); wait == reapEvery && base.Err() == nil {
-		r.config.Logger.Warn("the store does not take that everything is kept for ever: that is tried again", "consumer", r.config.Name, "error", err)
+		r.Logger.Warn("the store does not take that everything is kept for ever: that is tried again", "consumer", r.Consumer, "error", err)
 	}
 	return wait
 }
 
 // lookAgain looks, where all is kept, whether another process with another policy removes
 // all the same.
-func (r *reaping) lookAgain(base context.Context) {
-	if r.config.judgesAge() {
+func (r *Reaper) lookAgain(base context.Context) {
+	if r.judgesAge() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	_ = r.beside.do(ctx, func() error {
-		removed, err := r.reaper.Removed(ctx, r.config.Name)
-		r.config.noteRemoved(removed)
+	_ = r.Turns.Do(ctx, func() error {
+		removed, err := r.Store.Removed(ctx, r.Consumer)
+		r.noteRemoved(removed)
 		return err // the next minute asks again
 	})
 }
 
-// ended records the progress of a run that has come to its end because nothing was left.
-func (r *reaping) ended(idle bool) {
-	if r == nil || !idle || r.config.Retention.Keep == 0 {
+// Ended records the progress of a run that has come to its end because nothing was left.
+func (r *Reaper) Ended(idle bool) {
+	if r == nil || !idle || r.Keep == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
+	ctx, cancel := context.WithTimeout(context.Background(), lastWithin)
 	defer cancel()
 	r.record(ctx, true)
 }
 
 // record writes down how far the run is, where that is known; false: the store did not
 // take it. over: the run has ended, and nothing was left.
-func (r *reaping) record(base context.Context, over bool) bool {
-	if r.config.Retention.Keep == 0 {
+func (r *Reaper) record(base context.Context, over bool) bool {
+	if r.Keep == 0 {
 		return true
 	}
 	lanes, known := r.ages(over)
-	if ready, _ := r.ready(); !ready || !known {
+	if ready, _ := r.Ready(); !ready || !known {
 		return true // no progress: the retention's clock stands still
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	if err := r.beside.do(ctx, func() error { return r.reaper.Progressed(ctx, r.config.Name, lanes) }); err != nil {
+	if err := r.Turns.Do(ctx, func() error { return r.Store.Progressed(ctx, r.Consumer, lanes) }); err != nil {
 		if base.Err() == nil {
-			r.config.Logger.Warn("progress was not recorded, and nothing is removed meanwhile: that is tried again", "consumer", r.config.Name, "error", err)
+			r.Logger.Warn("progress was not recorded, and nothing is removed meanwhile: that is tried again", "consumer", r.Consumer, "error", err)
 		}
 		return false
 	}
@@ -163,34 +167,33 @@ func (r *reaping) record(base context.Context, over bool) bool {
 }
 
 // ages are how far the lanes are; false: that is not known. over: nothing was left.
-func (r *reaping) ages(over bool) (lanes []source.LaneAge, known bool) {
-	if dated := r.info.Ages; dated != nil {
-		err := r.config.guard.Source("Ages", func() error { lanes, known = dated(); return nil })
+func (r *Reaper) ages(over bool) (lanes []source.LaneAge, known bool) {
+	if dated := r.Info.Ages; dated != nil {
+		err := r.Source("Ages", func() error { lanes, known = dated(); return nil })
 		return lanes, known && err == nil
 	}
-	return r.lanes.take(r.loop || r.inFlight() > 0, over)
+	return r.Lanes.take(r.ByCalls || r.InFlight() > 0, over)
 }
 
 // askHorizon asks now and then how late a copy can come. Where that has become longer than
 // the retention the store removes nothing more.
-func (r *reaping) askHorizon(base context.Context) {
-	c := r.config
-	if c.Retention.Keep == 0 || time.Since(r.asked) < horizonEvery {
+func (r *Reaper) askHorizon(base context.Context) {
+	if r.Keep == 0 || time.Since(r.asked) < horizonEvery {
 		return
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	h, err := c.horizon(ctx, r.info)
+	h, err := r.Horizon(ctx, r.Info)
 	if err == nil {
-		kept := c.kept()
+		kept := r.kept()
 		kept.Horizon, kept.Why = h.Late, h.Why
 		if h.Unlimited {
 			kept.Horizon = forEver
 		}
-		err = r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, kept) })
+		err = r.Turns.Do(ctx, func() error { return r.Store.Retain(ctx, kept) })
 	}
 	if err != nil && base.Err() == nil {
-		c.Logger.Warn("how late copies can come is not known: that is asked again", "consumer", c.Name, "error", err)
+		r.Logger.Warn("how late copies can come is not known: that is asked again", "consumer", r.Consumer, "error", err)
 		return
 	}
 	r.asked = time.Now()
@@ -200,7 +203,7 @@ func (r *reaping) askHorizon(base context.Context) {
 const forEver = 290 * 365 * 24 * time.Hour
 
 // reapFirst begins a pass, which removes what is due.
-func (r *reaping) reapFirst(base context.Context) time.Duration {
+func (r *Reaper) reapFirst(base context.Context) time.Duration {
 	if err := r.advance(base); err != nil {
 		r.tell(base, err)
 		return reapEvery
@@ -210,10 +213,10 @@ func (r *reaping) reapFirst(base context.Context) time.Duration {
 }
 
 // reapSome removes one slice, and ends the pass if nothing is left or its time is over.
-func (r *reaping) reapSome(base context.Context) time.Duration {
+func (r *Reaper) reapSome(base context.Context) time.Duration {
 	pass, began := r.walk, time.Now()
-	r.config.guard.At(faults.BeforeReap, r.slice)
-	o := store.Reaping{Consumer: r.config.Name, Most: r.slice, After: pass.sum.Next, Rest: min(r.config.Retention.Keep/restShare, longestRest)}
+	r.At(faults.BeforeReap, r.slice)
+	o := store.Reaping{Consumer: r.Consumer, Most: r.slice, After: pass.sum.Next, Rest: min(r.Keep/restShare, longestRest)}
 	done, err := r.reap(base, o)
 	if err != nil || done.Elsewhere {
 		if r.walk = nil; err != nil {
@@ -221,7 +224,7 @@ func (r *reaping) reapSome(base context.Context) time.Duration {
 		}
 		return reapEvery
 	}
-	r.config.guard.At(faults.AfterReap, int(done.Markers))
+	r.At(faults.AfterReap, int(done.Markers))
 	over := pass.sum.Add(o, done)
 	took := time.Since(began)
 	r.fit(took)
@@ -230,37 +233,37 @@ func (r *reaping) reapSome(base context.Context) time.Duration {
 	}
 	r.walk = nil
 	if sum := pass.sum; sum.Markers+sum.Bodies+sum.Days > 0 {
-		r.config.Logger.Debug("retention run", "consumer", r.config.Name, "days", sum.Days, "markers", sum.Markers, "rows", sum.Rows, "bodies", sum.Bodies)
+		r.Logger.Debug("retention run", "consumer", r.Consumer, "days", sum.Days, "markers", sum.Markers, "rows", sum.Rows, "bodies", sum.Bodies)
 	}
 	return reapEvery
 }
 
 // advance raises the low-water marks; without Keep only bodies are removed.
-func (r *reaping) advance(base context.Context) error {
-	if r.config.Retention.Keep == 0 {
+func (r *Reaper) advance(base context.Context) error {
+	if r.Keep == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	r.config.guard.At(faults.BeforeAdvance, 0)
-	return r.beside.do(ctx, func() error {
-		_, err := r.reaper.Advance(ctx, r.config.Name)
+	r.At(faults.BeforeAdvance, 0)
+	return r.Turns.Do(ctx, func() error {
+		_, err := r.Store.Advance(ctx, r.Consumer)
 		return err
 	})
 }
 
-func (r *reaping) reap(base context.Context, o store.Reaping) (done store.Reaped, err error) {
+func (r *Reaper) reap(base context.Context, o store.Reaping) (done store.Reaped, err error) {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	err = r.beside.do(ctx, func() (err error) {
-		done, err = r.reaper.Reap(ctx, o)
+	err = r.Turns.Do(ctx, func() (err error) {
+		done, err = r.Store.Reap(ctx, o)
 		return err
 	})
 	return done, err
 }
 
 // fit sizes the next slice by how long the last one took.
-func (r *reaping) fit(took time.Duration) {
+func (r *Reaper) fit(took time.Duration) {
 	switch {
 	case took > sliceTime:
 		r.slice = max(r.slice/2, leastSlice)
@@ -270,8 +273,8 @@ func (r *reaping) fit(took time.Duration) {
 }
 
 // tell says once why nothing is removed.
-func (r *reaping) tell(base context.Context, err error) {
-	if base.Err() != nil || r.config.Retention.Off {
+func (r *Reaper) tell(base context.Context, err error) {
+	if base.Err() != nil || r.Off {
 		return
 	}
 	if r.behind != nil && r.behind.Error() == err.Error() {
@@ -279,8 +282,8 @@ func (r *reaping) tell(base context.Context, err error) {
 	}
 	r.behind = err
 	if errors.Is(err, semel.ErrState) {
-		r.config.Logger.Error("nothing is removed any more, and the markers grow", "consumer", r.config.Name, "error", err)
+		r.Logger.Error("nothing is removed any more, and the markers grow", "consumer", r.Consumer, "error", err)
 		return
 	}
-	r.config.Logger.Warn("the reaper failed: that is tried again", "consumer", r.config.Name, "error", err)
+	r.Logger.Warn("the reaper failed: that is tried again", "consumer", r.Consumer, "error", err)
 }
