@@ -9,7 +9,7 @@ import (
 // If a callback is still running then, its connection is cut and the callback is reported. Its
 // worker waits until the callback returns; the other workers continue.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
-	back, able := f.transaction().(admin.QueuedStatements)
+	back, able := f.Transaction().(admin.QueuedStatements)
 	if !able {
 		return
 	}
@@ -18,7 +18,7 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 		p.handling.Store(true)
 		p.committing.Store(false)
 		ended := watchCall(e.config, func() {
-			f.kill()
+			f.Kill()
 			e.reporter.CallbackSticks(f.item(mark))
 			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
 		}, e.reporter.CallbackEnded)

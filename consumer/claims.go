@@ -2,29 +2,35 @@ package consumer
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
 )
 
 // inbox is the consumer's inbox, nil where its store keeps none. Also a consumer
 // without markers has one: a row that was parked comes there when somebody retries it.
-func (c *Consumer[Tx]) inbox() *inbox {
+func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	leases, claims := c.store.(store.Leases)
 	rows, keeps := c.store.(store.Inbox)
 	if !claims || !keeps || c.oneAttempt {
 		return nil
 	}
-	b := newInbox(c.config, leases, rows)
-	b.notify = c.reporter.Notify
-	return b
+	o := inbox.Options{
+		Guard: c.config.guard, Leases: leases, Rows: rows, Lease: c.config.Inbox.Lease, Rules: &c.config.rules, Refuse: c.config.setAside,
+		Notify: c.reporter.Notify, Control: c.control,
+	}
+	if lines := linesOf(c.store); lines != nil {
+		o.Sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
+	}
+	return inbox.New(o)
 }
 
 // stand are the rows of those claims of a flight that stood when its batch began.
-func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*heldRow) {
+func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == store.Fresh {
 			all = append(all, h)
@@ -36,7 +42,7 @@ func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*heldRow) {
 // claims are those of a flight's entries that the batch asks for.
 func (f *flight[Tx]) claims() (all []store.Claim) {
 	for _, h := range f.asked() {
-		all = append(all, h.claim())
+		all = append(all, h.Claim())
 	}
 	return all
 }
@@ -48,7 +54,7 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	}
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && (verdicts[i].Kind == store.ClaimLost || f.known[i].Kind != 0) {
-			p.engine.inbox.forget(h)
+			p.engine.inbox.Forget(h)
 		}
 	}
 }
@@ -58,7 +64,7 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 // tells.
 func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 	if rows := f.asked(); len(rows) > 0 {
-		p.engine.inbox.keeper.begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
+		p.engine.inbox.Keeper.Begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
 	}
 }
 
@@ -66,13 +72,13 @@ func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known != nil {
 		p.keepNothing(f)
-		p.engine.inbox.keeper.begin(f.stand(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
+		p.engine.inbox.Keeper.Begin(f.stand(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
 	}
 }
 
 func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 	if f.known != nil {
-		p.engine.inbox.keeper.end(f.claims())
+		p.engine.inbox.Keeper.End(f.claims())
 	}
 }
 
@@ -89,18 +95,18 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 		return 0
 	}
 	lease := e.config.Inbox.Lease
-	e.inbox.keeper.begin(rows, time.Now().Add(keptAfter), func(error) {})
+	e.inbox.Keeper.Begin(rows, time.Now().Add(keptAfter), func(error) {})
 	if time.Since(f.began) > lease/3 {
-		e.inbox.keeper.extendNow(ctx, f.claims())
+		e.inbox.Keeper.ExtendNow(ctx, f.claims())
 	}
-	return max(e.inbox.keeper.earliest(rows).Add(-lease/3).Sub(e.began), 1)
+	return max(e.inbox.Keeper.Earliest(rows).Add(-lease/3).Sub(e.began), 1)
 }
 
 // keptAfter is longer than a message waits that met contention.
 const keptAfter = 10 * time.Second
 
 // asked are the rows of those claims of a flight that its batch asks for.
-func (f *flight[Tx]) asked() (rows []*heldRow) {
+func (f *flight[Tx]) asked() (rows []*inbox.ClaimedRow) {
 	if f.known == nil {
 		return nil
 	}
@@ -112,7 +118,9 @@ func (f *flight[Tx]) asked() (rows []*heldRow) {
 	return rows
 }
 
-func rowOf(en *machine.Entry) *heldRow { return heldBy(en.Item.Handle.(*delivery.Delivery)) }
+func rowOf(en *machine.Entry) *inbox.ClaimedRow {
+	return inbox.RowOf(en.Item.Handle.(*delivery.Delivery))
+}
 
 // lookAhead decides on claims before a batch can ask for them: those whose commit is
 // unknown are retaken, since the old transaction may still end; those that are
@@ -129,10 +137,10 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 		}
 		var err error
 		if f.Entries[i].Unknown {
-			f.known[i], err = p.engine.inbox.retake(ctx, h, &f.Entries[i])
+			f.known[i], err = p.engine.inbox.Reclaim(ctx, h, &f.Entries[i])
 		}
-		if err == nil && f.known[i].Kind == 0 && h.Suspect && !h.started && f.Entries[i].As == machine.AsApplied {
-			f.known[i], err = p.engine.inbox.start(ctx, h)
+		if err == nil && f.known[i].Kind == 0 && h.Suspect && !h.Started && f.Entries[i].As == machine.AsApplied {
+			f.known[i], err = p.engine.inbox.Start(ctx, h)
 		}
 		if err != nil {
 			return err
@@ -141,62 +149,10 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 	return nil
 }
 
-// retake takes a row anew after a commit whose outcome is unknown. What ended as this
-// process wanted it was ended by it.
-func (b *inbox) retake(ctx context.Context, h *heldRow, en *machine.Entry) (store.Verdict, error) {
-	if h.retaking == 0 { // the next try asks with the same one
-		h.retaking = store.NewToken()
-		h.tokens = append(h.tokens, h.retaking) // also if the answer is lost
-	}
-	next := h.retaking
-	from := slices.Clone(h.tokens)
-	got, err := b.leases.Reclaim(ctx, []int64{h.Number}, from, next)
-	if err == nil {
-		h.retaking = 0
-	}
-	switch wanted, _ := store.StateInProgress.After(claimEvent(en.As)); {
-	case err != nil:
-		return store.Verdict{}, err
-	case got[0].Taken:
-		return store.Verdict{}, nil
-	case got[0].State == wanted:
-		return store.Verdict{Kind: store.Seen, Was: en.As.Outcome(), Known: true}, nil
-	}
-	return store.Verdict{Kind: store.ClaimLost}, nil
-}
-
-func (b *inbox) start(ctx context.Context, h *heldRow) (store.Verdict, error) {
-	lost, err := b.leases.Start(ctx, []store.Claim{h.claim()})
-	if err != nil || len(lost) == 0 {
-		h.started = err == nil
-		return store.Verdict{}, err
-	}
-	return store.Verdict{Kind: store.ClaimLost}, nil
-}
-
-// claimEvent is how a claim ends that is marked so.
-func claimEvent(as machine.As) store.RowEvent {
-	switch as {
-	case machine.AsWaiting:
-		return store.RowFailed
-	case machine.AsBlocked:
-		return store.RowBlocked
-	case machine.AsParked, machine.AsOverdue:
-		return store.RowParked
-	case machine.AsDeadLettered:
-		return store.RowDeadLettered
-	case machine.AsDiscarded:
-		return store.RowDiscarded
-	case machine.AsStepped:
-		return store.RowStepped
-	}
-	return store.RowCompleted
-}
-
 // claimEnding is the end of a claim with its flight's commit.
-func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) store.ClaimEnding {
-	return store.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*delivery.Delivery).VersionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.calls.Outcome(),
-		Steps: h.ran(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
+func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.ClaimEnding {
+	return store.ClaimEnding{Claim: h.Claim(), Mark: f.mark[r.Entry], Event: inbox.ClaimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*delivery.Delivery).VersionIn(0), After: r.After, Reason: r.Reason, Lined: h.Line() != nil, Call: h.Calls.Outcome(),
+		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 
 // flightTime is how long a flight may take until its commit begins.

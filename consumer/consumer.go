@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
@@ -24,14 +25,14 @@ import (
 // several goroutines.
 type Consumer[Tx any] struct {
 	config   *settings
-	store    anyStore
-	runner   runner[Tx]
+	store    runner.Store
+	runner   runner.Runner[Tx]
 	handler  handler[Tx]
 	scopes   *scopes.Cache[Tx]
 	reporter *reporter
 	control  *control.Control // nil: the store keeps none
 	turns    upkeep.Turns
-	detour   *detour // nil: there is no way past the store
+	detour   *runner.FailOpenPath // nil: there is no way past the store
 
 	mutex      sync.Mutex
 	started    bool        // guarded by mutex
@@ -65,11 +66,11 @@ func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], policy Config, pla
 	if err != nil {
 		return nil, err
 	}
-	return assemble(c, st, transactions[Tx]{st, c.rows}, h), nil
+	return assemble(c, st, runner.NewTransactions(st, c.rows), h), nil
 }
 
 // assemble makes a consumer of its parts, which fit one another.
-func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) *Consumer[Tx] {
+func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h handler[Tx]) *Consumer[Tx] {
 	n, turns := newReporter(c), upkeep.NewTurns()
 	return &Consumer[Tx]{
 		config: c, store: store, runner: r, handler: h, reporter: n, turns: turns,
@@ -258,7 +259,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	}
 	reasons = append(reasons, c.control.Reasons()...)
 	reasons = append(reasons, c.reporter.Held()...)
-	reasons = append(reasons, c.detour.reasons()...)
+	reasons = append(reasons, c.detour.Reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 

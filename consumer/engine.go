@@ -10,7 +10,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/control"
+	"github.com/semel-go/semel/consumer/internal/inbox"
 	"github.com/semel-go/semel/consumer/internal/notify"
+	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/schema"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
@@ -29,9 +31,9 @@ import (
 // else reports to it through events.
 type engine[Tx any] struct {
 	config  *settings
-	store   anyStore
-	runner  runner[Tx]
-	detour  *detour // nil: there is no way past the store
+	store   runner.Store
+	runner  runner.Runner[Tx]
+	detour  *runner.FailOpenPath // nil: there is no way past the store
 	source  source.Source
 	handler handler[Tx]
 	scopes  *scopes.Cache[Tx]
@@ -49,7 +51,7 @@ type engine[Tx any] struct {
 	cancel context.CancelFunc
 
 	intake   *intake
-	inbox    *inbox         // nil: the store keeps none
+	inbox    *inbox.Inbox   // nil: the store keeps none
 	reaper   *upkeep.Reaper // nil: the store removes nothing
 	sealer   *upkeep.Sealer // nil: the store seals nothing
 	control  *control.Control
@@ -81,12 +83,15 @@ type engine[Tx any] struct {
 }
 
 func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *engine[Tx] {
-	in := c.inbox()
+	in, began := c.inbox(), time.Now()
+	if in != nil {
+		in.Since = began
+	}
 	policy := machineConfig(c.config, info, c.oneAttempt, in != nil, c.config.way == byTransaction && c.config.limits.SingleWriter)
 	e := &engine[Tx]{
 		config: c.config, store: c.store, runner: c.runner, detour: c.detour, source: src, handler: c.handler, scopes: c.scopes,
 		machine: machine.New(policy),
-		began:   time.Now(),
+		began:   began,
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
@@ -94,12 +99,6 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 		ofProcess: c.oneAttempt,
 	}
 	e.recording = c.config.recorded(e.machine, policy, e.began)
-	if in != nil {
-		in.since, in.control = e.began, c.control
-		if lines := linesOf(c.store); lines != nil {
-			in.sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
-		}
-	}
 	if notifier, ok := c.store.(store.Notifier); ok && in != nil && src != (noSource{ends: true}) {
 		e.bell = notify.New(c.config.Name, c.config.Logger, c.config.Inbox.Poll, notifier)
 	}
@@ -161,8 +160,8 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	e.group.Keep(func() { e.intake.work(e.base, e.events) })
 	e.group.Keep(func() { e.settler.work(e.base, e.events) })
 	if e.inbox != nil {
-		e.group.Keep(func() { e.inbox.work(e.base, e.events) })
-		e.group.Keep(func() { e.inbox.keeper.work(e.base) })
+		e.group.Keep(func() { e.inbox.Work(e.base, e.events) })
+		e.group.Keep(func() { e.inbox.Keeper.Work(e.base) })
 	}
 	if e.bell != nil {
 		e.group.Keep(func() { e.bell.Send(e.base) })
@@ -255,9 +254,9 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	case machine.Over:
 		e.reporter.ended(&a.Settlement)
 	case machine.ClaimRows:
-		e.inbox.ask(a)
+		e.inbox.Ask(a)
 	case machine.Unclaim:
-		e.inbox.free(a)
+		e.inbox.Free(a)
 	case machine.Flow:
 		e.flow(a)
 	case machine.Release:
@@ -280,7 +279,7 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
-		SameContent: e.reporter.SameContent(), WithoutKey: e.detour.count(), ReEmitted: reEmitted, NotReEmitted: notReEmitted, Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
+		SameContent: e.reporter.SameContent(), WithoutKey: e.detour.Count(), ReEmitted: reEmitted, NotReEmitted: notReEmitted, Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
 	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out

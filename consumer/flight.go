@@ -10,10 +10,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/consumer/internal/surrogate"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/store"
@@ -34,7 +35,7 @@ type pilot[Tx any] struct {
 // flight is a batch under way.
 type flight[Tx any] struct {
 	*machine.Flight
-	attempt[Tx]
+	runner.Attempt[Tx]
 	marks []store.Mark
 	// mark is the index in marks of each entry, All for one without.
 	mark []int
@@ -54,7 +55,7 @@ type flight[Tx any] struct {
 	stop   atomic.Bool
 	watch  watch
 	// job is the handler that runs. The flight holds it to save an allocation.
-	job job[Tx]
+	job runner.Job[Tx]
 }
 
 func (p *pilot[Tx]) work() {
@@ -113,13 +114,12 @@ func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 // kill is called by the loop beside the pilot.
 func (p *pilot[Tx]) kill(m *machine.Flight) {
 	if f := p.current(m); f != nil {
-		f.kill()
+		f.Kill()
 	}
 }
 
 var (
 	errAborted = errors.New("semel: the consumer is stopping")
-	errTimeout = errors.New("semel: the handler ran longer than its timeout")
 )
 
 // begin opens the transaction with the flight's marks.
@@ -128,7 +128,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
 	defer func() {
 		f.figures.Marking = p.lap(f)
-		if f.attempt == nil {
+		if f.Attempt == nil {
 			p.measured(f, measure.NotBegun, store.NoCulprit)
 		}
 	}()
@@ -146,19 +146,19 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	p.keepWaiting(f)
 	p.aboutToCall(f)
 	asked := time.Now()
-	b, err := e.runner.begin(ctx, e.config.txOptions(a.Serial), f.marks)
+	b, err := e.runner.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)
 		return notBegun(a.Flight, e.store.Classify(err), err)
 	}
-	e.config.retention.JudgeTimes(f.marks, b.verdicts)
-	f.attempt = b.attempt
+	e.config.retention.JudgeTimes(f.marks, b.Verdicts)
+	f.Attempt = b.Attempt
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
-	all := f.verdicts(b.verdicts)
-	if b.extended {
+	all := f.verdicts(b.Verdicts)
+	if b.Extended {
 		for _, h := range f.stand(all) {
-			e.inbox.keeper.lasts(h, asked.Add(e.config.Inbox.Lease))
+			e.inbox.Keeper.Lasts(h, asked.Add(e.config.Inbox.Lease))
 		}
 	}
 	p.keep(f, all)
@@ -202,15 +202,6 @@ func (c *settings) txOptions(serial bool) store.TxOptions {
 	}
 }
 
-// commitTimeout is how long a commit may take at most, with the statements that
-// handlers queued.
-func (c *settings) commitTimeout(queued int) time.Duration {
-	return c.CommitTimeout + min(time.Duration(queued), longestCommit/c.Timeout)*c.Timeout
-}
-
-// longestCommit bounds the sum of what queued statements may take.
-const longestCommit = 7 * 24 * time.Hour
-
 // prepare makes the marks of a flight's entries.
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	p.scopes = f.scopes(p.scopes[:0])
@@ -239,7 +230,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
-			m.Claim = h.claim()
+			m.Claim = h.Claim()
 		} else if m.Asks() { // also what becomes a row: it runs later, and asks no more
 			m.Age = p.engine.config.retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
 		}
@@ -287,7 +278,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 			ending.Trim = append(ending.Trim, f.mark[i])
 		}
 	}
-	var over []*heldRow
+	var over []*inbox.ClaimedRow
 	for i := range a.Rows {
 		if h := rowOf(&f.Entries[a.Rows[i].Entry]); h != nil {
 			ending.Claims = append(ending.Claims, f.claimEnding(&a.Rows[i], h))
@@ -297,14 +288,14 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		}
 	}
 	if f.known != nil {
-		e.inbox.keeper.move(f.claims(), time.Now().Add(e.config.commitTimeout(f.queued())))
+		e.inbox.Keeper.Move(f.claims(), time.Now().Add(e.config.run.CommitWithin(f.Queued())))
 	}
 	e.config.guard.At(faults.BeforeCommit, len(f.Entries))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.queued()))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.run.CommitWithin(f.Queued()))
 	defer cancel()
 	p.committing.Store(true)
 	p.calls(f)
-	result := f.attempt.commit(ctx, ending)
+	result := f.Attempt.Commit(ctx, ending)
 	p.committing.Store(false)
 	p.set(nil)
 	f.figures.Committing = p.lap(f)
@@ -312,12 +303,12 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	why := machine.Failure{Class: result.Class}
 	decide(&why, result.Err)
 	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
-		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err, Freed: result.Freed}
+		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: runner.StoreFault(e.store, result.Err), Err: result.Err, Freed: result.Freed}
 	switch result.Outcome {
 	case store.Committed:
 		p.keepNothing(f)
 		if over != nil {
-			e.inbox.forget(over...)
+			e.inbox.Forget(over...)
 		}
 		p.reportCommitted(f, &result)
 		e.config.guard.At(faults.AfterCommit, len(f.Entries))
@@ -331,12 +322,12 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 }
 
 // reportCommitted reports what a commit left undone.
-func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *outcome) {
+func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *runner.Outcome) {
 	n := p.engine.reporter
-	if o.withoutKey != nil {
-		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.withoutKey})
+	if o.WithoutKey != nil {
+		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.WithoutKey})
 	}
-	if o.notReEmitted {
+	if o.NotReEmitted {
 		n.NotReEmitted(1)
 	}
 }
@@ -355,7 +346,7 @@ func (f *flight[Tx]) entryOf(mark int) int {
 func (f *flight[Tx]) row(r *machine.Row) store.Row {
 	q := f.Entries[r.Entry].Item.Handle.(*delivery.Delivery)
 	row := store.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.Message, Attempts: r.Attempts,
-		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.Item.Source == surrogate.Source}
+		FirstError: inbox.ErrorText(r.First), LastError: inbox.ErrorText(r.Last), State: store.StateParked, Surrogate: q.Item.Source == surrogate.Source}
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate:
 		row.State = store.StateCompleted
@@ -373,20 +364,12 @@ func (f *flight[Tx]) row(r *machine.Row) store.Row {
 	return row
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	text := legible.Text(err)
-	return text[:min(len(text), store.MaxErrorText)]
-}
-
 func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	f := p.current(a.Flight)
 	defer f.cancel(nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
-	f.attempt.rollback(ctx)
+	f.Attempt.Rollback(ctx)
 	until := p.keepAfter(ctx, f)
 	p.set(nil)
 	p.measured(f, measure.RolledBack, f.failed)

@@ -3,14 +3,14 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
@@ -40,7 +40,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 		p.handling.Store(false)
 		f.figures.Handling += p.lap(f)
 		if !ended {
-			out.Failed, out.Failure = true, machine.Failure{Class: store.ClassRetry, Err: errGoexit}
+			out.Failed, out.Failure = true, machine.Failure{Class: store.ClassRetry, Err: runner.ErrGoexit}
 			out.Whole = e.handler.all != nil
 			e.lanes.send(out)
 		}
@@ -54,8 +54,6 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	e.config.guard.At(faults.AfterEffect, out.Done)
 	return out
 }
-
-var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
 func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	began := time.Now()
@@ -74,7 +72,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 			return
 		}
 		out.Done++
-		if p.engine.handler.goesOn(heldBy(q)) {
+		if p.engine.handler.goesOn(inbox.RowOf(q)) {
 			out.Stepped = append(out.Stepped, i)
 		}
 	}
@@ -84,7 +82,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	h, row := &p.engine.handler, rowOf(&f.Entries[i])
 	ctx, m := f.within(i, m)
-	f.job = job[Tx]{ctx: ctx, message: m, mark: f.mark[i], row: row, inbox: p.engine.inbox, lost: f.cancel, handle: func(tx Tx) error {
+	f.job = runner.Job[Tx]{Ctx: ctx, Message: m, Mark: f.mark[i], Row: row, Inbox: p.engine.inbox, Lost: f.cancel, Handle: func(tx Tx) error {
 		if h.steps != nil {
 			return h.step(ctx, tx, m, row, min(p.engine.config.limits.StepOutput, store.MaxStepOutput))
 		}
@@ -93,24 +91,6 @@ func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	err := f.call()
 	p.engine.config.rules.NoteTypeAsked(m)
 	return err
-}
-
-// errSwallowed: the transaction can no longer commit, no handler said so, and
-// the store cannot tell why. Waiting may mend it.
-var errSwallowed = errors.New("the handler returned nil although its transaction can no longer commit: one of its statements failed, or it committed or rolled back by itself; the store does not know which. Return the errors of statements")
-
-// swallowed is what a handler should have returned that left its transaction
-// broken and said nothing.
-func swallowed(batch any) error {
-	knows, _ := batch.(store.TxStatus)
-	if knows == nil {
-		return errSwallowed
-	}
-	by := knows.AbortCause()
-	if by == nil {
-		return errSwallowed
-	}
-	return fmt.Errorf("the handler returned nil although its transaction can no longer commit: it swallowed an error: %w", by)
 }
 
 func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
@@ -125,7 +105,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 	ctx := f.together()
 	f.watch.begin(nil)
-	f.job = job[Tx]{ctx: ctx, message: messages[0], mark: store.All, handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }}
+	f.job = runner.Job[Tx]{Ctx: ctx, Message: messages[0], Mark: store.All, Handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }}
 	err := f.call()
 	for _, m := range messages {
 		p.engine.config.rules.NoteTypeAsked(m)
@@ -141,29 +121,16 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 // comes back after its context was cancelled has failed, whatever it says, and so has one
 // whose transaction can no longer commit.
 func (f *flight[Tx]) call() (err error) {
-	defer recovered(&err)
-	err = guard.Readable(f.attempt.run(&f.job))
+	defer runner.Recover(&err)
+	err = guard.Readable(f.Attempt.Run(&f.job))
 	f.watch.returned()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
 	}
-	if err == nil && aborted(f.transaction()) {
-		err = swallowed(f.transaction())
+	if err == nil && runner.TxAborted(f.Transaction()) {
+		err = runner.SwallowedError(f.Transaction())
 	}
 	return err
-}
-
-// aborted reports whether a batch knows that it can no longer commit.
-func aborted(batch any) bool {
-	status, knows := batch.(store.TxStatus)
-	return knows && status.TxAborted()
-}
-
-// recovered makes a panic of a handler its failure; it is deferred.
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
-	}
 }
 
 // failure says what a handler's error means. A broken transaction, contention
@@ -182,32 +149,15 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
-	switch class := f.classify(ctx, err); class {
+	switch class := f.Classify(ctx, err); class {
 	case store.ClassContended, store.ClassDown, store.ClassAborted, store.ClassClaimLost:
-		out.Class, out.Outside = class, exonerates(p.engine.store, err)
+		out.Class, out.Outside = class, runner.StoreFault(p.engine.store, err)
 		return out
 	case store.ClassPermanent:
 		out.Class = store.ClassPermanent
 	}
 	decide(&out, err)
 	return out
-}
-
-// exonerates reports whether the message that met an error is known not to have caused it.
-func exonerates(st any, err error) bool {
-	if _, closed := errors.AsType[*notOpened](err); closed {
-		return true
-	}
-	e, ok := st.(interface{ IsStoreFault(err error) bool })
-	return ok && err != nil && e.IsStoreFault(err)
-}
-
-// classifyHandler says what an error that a handler returned means for its batch.
-func classifyHandler[Tx any](ctx context.Context, st store.TxStore[Tx], batch store.Batch[Tx], err error) store.Class {
-	if knows, ok := batch.(store.TxStatus); ok {
-		return knows.ClassifyHandler(ctx, err)
-	}
-	return st.Classify(err)
 }
 
 // decide adds what the handler decided with its error.
@@ -290,7 +240,7 @@ func (w *watch) late() (it *machine.Item, stuck bool) {
 		w.timer.Reset(left)
 	case !w.expired:
 		w.expired = true
-		w.cancel(errTimeout)
+		w.cancel(runner.ErrTimeout)
 		w.timer.Reset(stuckAfter)
 	default:
 		w.over, w.told = true, true

@@ -119,7 +119,7 @@ func (e *engine[Tx]) noteLeft() error {
 func (e *engine[Tx]) leftInInbox() []semel.Unfinished {
 	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
 	defer cancel()
-	l, err := e.inbox.left(ctx)
+	l, err := e.inbox.Left(ctx)
 	switch {
 	case err != nil:
 		e.config.Logger.Warn("what waits in the inbox is not known", "consumer", e.config.Name, "error", err)

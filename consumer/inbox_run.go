@@ -20,7 +20,7 @@ func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 	if err != nil {
 		return err
 	}
-	e.inbox.only = numbers
+	e.inbox.Only = numbers
 	return e.run(ctx)
 }
 

@@ -106,7 +106,7 @@ func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte
 // are made in one piece of memory for all marks.
 func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	if h := rowOf(en); h != nil {
-		return h.line()
+		return h.Line()
 	}
 	if !p.engine.lined {
 		return nil
@@ -114,12 +114,4 @@ func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	first := len(*names)
 	*names = p.engine.config.lineName(*names, en.Item.Handle.(*delivery.Delivery))
 	return (*names)[first:len(*names):len(*names)]
-}
-
-// line is what the row stands in, nil if it stands in none.
-func (h *heldRow) line() []byte {
-	if h.Row.Place == 0 {
-		return nil
-	}
-	return []byte(h.Row.Line)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/enum"
 )
@@ -34,11 +35,6 @@ type Provider struct {
 	OnUnknown Action
 }
 
-// isLost reports whether a message ends as soon as nobody knows what became of its call.
-func (p *Provider) isLost() bool {
-	return p.Window == WindowNever && p.Lookup == nil && p.OnUnknown == ActionDiscard
-}
-
 // The ends of Provider.Window.
 const (
 	WindowAlways = calls.Always
@@ -64,6 +60,28 @@ const (
 // String is the result's name.
 func (f LookupResult) String() string {
 	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "LookupResult")
+}
+
+// runOptions returns what a runner needs of the policy.
+func (c *settings) runOptions() runner.Options {
+	o := runner.Options{
+		Guard: c.guard, Timeout: c.Timeout, CommitTimeout: c.CommitTimeout, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
+		Provider: runner.Provider{Rule: calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Lookup != nil}, Discard: c.Provider.OnUnknown == ActionDiscard},
+	}
+	if lookup := c.Provider.Lookup; lookup != nil {
+		o.Provider.Lookup = func(ctx context.Context, m *semel.Message) (runner.Finding, error) {
+			switch found, err := lookup(ctx, m); {
+			case err != nil:
+				return runner.StillUnknown, err
+			case found == Happened:
+				return runner.Happened, nil
+			case found == DidNotHappen:
+				return runner.DidNotHappen, nil
+			}
+			return runner.StillUnknown, nil
+		}
+	}
+	return o
 }
 
 // checkProvider reports what is wrong with a policy's provider, and sets what was left

@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/admin"
@@ -29,6 +30,8 @@ type settings struct {
 	guard guard.Guard
 	// steps are the names of the steps, nil without.
 	steps []string
+	// run are the options of the runner.
+	run runner.Options
 	// retention is how long markers are kept.
 	retention *upkeep.Retention
 	// rows: the store has an inbox.
@@ -115,6 +118,7 @@ func (c *settings) resolve(st any) {
 	case byLookup:
 		c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
 	}
+	c.run = c.runOptions()
 }
 
 // fits reports the first reason why the store does not fit the policy.

@@ -63,7 +63,7 @@ func (p *pilot[Tx]) abandon() {
 	f := p.flight
 	p.mutex.Unlock()
 	if f != nil {
-		f.kill()
+		f.Kill()
 	}
 }
 
@@ -86,7 +86,7 @@ func (e *engine[Tx]) leaveInbox(over time.Time) error {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), over)
 	defer cancel()
-	return e.inbox.close(ctx)
+	return e.inbox.Close(ctx)
 }
 
 // closeSource closes the source, and leaves one alone that does not end.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/inbox"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/steps"
@@ -111,11 +112,11 @@ var errUnclaimedStep = errors.New("semel: a step runs only of a message that is 
 
 // step runs the next step of a claimed row, and keeps in the row's handle what is then to
 // be written of it. It belongs to this run alone: a run that is taken back has another.
-func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *heldRow, most int) error {
+func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *inbox.ClaimedRow, most int) error {
 	if row == nil {
 		return errUnclaimedStep
 	}
-	row.stepped = nil
+	row.Stepped = nil
 	done := row.Row.Steps
 	next := &h.steps[steps.Next(done)]
 	output, err := next.Run(ctx, tx, m, Done{done})
@@ -125,19 +126,11 @@ func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *he
 	if len(output) > most {
 		return semel.Permanent(fmt.Errorf("the output of step %q has %d bytes; at most %d are kept", next.Name, len(output), most))
 	}
-	row.stepped = steps.With(done, next.Name, output)
+	row.Stepped = steps.With(done, next.Name, output)
 	return nil
 }
 
 // goesOn reports whether a step is left of a row whose step has run.
-func (h *handler[Tx]) goesOn(row *heldRow) bool {
-	return row != nil && row.stepped != nil && len(row.stepped) < len(h.steps)
-}
-
-// ran is what a claim's end writes of steps; nil if none ran.
-func (h *heldRow) ran(as machine.As) []store.StepDone {
-	if as != machine.AsApplied && as != machine.AsStepped {
-		return nil
-	}
-	return h.stepped
+func (h *handler[Tx]) goesOn(row *inbox.ClaimedRow) bool {
+	return row != nil && row.Stepped != nil && len(row.Stepped) < len(h.steps)
 }

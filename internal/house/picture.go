@@ -116,7 +116,7 @@ var retryWay = []step{
 	{"internal/admin", "internal/admin/rows.go", "Requeue"},
 	{"sqlstore", "sqlstore/acts.go", "row, marker, act"},
 	{"store", "store/lease.go", "Claim"},
-	{"consumer", "consumer/inbox.go", "claims the row"},
+	{"consumer", "consumer/internal/inbox/inbox.go", "claims the row"},
 	{"internal/machine", "internal/machine/claims.go", "decides"},
 	{"consumer", "consumer/flight.go", "begin, commit"},
 }

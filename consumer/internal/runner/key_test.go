@@ -1,4 +1,4 @@
-package consumer
+package runner
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/store"
 )
@@ -15,14 +16,14 @@ import (
 // claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
 // before it was claimed.
 func claimedLongAgo(since time.Duration) *leasedKey {
-	c := &leasedKey{store: &leasedKeys{detour: &detour{config: &settings{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: store.KeyAnswer{State: store.KeyClaimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
+	c := &leasedKey{store: &leasedKeys{detour: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: store.KeyAnswer{State: store.KeyClaimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
 	c.claim.Hold(c.asked, time.Hour)
 	return c
 }
 
 // jobOf is a handler that is to run.
-func jobOf(ctx context.Context, handle func() error) *job[Call] {
-	return &job[Call]{ctx: ctx, lost: func(error) {}, handle: func(Call) error { return handle() }}
+func jobOf(ctx context.Context, handle func() error) *Job[Call] {
+	return &Job[Call]{Ctx: ctx, Lost: func(error) {}, Handle: func(Call) error { return handle() }}
 }
 
 func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
@@ -32,8 +33,8 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 			defer c.claim.LetGo()
 			<-time.After(wait) // as a process that stands still
 			called := false
-			c.store.config = &settings{Config: Config{Provider: Provider{Window: 24 * time.Hour}, Timeout: time.Minute}}
-			err := c.run(jobOf(t.Context(), func() error { called = true; return nil }))
+			c.store.config = &Options{Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute}}, Timeout: time.Minute}
+			err := c.Run(jobOf(t.Context(), func() error { called = true; return nil }))
 			if called != (wait == 0) || called == (err != nil) {
 				t.Errorf("after %v more it is called: %v, %v", wait, called, err)
 			}
@@ -44,11 +45,11 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
-		c.store.config = &settings{Config: Config{Timeout: time.Minute, Provider: Provider{Window: 24 * time.Hour, Lookup: func(context.Context, *semel.Message) (LookupResult, error) {
+		c.store.config = &Options{Timeout: time.Minute, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {
 			c.claim.LetGo() // as the lease ends when another has it
 			return DidNotHappen, nil
-		}}}}
-		err := c.run(jobOf(t.Context(), func() error { t.Error("called"); return nil }))
+		}}}
+		err := c.Run(jobOf(t.Context(), func() error { t.Error("called"); return nil }))
 		if !errors.Is(err, store.ErrClaimLost) {
 			t.Errorf("it says %v", err)
 		}

@@ -1,4 +1,4 @@
-package consumer
+package inbox
 
 import (
 	"context"
@@ -26,8 +26,8 @@ func TestLaw5TheKeeperCountsAnExtendedLeaseFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKeeper(&slowLeases{answer: 15 * time.Second}, time.Minute, func(err error) { t.Error(err) })
 		began := time.Now()
-		h := &heldRow{tokens: []store.Token{7}, ends: began.Add(30 * time.Second)}
-		k.begin([]*heldRow{h}, began.Add(time.Hour), func(err error) { t.Errorf("lost: %v", err) })
+		h := &ClaimedRow{tokens: []store.Token{7}, ends: began.Add(30 * time.Second)}
+		k.Begin([]*ClaimedRow{h}, began.Add(time.Hour), func(err error) { t.Errorf("lost: %v", err) })
 		k.extend(t.Context(), began)
 		if got := h.ends.Sub(began); got != time.Minute {
 			t.Errorf("the lease ends %v after the question, want 1m0s", got)

@@ -1,4 +1,4 @@
-package consumer
+package inbox
 
 import (
 	"context"
@@ -32,23 +32,23 @@ func newKeeper(leases store.Leases, lease time.Duration, failed func(error)) *ke
 // keptClaim is a claim of a flight under way.
 type keptClaim struct {
 	store.Claim
-	row   *heldRow
+	row   *ClaimedRow
 	until time.Time
 	// lost cancels its flight.
 	lost context.CancelCauseFunc
 }
 
-// begin keeps claims until a deadline; lost is called when one of them is.
-func (k *keeper) begin(rows []*heldRow, until time.Time, lost context.CancelCauseFunc) {
+// Begin keeps claims until a deadline; lost is called when one of them is.
+func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelCauseFunc) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, h := range rows {
-		k.kept[h.Number] = &keptClaim{h.claim(), h, until, lost}
+		k.kept[h.Number] = &keptClaim{h.Claim(), h, until, lost}
 	}
 }
 
-// move moves the deadline: of a flight that commits, say.
-func (k *keeper) move(claims []store.Claim, until time.Time) {
+// Move moves the deadline: of a flight that commits, say.
+func (k *keeper) Move(claims []store.Claim, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, c := range claims {
@@ -58,8 +58,8 @@ func (k *keeper) move(claims []store.Claim, until time.Time) {
 	}
 }
 
-// end keeps claims no longer.
-func (k *keeper) end(claims []store.Claim) {
+// End keeps claims no longer.
+func (k *keeper) End(claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, c := range claims {
@@ -70,7 +70,7 @@ func (k *keeper) end(claims []store.Claim) {
 }
 
 // forget keeps rows no longer, whatever their token.
-func (k *keeper) forget(rows []*heldRow) {
+func (k *keeper) forget(rows []*ClaimedRow) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, h := range rows {
@@ -80,8 +80,8 @@ func (k *keeper) forget(rows []*heldRow) {
 	}
 }
 
-// work extends three times a lease until base ends.
-func (k *keeper) work(base context.Context) {
+// Work extends three times a lease until base ends.
+func (k *keeper) Work(base context.Context) {
 	tick := time.NewTicker(k.lease / 3)
 	defer tick.Stop()
 	for {
@@ -95,10 +95,10 @@ func (k *keeper) work(base context.Context) {
 }
 
 // extend extends once what is kept.
-func (k *keeper) extend(base context.Context, now time.Time) { k.extendNow(base, k.due(now)) }
+func (k *keeper) extend(base context.Context, now time.Time) { k.ExtendNow(base, k.due(now)) }
 
-// extendNow extends these of what is kept.
-func (k *keeper) extendNow(base context.Context, claims []store.Claim) {
+// ExtendNow extends these of what is kept.
+func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	if len(claims) == 0 {
 		return
 	}
@@ -139,8 +139,8 @@ func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	return claims
 }
 
-// earliest is when the first lease of these rows surely lasts no longer.
-func (k *keeper) earliest(rows []*heldRow) time.Time {
+// Earliest is when the first lease of these rows surely lasts no longer.
+func (k *keeper) Earliest(rows []*ClaimedRow) time.Time {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	first := rows[0].ends
@@ -152,15 +152,15 @@ func (k *keeper) earliest(rows []*heldRow) time.Time {
 	return first
 }
 
-// left is how long the lease of a row surely lasts.
-func (k *keeper) left(h *heldRow) time.Duration {
+// Left is how long the lease of a row surely lasts.
+func (k *keeper) Left(h *ClaimedRow) time.Duration {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return time.Until(h.ends)
 }
 
-// lasts notes that the lease of a row lasts until a moment at least.
-func (k *keeper) lasts(h *heldRow, until time.Time) {
+// Lasts notes that the lease of a row lasts until a moment at least.
+func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if until.After(h.ends) {

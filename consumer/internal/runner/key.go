@@ -1,4 +1,4 @@
-package consumer
+package runner
 
 import (
 	"context"
@@ -33,8 +33,8 @@ type leasedKey struct {
 
 var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", store.ErrClaimLost)
 
-// kill: a handler that does not end loses its claim when its lease ends.
-func (c *leasedKey) kill() { c.claim.LetGo() }
+// Kill: a handler that does not end loses its claim when its lease ends.
+func (c *leasedKey) Kill() { c.claim.LetGo() }
 
 // holds reports whether the lease still lasts, and has the handler's context end when it does
 // no more, whoever says so.
@@ -42,34 +42,34 @@ func (c *leasedKey) holds(lost func(error)) bool {
 	return c.claim.Holds(func(error) { lost(errKeyLost) })
 }
 
-// run makes the call, unless nobody may.
-func (c *leasedKey) run(j *job[Call]) error {
+// Run makes the call, unless nobody may.
+func (c *leasedKey) Run(j *Job[Call]) error {
 	config := c.store.config
 	if c.refused != nil {
 		return semel.Permanent(c.refused)
 	}
 	if c.unrecorded != nil {
-		return j.handle(Call{})
+		return j.Handle(Call{})
 	}
-	if !c.holds(j.lost) {
-		j.lost(errKeyLost)
+	if !c.holds(j.Lost) {
+		j.Lost(errKeyLost)
 		return errKeyLost
 	}
-	if c.answer.Unknown() && !c.store.detour.open() && config.callRule().Forgotten(c.answer.Since+time.Since(c.asked)) {
+	if c.answer.Unknown() && !c.store.detour.open() && config.Provider.Rule.Forgotten(c.answer.Since+time.Since(c.asked)) {
 		c.outcome = store.CallUnknown
-		switch finding, err := config.doubt(j.ctx, c.answer.Since, j.message); {
+		switch found, err := config.doubt(j.Ctx, c.answer.Since, j.Message); {
 		case err != nil:
 			return err
-		case finding == Happened:
+		case found == Happened:
 			return nil
-		case !c.holds(j.lost): // it was lost while the other side was asked
-			j.lost(errKeyLost)
+		case !c.holds(j.Lost): // it was lost while the other side was asked
+			j.Lost(errKeyLost)
 			return errKeyLost
 		}
 	}
 	c.outcome = store.CallUnknown
-	err := j.handle(Call{})
-	c.outcome = calls.OutcomeOf(j.ctx.Err() != nil, err)
+	err := j.Handle(Call{})
+	c.outcome = calls.OutcomeOf(j.Ctx.Err() != nil, err)
 	var decided *semel.HandlerError
 	if c.outcome == store.CallDecided && errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
 		c.outcome = store.CallUnknown // until the key is completed, which the next flight does
@@ -77,9 +77,9 @@ func (c *leasedKey) run(j *job[Call]) error {
 	return err
 }
 
-// rollback frees the key, with what is known of the call. What
+// Rollback frees the key, with what is known of the call. What
 // the store does not hear, the end of the lease tells.
-func (c *leasedKey) rollback(ctx context.Context) {
+func (c *leasedKey) Rollback(ctx context.Context) {
 	event := store.KeyRelease
 	switch {
 	case c.outcome == store.CallUnknown:
@@ -87,13 +87,13 @@ func (c *leasedKey) rollback(ctx context.Context) {
 	case c.outcome == store.CallDecided && c.answer.Unknown():
 		event = store.KeyForget // this answer speaks for all calls under the key
 	}
-	_ = c.end(ctx, store.KeyEnding{Event: event, Keep: c.store.config.keys.Keep})
+	_ = c.end(ctx, store.KeyEnding{Event: event, Keep: c.store.config.Keep})
 }
 
-// commit ends the key. One end that the store does not answer is asked again under the same
+// Commit ends the key. One end that the store does not answer is asked again under the same
 // token, here and when the message flies again.
-func (c *leasedKey) commit(ctx context.Context, e store.Ending) outcome {
-	out := outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
+func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
+	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	if c.answer.State != store.KeyClaimed {
 		c.store.settleOpen(c.key)
 	} else if err := c.complete(ctx, &e, &out.Result); err != nil {
@@ -101,7 +101,7 @@ func (c *leasedKey) commit(ctx context.Context, e store.Ending) outcome {
 	}
 	if c.unrecorded != nil && c.as == store.Applied && len(e.Trim) == 0 {
 		c.store.detour.applied.Add(1)
-		out.withoutKey = c.unrecorded
+		out.WithoutKey = c.unrecorded
 	}
 	return out
 }
@@ -125,7 +125,7 @@ func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Resu
 
 // ending is how the key ends with what the flight did.
 func (c *leasedKey) ending(e *store.Ending) store.KeyEnding {
-	out := store.KeyEnding{Event: store.KeyComplete, Keep: c.store.config.keys.Keep}
+	out := store.KeyEnding{Event: store.KeyComplete, Keep: c.store.config.Keep}
 	switch {
 	case len(e.Trim) > 0: // nobody was called
 		out.Event = store.KeyRelease

@@ -1,9 +1,8 @@
-package consumer
+package runner
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -35,18 +34,6 @@ type marking[Tx any] struct {
 	apply   func(context.Context, Tx) error // nil: it is only marked
 }
 
-// fitsLookups reports what of the policy or of the store is in the way of a consumer whose
-// calls change nothing.
-func (c *settings) fitsLookups(st any) error {
-	switch {
-	case !claimsRows(st):
-		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
-	case c.PreviousIdentity != nil:
-		return fmt.Errorf("PreviousIdentity is set: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
-	}
-	return nil
-}
-
 // lookups runs the flight of a message that has no inbox row: it looks up the marker, calls, and
 // then marks. It runs all other flights as answering does.
 type lookups[Tx, Answer any] struct {
@@ -60,41 +47,41 @@ type lookups[Tx, Answer any] struct {
 	marks *groupcommit.Group[marking[Tx], store.Result]
 }
 
-// newLookups is for a store that fitsLookups accepts.
-func newLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
+// NewLookups is for a store that fitsLookups accepts.
+func NewLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
 	r := &lookups[Tx, Answer]{answering: over}
 	r.looks = groupcommit.New(over.store.(store.Leases).LookUpMarkers, r.isOnes, 0)
 	r.marks = groupcommit.New(r.markAll, isApart, over.store.Limits().Batch)
 	return r
 }
 
-// begin looks up the marker and opens nothing. If the look-up cannot tell enough, because the
+// Begin looks up the marker and opens nothing. If the look-up cannot tell enough, because the
 // message is in doubt or is marked and not applied, begin asks with a transaction.
-func (r *lookups[Tx, Answer]) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (begun[Call], error) {
+func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	if len(marks) != 1 || marks[0].As != store.Applied || marks[0].Claim.Token != 0 {
-		return r.answering.begin(ctx, o, marks)
+		return r.answering.Begin(ctx, o, marks)
 	}
 	id := ofMark(&marks[0])
 	if _, doubted := r.doubts.take(id); !doubted {
 		v, err := r.looks.Do(ctx, marks[0])
 		if err != nil {
-			return begun[Call]{}, err
+			return Begun[Call]{}, err
 		}
 		if v.Kind == store.Fresh || v.Already(store.Applied) {
-			return begun[Call]{attempt: &lookup[Tx, Answer]{r: r, options: o, mark: marks[0], seen: v.Kind == store.Seen}, verdicts: []store.Verdict{v}}, nil
+			return Begun[Call]{Attempt: &lookup[Tx, Answer]{r: r, options: o, mark: marks[0], seen: v.Kind == store.Seen}, Verdicts: []store.Verdict{v}}, nil
 		}
 	}
 	b, err := beginReceipt(ctx, r.store, o, marks)
 	switch {
 	case err != nil:
 		r.doubts.keep(id, struct{}{})
-		return begun[Call]{}, err
-	case b.verdicts[0].Kind != store.Fresh:
+		return Begun[Call]{}, err
+	case b.Verdicts[0].Kind != store.Fresh:
 		r.unmarked.take(id) // its answer has no use any more
 		return b, nil
 	}
-	b.rollback(ctx) // and no transaction is open that a look could not see
-	b.attempt = &lookup[Tx, Answer]{r: r, options: o, mark: marks[0]}
+	b.Rollback(ctx) // and no transaction is open that a look could not see
+	b.Attempt = &lookup[Tx, Answer]{r: r, options: o, mark: marks[0]}
 	return b, nil
 }
 
@@ -114,37 +101,37 @@ type lookup[Tx, Answer any] struct {
 	apply func(context.Context, Tx) error
 }
 
-// run takes the answer that is kept from a try before, or that of a call. The commit applies it.
-func (a *lookup[Tx, Answer]) run(j *job[Call]) (err error) {
+// Run takes the answer that is kept from a try before, or that of a call. The commit applies it.
+func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
 	answer, kept := a.r.unmarked.take(ofMark(&a.mark))
 	if !kept {
-		if answer, err = a.r.makeCall(j.ctx, j.message); err != nil {
+		if answer, err = a.r.makeCall(j.Ctx, j.Message); err != nil {
 			return err
 		}
 	}
 	a.answer = answer
-	handler, m := j.ctx, j.message
+	handler, m := j.Ctx, j.Message
 	a.apply = func(commit context.Context, tx Tx) error {
 		return a.r.apply(handlersContext{commit, handler}, tx, answer, m)
 	}
 	return nil
 }
 
-// queued: what follows from the answer is done in the commit, and may take as long as a
+// Queued: what follows from the answer is done in the commit, and may take as long as a
 // handler.
-func (a *lookup[Tx, Answer]) queued() int {
+func (a *lookup[Tx, Answer]) Queued() int {
 	if a.apply == nil {
 		return 0
 	}
 	return 1
 }
 
-// commit marks and applies, with what others have to. A strategy that keeps no row of what is
+// Commit marks and applies, with what others have to. A strategy that keeps no row of what is
 // applied writes none. Where a mark is only to be taken back, the store is asked all the same:
 // it shows whether it takes transactions.
-func (a *lookup[Tx, Answer]) commit(ctx context.Context, e store.Ending) outcome {
+func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
 	if a.seen {
-		return outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
+		return Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	}
 	id := ofMark(&a.mark)
 	r, err := a.r.marks.Do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
@@ -158,7 +145,7 @@ func (a *lookup[Tx, Answer]) commit(ctx context.Context, e store.Ending) outcome
 	if again && a.apply != nil {
 		a.r.unmarked.keep(id, a.answer)
 	}
-	return outcome{Result: r}
+	return Outcome{Result: r}
 }
 
 // errMarkedElsewhere: the next Begin asks the store what became of the message. It is
@@ -171,12 +158,12 @@ var errMarkedElsewhere = errors.New("semel: what was called for was marked elsew
 func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []store.Result, err error) {
 	var group worker.Group // functions of the user's run in it, which may end their goroutine
 	group.Go(func() {
-		err = errGoexit
+		err = ErrGoexit
 		out, err = r.markAndApply(ctx, all)
 	})
 	group.Wait()
-	if errors.Is(err, errGoexit) && len(all) == 1 {
-		return []store.Result{{Outcome: store.NotCommitted, Class: store.ClassRetry, Err: errGoexit}}, nil
+	if errors.Is(err, ErrGoexit) && len(all) == 1 {
+		return []store.Result{{Outcome: store.NotCommitted, Class: store.ClassRetry, Err: ErrGoexit}}, nil
 	}
 	if err != nil {
 		return nil, errApart
@@ -223,7 +210,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	}
 	over = true
 	// What it takes is not known before; whoever waits for it no longer asks the store.
-	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.commitTimeout(queuedIn(b)))
+	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedIn(b)))
 	defer cancel()
 	result := b.Commit(commit, e)
 	if len(all) > 1 {
@@ -254,8 +241,8 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 			if all[i].apply != nil {
 				err = all[i].run(ctx, r.config.Timeout, b.Tx(i))
 			}
-			if err == nil && aborted(b) {
-				err = swallowed(b)
+			if err == nil && TxAborted(b) {
+				err = SwallowedError(b)
 			}
 			if err != nil {
 				return e, nil, err
@@ -271,11 +258,11 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 
 // run applies an answer; a panic is a failure, and so is one that its time-out has ended.
 func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer cancel()
-	defer recovered(&err)
+	defer Recover(&err)
 	err = guard.Readable(m.apply(ctx, tx))
-	if cause := context.Cause(ctx); errors.Is(cause, errTimeout) { // whatever the store's driver says of it
+	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) { // whatever the store's driver says of it
 		return cause
 	}
 	return err
@@ -301,12 +288,6 @@ func notBegunYet(class store.Class, err error) store.Result {
 
 // errMarkBusy: what was answered is kept for when it is known what the copy does.
 var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
-
-// notOpened is why no transaction could begin in which an answer was to be applied. It is no
-// message's fault: any message would have met it, however well the store answers looks.
-type notOpened struct{ error }
-
-func (e *notOpened) Unwrap() error { return e.error }
 
 func each[Tx any](all []marking[Tx], r store.Result) []store.Result {
 	out := make([]store.Result, len(all))

@@ -1,4 +1,4 @@
-package consumer
+package runner
 
 import (
 	"context"
@@ -19,10 +19,10 @@ const (
 	askOpen = time.Second
 )
 
-// detour is the way past a store of keys that is down, for effects that are idempotent by
+// FailOpenPath is the way past a store of keys that is down, for effects that are idempotent by
 // nature (KeyPolicy.FailOpen). For other effects the detour is closed.
-type detour struct {
-	config *settings
+type FailOpenPath struct {
+	config *Options
 	// applied are all that went this way.
 	applied atomic.Int64
 
@@ -36,8 +36,11 @@ type detour struct {
 	why  error
 }
 
-// count is how many messages went this way. A nil detour has none.
-func (d *detour) count() int64 {
+// NewFailOpenPath returns the way past a store of keys.
+func NewFailOpenPath(o *Options) *FailOpenPath { return &FailOpenPath{config: o} }
+
+// Count is how many messages went this way. A nil detour has none.
+func (d *FailOpenPath) Count() int64 {
 	if d == nil {
 		return 0
 	}
@@ -45,10 +48,10 @@ func (d *detour) count() int64 {
 }
 
 // open reports whether there is such a way.
-func (d *detour) open() bool { return d.config.keys.FailOpen != "" }
+func (d *FailOpenPath) open() bool { return d.config.FailOpen != "" }
 
 // within is the context of one question to the store.
-func (d *detour) within(ctx context.Context) (context.Context, context.CancelFunc) {
+func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !d.open() {
 		return ctx, func() {}
 	}
@@ -57,7 +60,7 @@ func (d *detour) within(ctx context.Context) (context.Context, context.CancelFun
 
 // leads returns why a message goes this way without asking: what the store said a moment ago.
 // It is nil if the store is to be asked, which one message in a while does of one that is down.
-func (d *detour) leads() error {
+func (d *FailOpenPath) leads() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	now := time.Now()
@@ -73,7 +76,7 @@ func (d *detour) leads() error {
 
 // after reports whether a message goes this way after a question that ended with an error. ctx
 // is what the question was given time from: if it has ended nobody waits for an answer.
-func (d *detour) after(ctx context.Context, err error) bool {
+func (d *FailOpenPath) after(ctx context.Context, err error) bool {
 	if !d.open() || ctx.Err() != nil {
 		return false
 	}
@@ -84,13 +87,13 @@ func (d *detour) after(ctx context.Context, err error) bool {
 	if d.since.IsZero() {
 		d.since, d.before = now, d.applied.Load()
 		d.config.Logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
-			"consumer", d.config.Name, "bearable", d.config.keys.FailOpen, "error", report.Cause(err))
+			"consumer", d.config.Consumer, "bearable", d.config.FailOpen, "error", report.Cause(err))
 	}
 	return true
 }
 
 // works notes that the store has answered.
-func (d *detour) works() {
+func (d *FailOpenPath) works() {
 	if !d.open() {
 		return
 	}
@@ -99,12 +102,12 @@ func (d *detour) works() {
 	if d.since.IsZero() {
 		return
 	}
-	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Name, "after", report.Rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
+	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Consumer, "after", report.Rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
 	d.since, d.why = time.Time{}, nil
 }
 
-// reasons says that messages go this way, and why, if they do.
-func (d *detour) reasons() []string {
+// Reasons says that messages go this way, and why, if they do.
+func (d *FailOpenPath) Reasons() []string {
 	if d == nil {
 		return nil
 	}
