@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/source"
@@ -48,7 +49,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if err != nil {
 			return nil, err
 		}
-		mark.Version, mark.Line = c.config.versionOf(p, false), c.config.lineName(nil, p)
+		mark.Version, mark.Line = p.VersionIn(c.config.versionStart()), c.config.lines().Name(nil, p)
 		marks[i], kept[i] = mark, &p.Message
 	}
 	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept, semel.ReasonNone)
@@ -71,7 +72,7 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 		if r := p.Item.Refused; r != nil {
 			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
 		}
-		all[i], unknown = p, addScopes(unknown, &p.Item)
+		all[i], unknown = p, engine.AddScopes(unknown, &p.Item)
 	}
 	if c.scopes.InTransaction() {
 		return all, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/store"
@@ -54,9 +55,9 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 	}
 	r := runner.NewAnswering(&s.run, st, call, apply)
 	if way == byLookup {
-		return assemble(s, st, runner.NewLookups(r), handler[Call]{}), nil
+		return assemble(s, st, runner.NewLookups(r), engine.Handler[Call]{}), nil
 	}
-	return assemble(s, st, r, handler[Call]{}), nil
+	return assemble(s, st, r, engine.Handler[Call]{}), nil
 }
 
 // fitsLookups reports what of the policy or of the store is in the way of a consumer whose

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/loglimit"
+	"github.com/semel-go/semel/measure"
 )
 
 const (
@@ -216,5 +217,18 @@ func (c *Config) checkLimits(fault faultFunc) {
 	within("IdleExit", c.IdleExit, 0, 24*time.Hour)
 	if c.Retry.MaxDelay < c.Retry.InitialDelay {
 		fault("Retry.MaxDelay", "is %v, shorter than Retry.InitialDelay, %v", c.Retry.MaxDelay, c.Retry.InitialDelay)
+	}
+}
+
+// checkTracers refuses several: what a handler calls has one span as its parent.
+func (c *Config) checkTracers(fault faultFunc) {
+	tracers := 0
+	for _, o := range c.Observers {
+		if _, traces := o.(measure.Tracer); traces {
+			tracers++
+		}
+	}
+	if tracers > 1 {
+		fault("Observers", "has %d that make spans (measure.Tracer); what a handler calls has one parent, keep one of them", tracers)
 	}
 }

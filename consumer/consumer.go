@@ -3,13 +3,13 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
@@ -27,17 +27,17 @@ type Consumer[Tx any] struct {
 	config   *settings
 	store    runner.Store
 	runner   runner.Runner[Tx]
-	handler  handler[Tx]
+	handler  engine.Handler[Tx]
 	scopes   *scopes.Cache[Tx]
-	reporter *reporter
+	reporter *engine.Reporter
 	control  *control.Control // nil: the store keeps none
 	turns    upkeep.Turns
-	detour   *runner.FailOpenPath // nil: there is no way past the store
+	failOpen *runner.FailOpenPath // nil: there is no way past the store
 
 	mutex      sync.Mutex
-	started    bool        // guarded by mutex
-	engine     *engine[Tx] // of the run, or of Process; guarded by mutex
-	loop       *loopSource // of Process; guarded by mutex
+	started    bool               // guarded by mutex
+	engine     *engine.Engine[Tx] // of the run, or of Process; guarded by mutex
+	loop       *loopSource        // of Process; guarded by mutex
 	oneAttempt bool
 	stop       context.CancelFunc
 	group      worker.Group
@@ -52,17 +52,17 @@ type Consumer[Tx any] struct {
 // return. Plans are for tests. Where the store has no inbox (store.Inbox), c must not park
 // messages, which is the default of Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{one: handle}, c, plans)
+	return newConsumer(st, engine.Handler[Tx]{One: handle}, c, plans)
 }
 
 // NewBatch is New for a handler of whole batches, for set-based effects. When it
 // fails, the batch is cut until the message to blame is alone.
 func NewBatch[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{all: handle}, c, plans)
+	return newConsumer(st, engine.Handler[Tx]{All: handle}, c, plans)
 }
 
-func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
-	c, err := policy.settings(h.needs(byTransaction, st), plans)
+func newConsumer[Tx any](st store.TxStore[Tx], h engine.Handler[Tx], policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
+	c, err := policy.settings(needsOf(&h, byTransaction, st), plans)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], policy Config, pla
 }
 
 // assemble makes a consumer of its parts, which fit one another.
-func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h handler[Tx]) *Consumer[Tx] {
-	n, turns := newReporter(c), upkeep.NewTurns()
+func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h engine.Handler[Tx]) *Consumer[Tx] {
+	n, turns := engine.NewReporter(c.Name, c.Logger, c.Observers, c.Source != nil), upkeep.NewTurns()
 	return &Consumer[Tx]{
 		config: c, store: store, runner: r, handler: h, reporter: n, turns: turns,
 		scopes: scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
@@ -96,10 +96,10 @@ func (c *Consumer[Tx]) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.run(ctx)
+	return e.Run(ctx)
 }
 
-func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine[Tx], error) {
+func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine.Engine[Tx], error) {
 	switch {
 	case c.config.Source != nil:
 		return c.start(ctx, c.config.Source)
@@ -110,7 +110,7 @@ func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine[Tx], error) {
 }
 
 // start checks what the run needs and takes the consumer, which runs once.
-func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx], error) {
+func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.Engine[Tx], error) {
 	info, err := c.check(ctx, src)
 	if err != nil {
 		return nil, err
@@ -199,17 +199,21 @@ func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
 }
 
 // take makes the engine of the only run; the consumer's mutex is held.
-func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine[Tx], error) {
+func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
 	}
 	c.started = true
-	c.engine = newEngine(c, src, info)
+	in := c.inbox()
+	c.engine = engine.New(c.config.engineConfig(info, c.oneAttempt, in != nil), engine.Parts[Tx]{
+		Store: c.store, Runner: c.runner, FailOpen: c.failOpen, Source: src, Info: info, Handler: c.handler, Scopes: c.scopes, Reporter: c.reporter,
+		Control: c.control, Turns: c.turns, Inbox: in, ByCalls: c.oneAttempt, InboxOnly: src == noSource{ends: true},
+	})
 	return c.engine, nil
 }
 
 // running is the engine of the consumer's run, also of one that is over; nil before it.
-func (c *Consumer[Tx]) running() *engine[Tx] {
+func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.engine
@@ -221,7 +225,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	if e == nil {
 		return semel.Counts{}
 	}
-	return e.snapshot()
+	return e.Snapshot()
 }
 
 // Unfinished returns, when Run has ended because of Config.IdleExit or of the source's
@@ -233,9 +237,7 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	if e == nil {
 		return nil
 	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return slices.Clone(e.left)
+	return e.Unfinished()
 }
 
 // Ready reports whether the consumer works, and if not, why: the store or the
@@ -259,7 +261,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	}
 	reasons = append(reasons, c.control.Reasons()...)
 	reasons = append(reasons, c.reporter.Held()...)
-	reasons = append(reasons, c.detour.Reasons()...)
+	reasons = append(reasons, c.failOpen.Reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/intents"
 )
 
 // checkDuplicates reports what is wrong with what becomes of duplicates.
@@ -52,36 +51,16 @@ func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
 	return nil
 }
 
-// emit has what these messages caused sent again, and what came of their former identities.
-func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
-	emitter, can := e.store.(admin.Emitter)
-	if !can {
-		return fmt.Errorf("semel: consumer %q: its store cannot have intents sent again: %w", e.config.Name, semel.ErrUnsupported)
+// fitsDuplicates reports what keeps duplicates from being told of.
+func (c *settings) fitsDuplicates(st any) error {
+	if c.OnDuplicate == nil {
+		return nil
 	}
-	o := admin.EmitOptions{Every: admin.EmitInterval, Windows: map[string]time.Duration{}}
-	for sender, window := range e.config.SenderWindows {
-		switch window {
-		case WindowAlways:
-		case WindowNever:
-			o.Windows[sender] = 1
-		default:
-			o.Windows[sender] = window
-		}
+	if !c.Strategy.marks() {
+		return fmt.Errorf("OnDuplicate is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
 	}
-	known := map[semel.Key]bool{}
-	add := func(source, id string) {
-		if key := (semel.Key{Consumer: e.config.Name, Source: source, ID: id}); !known[key] {
-			known[key] = true
-			o.Causes = append(o.Causes, intents.Cause(key))
-		}
+	if _, reads := st.(engine.ResultReader); !reads {
+		return fmt.Errorf("OnDuplicate is set, and the store keeps no results that it could be given: %w", semel.ErrUnsupported)
 	}
-	for i := range of {
-		add(of[i].source, of[i].id)
-		if f := of[i].former; f != nil {
-			add(f.Source, f.ID)
-		}
-	}
-	did, err := emitter.Emit(ctx, o)
-	e.reporter.ReEmitted(did.Again, did.Forgotten)
-	return err
+	return nil
 }

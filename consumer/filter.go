@@ -58,25 +58,6 @@ func (o OnFiltered) ending() machine.Ending {
 // takesAll reports whether no condition is set.
 func (o *Filter) takesAll() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
-// manySkipped is after how many messages of others, and none of its own, a
-// consumer says so.
-const manySkipped = 1000
-
-// noteSkipping says once while it runs, and at its end, that nothing of what was
-// read was the consumer's: a condition that is misspelt looks like that.
-func (e *engine[Tx]) noteSkipping(over bool) {
-	skipped := e.counts.Skipped // written by this goroutine only
-	if skipped == 0 || e.took || !over && (e.skipping || skipped < manySkipped) {
-		return
-	}
-	text := "filter has left out everything so far"
-	if over {
-		text = "filter has left out everything that was read"
-	}
-	e.skipping = true
-	e.config.Logger.Warn(text+"; compare its conditions with the types and headers that messages have", "consumer", e.config.Name, "skipped", skipped)
-}
-
 // Validate reports every condition that no message could meet, at once; nil if
 // there is none.
 func (o Filter) Validate() error {

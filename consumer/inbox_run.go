@@ -5,7 +5,11 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/engine"
+	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Work is Run for what stands in the store's inbox, without a source: it claims what
@@ -20,12 +24,12 @@ func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 	if err != nil {
 		return err
 	}
-	e.inbox.Only = numbers
-	return e.run(ctx)
+	e.LimitToRows(numbers)
+	return e.Run(ctx)
 }
 
 // startWork starts a run that has nothing but the inbox.
-func (c *Consumer[Tx]) startWork(ctx context.Context, s noSource) (*engine[Tx], error) {
+func (c *Consumer[Tx]) startWork(ctx context.Context, s noSource) (*engine.Engine[Tx], error) {
 	if c.inbox() == nil {
 		return nil, fmt.Errorf("semel: consumer %q has no Source, and its store no inbox to work on: %w", c.config.Name, semel.ErrUnsupported)
 	}
@@ -64,3 +68,21 @@ func (noSource) Flow(source.Lane, bool) {}
 
 // Close implements source.Source.
 func (noSource) Close(context.Context) error { return nil }
+
+// inbox is the consumer's inbox, nil where its store keeps none. Also a consumer
+// without markers has one: a row that was parked comes there when somebody retries it.
+func (c *Consumer[Tx]) inbox() *inbox.Inbox {
+	leases, claims := c.store.(store.Leases)
+	rows, keeps := c.store.(store.Inbox)
+	if !claims || !keeps || c.oneAttempt {
+		return nil
+	}
+	o := inbox.Options{
+		Guard: c.config.guard, Leases: leases, Rows: rows, Lease: c.config.Inbox.Lease, Rules: &c.config.rules, Refuse: c.config.setAside,
+		Notify: c.reporter.Notify, Control: c.control,
+	}
+	if lines := linesOf(c.store); lines != nil {
+		o.Sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
+	}
+	return inbox.New(o)
+}

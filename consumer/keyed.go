@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
@@ -59,8 +60,8 @@ type KeyPolicy struct {
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
 func NewKeyed(keys store.KeyStore, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	h := handler[Call]{one: handle}
-	n := h.needs(byKey, nil)
+	h := engine.Handler[Call]{One: handle}
+	n := needsOf(&h, byKey, nil)
 	n.keys = p
 	if keys != nil {
 		n.store = onlyKeys{keys}
@@ -71,8 +72,8 @@ func NewKeyed(keys store.KeyStore, p KeyPolicy, handle func(ctx context.Context,
 	}
 	s.logDurability(keys)
 	made := assemble[Call](s, onlyKeys{keys}, nil, h)
-	made.detour = runner.NewFailOpenPath(&s.run)
-	made.runner = runner.NewLeasedKeys(&s.run, keys, made.detour, made.reporter.Reporter)
+	made.failOpen = runner.NewFailOpenPath(&s.run)
+	made.runner = runner.NewLeasedKeys(&s.run, keys, made.failOpen, made.reporter.Reporter)
 	return made, nil
 }
 

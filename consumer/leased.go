@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/store"
@@ -28,17 +28,17 @@ type Call = runner.Call
 // store.Leases, StrategyInbox, and, where there is a Source, AckOnReceipt: receipts are
 // transactions of the store, and the only ones. Process is not for it.
 func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	return newLeased(st, handler[Call]{one: handle}, c, plans)
+	return newLeased(st, engine.Handler[Call]{One: handle}, c, plans)
 }
 
 // NewLeasedSteps is NewSteps for steps that call out: no transaction is open while a step runs.
 // A step is done at least once, and never again after its end was written.
 func NewLeasedSteps[Tx any](st store.TxStore[Tx], steps []Step[Call], c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	return newLeased(st, handler[Call]{steps: slices.Clone(steps)}, c, plans)
+	return newLeased(st, engine.Handler[Call]{Steps: stepsOf(steps)}, c, plans)
 }
 
-func newLeased[Tx any](st store.TxStore[Tx], h handler[Call], policy Config, plans []faults.Plan) (*Consumer[Call], error) {
-	c, err := policy.settings(h.needs(byClaim, st), plans)
+func newLeased[Tx any](st store.TxStore[Tx], h engine.Handler[Call], policy Config, plans []faults.Plan) (*Consumer[Call], error) {
+	c, err := policy.settings(needsOf(&h, byClaim, st), plans)
 	if err != nil {
 		return nil, err
 	}

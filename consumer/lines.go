@@ -1,15 +1,11 @@
 package consumer
 
 import (
-	"crypto/sha256"
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/enum"
-	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/store"
 )
 
 // OnParked says what becomes of the messages behind one that waits in the inbox, for a
@@ -70,48 +66,4 @@ func (c *settings) onParked(store any) OnParked {
 func linesOf(st any) admin.Lines {
 	lines, _ := st.(admin.Lines)
 	return lines
-}
-
-// lineName appends to a text the line that a message keeps its order with, nothing if it
-// has none: of its key, or of its lane. One that is refused is none of a line, since nobody
-// knows what it would have been.
-func (c *settings) lineName(to []byte, p *delivery.Delivery) []byte {
-	switch {
-	case c.OnParked != OnParkedBlock || p.Item.Refused != nil:
-		return to
-	case c.Lanes == LanesPartition && p.Item.Lane.ID == "":
-		return to // it was accepted, from no lane
-	case c.Lanes == LanesPartition:
-		return line(to, c.Name, 'l', p.Item.Lane.ID)
-	case p.Message.Key == nil:
-		return to
-	}
-	return line(to, c.Name, 'k', p.Message.Key)
-}
-
-// line appends the name of a line: whose it is, what of, and that; a hash of it if it is
-// long.
-func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
-	long := len(consumer)+2+len(name) > store.MaxLine
-	first := len(to)
-	to = append(append(append(to, consumer...), 0, of), name...)
-	if long {
-		sum := sha256.Sum256(to[first:])
-		to = append(append(to[:first], 0), sum[:]...)
-	}
-	return to
-}
-
-// markLine is the line of an entry's mark: a claim's is that which its row stands in. Names
-// are made in one piece of memory for all marks.
-func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
-	if h := rowOf(en); h != nil {
-		return h.Line()
-	}
-	if !p.engine.lined {
-		return nil
-	}
-	first := len(*names)
-	*names = p.engine.config.lineName(*names, en.Item.Handle.(*delivery.Delivery))
-	return (*names)[first:len(*names):len(*names)]
 }

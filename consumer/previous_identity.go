@@ -9,7 +9,6 @@ import (
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
 )
 
@@ -93,42 +92,6 @@ func (c *settings) fitsFormer(store any) error {
 func derivationsOf(store any) admin.Derivations {
 	derivations, _ := store.(admin.Derivations)
 	return derivations
-}
-
-// addScopes adds the scopes of an item's identities, unless they are those that were added last.
-func addScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
-	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
-		all = append(all, of)
-	}
-	if it.Former != nil {
-		all = append(all, scopes.Of{Source: it.Former.Source, Previous: true})
-	}
-	return all
-}
-
-// scopes adds those of the entries that are marked.
-func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
-	for i, en := range f.Entries {
-		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
-			all = addScopes(all, en.Item)
-		}
-	}
-	return all
-}
-
-// markFormer is the mark of an item's former identity, nil if it has none. ids has room
-// for it.
-func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
-	if it.Former == nil {
-		return nil, nil
-	}
-	scope, err := p.engine.scopes.Number(ctx, scopes.Of{Source: it.Former.Source, Previous: true})
-	if err != nil {
-		return nil, err
-	}
-	first := len(*ids)
-	*ids = append(*ids, it.Former.Identity...)
-	return &store.PreviousMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: !p.engine.config.PreviousIdentity.TrustUnfingerprinted}, nil
 }
 
 // markIn is the mark of a message in a transaction of the user's.

@@ -116,7 +116,7 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 	run, stop := context.WithCancel(context.Background())
 	c.loop, c.stop = loop, stop
 	c.group.Go(func() {
-		c.ended = e.run(run)
+		c.ended = e.Run(run)
 		loop.end(c.ended)
 	})
 	return loop, nil

@@ -65,7 +65,7 @@ func (f LookupResult) String() string {
 // runOptions returns what a runner needs of the policy.
 func (c *settings) runOptions() runner.Options {
 	o := runner.Options{
-		Guard: c.guard, Timeout: c.Timeout, CommitTimeout: c.CommitTimeout, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
+		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
 		Provider: runner.Provider{Rule: calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Lookup != nil}, Discard: c.Provider.OnUnknown == ActionDiscard},
 	}
 	if lookup := c.Provider.Lookup; lookup != nil {

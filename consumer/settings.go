@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
@@ -52,16 +53,16 @@ type needs struct {
 	steps []string
 }
 
-// needs returns what a consumer with this handler wants its policy for.
-func (h *handler[Tx]) needs(w way, store any) needs {
+// needsOf returns what a consumer with this handler wants its policy for.
+func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	n := needs{way: w, store: store}
-	if h.one == nil && h.all == nil && len(h.steps) == 0 {
+	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
 		n.noHandler = errors.New("the handler is nil; pass a function")
 	}
-	for i := range h.steps {
-		n.steps = append(n.steps, h.steps[i].Name)
-		if h.steps[i].Run == nil {
-			n.noHandler = fmt.Errorf("the step %q has no Run; give it a function", h.steps[i].Name)
+	for i := range h.Steps {
+		n.steps = append(n.steps, h.Steps[i].Name)
+		if h.Steps[i].Run == nil {
+			n.noHandler = fmt.Errorf("the step %q has no Run; give it a function", h.Steps[i].Name)
 		}
 	}
 	return n

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/steps"
@@ -58,7 +58,21 @@ func (d Done) Output(step string) []byte {
 // were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
 // moves a step does not guess what became of it.
 func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{steps: slices.Clone(steps)}, c, plans)
+	return newConsumer(st, engine.Handler[Tx]{Steps: stepsOf(steps)}, c, plans)
+}
+
+// stepsOf returns the steps as the engine runs them.
+func stepsOf[Tx any](all []Step[Tx]) []engine.Step[Tx] {
+	out := make([]engine.Step[Tx], len(all))
+	for i := range all {
+		out[i].Name = all[i].Name
+		if run := all[i].Run; run != nil {
+			out[i].Run = func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) ([]byte, error) {
+				return run(ctx, tx, m, Done{done})
+			}
+		}
+	}
+	return out
 }
 
 // fitsSteps reports what of the policy, or of the store, is in the way of steps.
@@ -106,31 +120,4 @@ func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
 	}
 	return nil
-}
-
-var errUnclaimedStep = errors.New("semel: a step runs only of a message that is claimed")
-
-// step runs the next step of a claimed row, and keeps in the row's handle what is then to
-// be written of it. It belongs to this run alone: a run that is taken back has another.
-func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *inbox.ClaimedRow, most int) error {
-	if row == nil {
-		return errUnclaimedStep
-	}
-	row.Stepped = nil
-	done := row.Row.Steps
-	next := &h.steps[steps.Next(done)]
-	output, err := next.Run(ctx, tx, m, Done{done})
-	if err != nil {
-		return err
-	}
-	if len(output) > most {
-		return semel.Permanent(fmt.Errorf("the output of step %q has %d bytes; at most %d are kept", next.Name, len(output), most))
-	}
-	row.Stepped = steps.With(done, next.Name, output)
-	return nil
-}
-
-// goesOn reports whether a step is left of a row whose step has run.
-func (h *handler[Tx]) goesOn(row *inbox.ClaimedRow) bool {
-	return row != nil && row.Stepped != nil && len(row.Stepped) < len(h.steps)
 }

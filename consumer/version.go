@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/store"
 )
 
 // VersionPolicy lets versions of one stream take effect in their order, whatever order
@@ -93,38 +90,4 @@ func (c *settings) fitsVersions(store any) error {
 		return fmt.Errorf("field Version needs a store that keeps streams, and this one does not: %w", semel.ErrUnsupported)
 	}
 	return nil
-}
-
-// onUnversioned and gap are of the policy, if there is one.
-func (c *settings) onUnversioned() Action {
-	if c.Version == nil {
-		return ActionPark
-	}
-	return c.Version.Missing
-}
-
-func (c *settings) gap() (wait time.Duration, most int64) {
-	if c.Version == nil {
-		return 0, 0
-	}
-	return c.Version.Gap, c.Version.GapCap
-}
-
-// versionOf is a message's place in its stream, as its mark has it; zero if it has none.
-func (c *settings) versionOf(p *delivery.Delivery, asks bool) store.Version {
-	if p.Item.Version == nil {
-		return store.Version{}
-	}
-	v := p.VersionIn(c.Version.Start)
-	v.Asks = asks
-	return v
-}
-
-// asksStream reports whether a mark of this kind is judged by its stream.
-func asksStream(as machine.As) bool {
-	switch as {
-	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:
-		return true
-	}
-	return false
 }

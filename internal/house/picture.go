@@ -103,10 +103,10 @@ var way = []step{
 	{"source", "source/source.go", "Fetch"},
 	{"consumer", "consumer/internal/delivery/recognise.go", "identity, content"},
 	{"internal/machine", "internal/machine/machine.go", "decides"},
-	{"consumer", "consumer/flight.go", "begin, commit"},
+	{"consumer", "consumer/internal/engine/flight.go", "begin, commit"},
 	{"store", "store/store.go", "Begin, Commit"},
 	{"sqlstore", "sqlstore/batch.go", "mark, effect"},
-	{"consumer", "consumer/settler.go", "settles"},
+	{"consumer", "consumer/internal/engine/settler.go", "settles"},
 }
 
 // retryWay is the way of semel parked retry of one row, from the command to the handler.
@@ -118,7 +118,7 @@ var retryWay = []step{
 	{"store", "store/lease.go", "Claim"},
 	{"consumer", "consumer/internal/inbox/inbox.go", "claims the row"},
 	{"internal/machine", "internal/machine/claims.go", "decides"},
-	{"consumer", "consumer/flight.go", "begin, commit"},
+	{"consumer", "consumer/internal/engine/flight.go", "begin, commit"},
 }
 
 // WriteWay draws the way of one message through the rooms.

@@ -33,7 +33,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 			defer c.claim.LetGo()
 			<-time.After(wait) // as a process that stands still
 			called := false
-			c.store.config = &Options{Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute}}, Timeout: time.Minute}
+			c.store.config = &Options{Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute}}, Timeouts: Timeouts{Timeout: time.Minute}}
 			err := c.Run(jobOf(t.Context(), func() error { called = true; return nil }))
 			if called != (wait == 0) || called == (err != nil) {
 				t.Errorf("after %v more it is called: %v, %v", wait, called, err)
@@ -45,7 +45,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
-		c.store.config = &Options{Timeout: time.Minute, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {
+		c.store.config = &Options{Timeouts: Timeouts{Timeout: time.Minute}, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {
 			c.claim.LetGo() // as the lease ends when another has it
 			return DidNotHappen, nil
 		}}}

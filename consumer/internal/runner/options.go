@@ -13,8 +13,7 @@ import (
 // Options are what a runner needs of its consumer.
 type Options struct {
 	guard.Guard
-	// Timeout is of one handler, CommitTimeout of a commit.
-	Timeout, CommitTimeout time.Duration
+	Timeouts
 	// Provider is what is known of the other side that handlers call.
 	Provider Provider
 	// Keep is how long leased keys are kept.
@@ -22,6 +21,12 @@ type Options struct {
 	// FailOpen says why messages are called for without a key while the store of the keys is down;
 	// empty: they are not.
 	FailOpen string
+}
+
+// Timeouts bound handlers and commits.
+type Timeouts struct {
+	// Timeout is of one handler, CommitTimeout of a commit.
+	Timeout, CommitTimeout time.Duration
 }
 
 // Provider is what is known of the other side that handlers call.
@@ -50,7 +55,7 @@ const (
 
 // CommitWithin is how long a commit may take at most, with the statements that
 // handlers queued.
-func (o *Options) CommitWithin(queued int) time.Duration {
+func (o *Timeouts) CommitWithin(queued int) time.Duration {
 	return o.CommitTimeout + min(time.Duration(queued), longestCommit/o.Timeout)*o.Timeout
 }
 

@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -13,24 +13,10 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// fitsDuplicates reports what keeps duplicates from being told of.
-func (c *settings) fitsDuplicates(st any) error {
-	if c.OnDuplicate == nil {
-		return nil
-	}
-	if !c.Strategy.marks() {
-		return fmt.Errorf("OnDuplicate is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
-	}
-	if _, reads := st.(resultReader); !reads {
-		return fmt.Errorf("OnDuplicate is set, and the store keeps no results that it could be given: %w", semel.ErrUnsupported)
-	}
-	return nil
-}
-
 // hold does what the policy says of the duplicates of a queue, and says which of its
 // settlements must not be made yet, in order: those of which it could not be done.
 func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
-	if s.config.OnDuplicate == nil && !s.config.ReEmitIntents {
+	if s.config.OnDuplicate == nil && !s.config.ReEmit {
 		return nil, nil
 	}
 	var places []int
@@ -47,7 +33,7 @@ func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int
 	if len(items) == 0 {
 		return nil, nil
 	}
-	if s.config.ReEmitIntents {
+	if s.config.ReEmit {
 		if err := s.emit(ctx, resultsOf(items)); err != nil {
 			return places, fmt.Errorf("what duplicates caused cannot be sent again: %w", err)
 		}
@@ -86,7 +72,7 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			guard.LogPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
+			guard.LogPanic(s.config.Logger, s.config.Consumer, "OnDuplicate", value)
 			err = fmt.Errorf("it panicked: %s", legible.Panic(value))
 		}
 	}()

@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const cutRest = time.Second
 // waitsAfter is how long a stop goes on in silence.
 const waitsAfter = 2 * time.Second
 
-func (e *engine[Tx]) shutDown() error {
+func (e *Engine[Tx]) shutDown() error {
 	e.cancel()
 	over := time.Now().Add(leaveWithin)
 	e.noteSkipping(true)
@@ -37,7 +37,7 @@ func (e *engine[Tx]) shutDown() error {
 	leaving.Wait()
 	err := errors.Join(e.behind, left, source, crew, e.leaveInbox(over))
 	if e.done.Halted {
-		err = errors.Join(&haltError{key: delivery.KeyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
+		err = errors.Join(&haltError{key: delivery.KeyOf(e.config.Consumer, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
 	}
 	return err
 }
@@ -45,7 +45,7 @@ func (e *engine[Tx]) shutDown() error {
 // leaveCrew waits for what the pilots are in. What has not ended then is cut:
 // a store that closes its connections would wait for as long as the server is
 // at a batch that nobody wants any more.
-func (e *engine[Tx]) leaveCrew(over time.Time) error {
+func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	if e.crew.WaitFor(time.Until(over) - cutRest) {
 		return nil
 	}
@@ -70,36 +70,36 @@ func (p *pilot[Tx]) abandon() {
 // leaveSource waits for the source's calls under way, and closes it beside the
 // crew, which may take all the time there is. Calls that do not end leave half of
 // it to Close.
-func (e *engine[Tx]) leaveSource(over time.Time) error {
+func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
 	err := e.closeSource(over)
 	if !ended {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Name))
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Consumer))
 	}
 	return err
 }
 
 // leaveInbox gives claims back when no pilot can end them any more.
-func (e *engine[Tx]) leaveInbox(over time.Time) error {
-	if e.inbox == nil {
+func (e *Engine[Tx]) leaveInbox(over time.Time) error {
+	if e.Inbox == nil {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), over)
 	defer cancel()
-	return e.inbox.Close(ctx)
+	return e.Inbox.Close(ctx)
 }
 
 // closeSource closes the source, and leaves one alone that does not end.
-func (e *engine[Tx]) closeSource(over time.Time) error {
+func (e *Engine[Tx]) closeSource(over time.Time) error {
 	var closing worker.Group
 	ended := make(chan error, 1)
 	closing.Go(func() {
 		ctx, cancel := context.WithDeadline(context.Background(), over.Add(-cutRest))
 		defer cancel()
-		ended <- e.config.guard.Source("Close", func() error { return e.source.Close(ctx) })
+		ended <- e.config.Source("Close", func() error { return e.Source.Close(ctx) })
 	})
 	if !closing.WaitFor(time.Until(over)) {
-		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Name)
+		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Consumer)
 	}
 	if err := <-ended; err != nil {
 		return fmt.Errorf("semel: closing the source: %w", err)
@@ -108,7 +108,7 @@ func (e *engine[Tx]) closeSource(over time.Time) error {
 }
 
 // noteWaiting says what a stop waits for.
-func (e *engine[Tx]) noteWaiting() {
+func (e *Engine[Tx]) noteWaiting() {
 	handlers, commits := 0, 0
 	for _, p := range e.pilots {
 		switch {
@@ -118,27 +118,27 @@ func (e *engine[Tx]) noteWaiting() {
 			handlers++
 		}
 	}
-	e.config.Logger.Info("stopping: still waits for what runs", "consumer", e.config.Name, "handlers", handlers, "commits", commits,
-		"unsettled", e.snapshot().InFlight, "at_most", (e.config.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
+	e.config.Logger.Info("stopping: still waits for what runs", "consumer", e.config.Consumer, "handlers", handlers, "commits", commits,
+		"unsettled", e.Snapshot().InFlight, "at_most", (e.config.Machine.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
 }
 
 // stuck says what still runs although the run is over.
-func (e *engine[Tx]) stuck() error {
+func (e *Engine[Tx]) stuck() error {
 	var err error
 	handlers := 0
 	for _, p := range e.pilots {
 		switch {
 		case p.committing.Load():
-			err = fmt.Errorf("semel: consumer %s: a commit did not end in time and its outcome is unknown; its messages are unsettled, come again, and are then judged by their markers", e.config.Name)
+			err = fmt.Errorf("semel: consumer %s: a commit did not end in time and its outcome is unknown; its messages are unsettled, come again, and are then judged by their markers", e.config.Consumer)
 		case p.handling.Load():
 			handlers++
 		}
 	}
 	if handlers > 0 {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were cut and nothing of them is committed", e.config.Name, handlers))
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were cut and nothing of them is committed", e.config.Consumer, handlers))
 	}
 	if err == nil {
-		err = fmt.Errorf("semel: consumer %s: the store ignores its context and still works; nothing of it is settled", e.config.Name)
+		err = fmt.Errorf("semel: consumer %s: the store ignores its context and still works; nothing of it is settled", e.config.Consumer)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -6,28 +6,9 @@ import (
 
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/inbox"
-	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
 )
-
-// inbox is the consumer's inbox, nil where its store keeps none. Also a consumer
-// without markers has one: a row that was parked comes there when somebody retries it.
-func (c *Consumer[Tx]) inbox() *inbox.Inbox {
-	leases, claims := c.store.(store.Leases)
-	rows, keeps := c.store.(store.Inbox)
-	if !claims || !keeps || c.oneAttempt {
-		return nil
-	}
-	o := inbox.Options{
-		Guard: c.config.guard, Leases: leases, Rows: rows, Lease: c.config.Inbox.Lease, Rules: &c.config.rules, Refuse: c.config.setAside,
-		Notify: c.reporter.Notify, Control: c.control,
-	}
-	if lines := linesOf(c.store); lines != nil {
-		o.Sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
-	}
-	return inbox.New(o)
-}
 
 // stand are the rows of those claims of a flight that stood when its batch began.
 func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
@@ -54,7 +35,7 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	}
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && (verdicts[i].Kind == store.ClaimLost || f.known[i].Kind != 0) {
-			p.engine.inbox.Forget(h)
+			p.engine.Inbox.Forget(h)
 		}
 	}
 }
@@ -64,7 +45,7 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 // tells.
 func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 	if rows := f.asked(); len(rows) > 0 {
-		p.engine.inbox.Keeper.Begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
+		p.engine.Inbox.Keeper.Begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
 	}
 }
 
@@ -72,13 +53,13 @@ func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known != nil {
 		p.keepNothing(f)
-		p.engine.inbox.Keeper.Begin(f.stand(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
+		p.engine.Inbox.Keeper.Begin(f.stand(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
 	}
 }
 
 func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 	if f.known != nil {
-		p.engine.inbox.Keeper.End(f.claims())
+		p.engine.Inbox.Keeper.End(f.claims())
 	}
 }
 
@@ -94,12 +75,12 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	if len(rows) == 0 {
 		return 0
 	}
-	lease := e.config.Inbox.Lease
-	e.inbox.Keeper.Begin(rows, time.Now().Add(keptAfter), func(error) {})
+	lease := e.config.Lease
+	e.Inbox.Keeper.Begin(rows, time.Now().Add(keptAfter), func(error) {})
 	if time.Since(f.began) > lease/3 {
-		e.inbox.Keeper.ExtendNow(ctx, f.claims())
+		e.Inbox.Keeper.ExtendNow(ctx, f.claims())
 	}
-	return max(e.inbox.Keeper.Earliest(rows).Add(-lease/3).Sub(e.began), 1)
+	return max(e.Inbox.Keeper.Earliest(rows).Add(-lease/3).Sub(e.began), 1)
 }
 
 // keptAfter is longer than a message waits that met contention.
@@ -137,10 +118,10 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 		}
 		var err error
 		if f.Entries[i].Unknown {
-			f.known[i], err = p.engine.inbox.Reclaim(ctx, h, &f.Entries[i])
+			f.known[i], err = p.engine.Inbox.Reclaim(ctx, h, &f.Entries[i])
 		}
 		if err == nil && f.known[i].Kind == 0 && h.Suspect && !h.Started && f.Entries[i].As == machine.AsApplied {
-			f.known[i], err = p.engine.inbox.Start(ctx, h)
+			f.known[i], err = p.engine.Inbox.Start(ctx, h)
 		}
 		if err != nil {
 			return err
@@ -155,5 +136,18 @@ func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.Clai
 		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 
+// aboutToCall notes of the rows of a flight that no call was made yet: its start is
+// written down before it runs, and is taken back if it does not.
+func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
+	if !p.engine.config.CallsOut {
+		return
+	}
+	for i := range f.Entries {
+		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == store.Applied {
+			h.Calls.Starting()
+		}
+	}
+}
+
 // flightTime is how long a flight may take until its commit begins.
-func (c *settings) flightTime() time.Duration { return c.Batch.MaxTime + c.Timeout }
+func (c *Config) flightTime() time.Duration { return c.Machine.BatchTime + c.Timeout }

@@ -1,37 +1,36 @@
-package consumer
+package engine
 
 import (
 	"log/slog"
 
 	"github.com/semel-go/semel/internal/legible"
-	"github.com/semel-go/semel/source"
 )
 
 // logsRun reports whether the log has the start and the end of the run. A run of Process or of
 // a command that works off an inbox has neither.
-func (e *engine[Tx]) logsRun() bool {
-	return !e.ofProcess && e.source != source.Source(noSource{ends: true})
+func (e *Engine[Tx]) logsRun() bool {
+	return !e.ByCalls && !e.InboxOnly
 }
 
 // logStart logs that the consumer starts, and what its source says about itself.
-func (e *engine[Tx]) logStart() {
+func (e *Engine[Tx]) logStart() {
 	if !e.logsRun() {
 		return
 	}
-	about := []any{"consumer", e.config.Name, "strategy", e.config.Strategy.String(), "workers", e.config.Workers}
-	if source, describes := e.source.(slog.LogValuer); describes {
+	about := []any{"consumer", e.config.Consumer, "strategy", e.config.Strategy, "workers", e.config.Machine.Workers}
+	if source, describes := e.Source.(slog.LogValuer); describes {
 		about = append(about, "source", source.LogValue())
 	}
 	e.config.Logger.Info("the consumer starts", about...)
 }
 
 // logEnd logs that the consumer's run has ended, and what became of the messages.
-func (e *engine[Tx]) logEnd(err error) {
+func (e *Engine[Tx]) logEnd(err error) {
 	if !e.logsRun() {
 		return
 	}
-	c := e.snapshot()
-	about := []any{"consumer", e.config.Name, "applied", c.Applied + c.Inbox.Applied, "duplicates", c.Duplicates + c.Inbox.Duplicates,
+	c := e.Snapshot()
+	about := []any{"consumer", e.config.Consumer, "applied", c.Applied + c.Inbox.Applied, "duplicates", c.Duplicates + c.Inbox.Duplicates,
 		"set_aside", c.Parked + c.DeadLettered + c.Conflicts + c.Inbox.Parked + c.Inbox.DeadLettered, "failed", c.Failed, "in_flight", c.InFlight}
 	if err != nil {
 		about = append(about, "error", legible.Printable(err.Error()))

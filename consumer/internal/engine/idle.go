@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.mutex.Lock()
 	t.left = nil
 	t.mutex.Unlock()
-	if t.config.IdleExit == 0 && !t.atEnd(e) {
+	if t.config.Machine.IdleExit == 0 && !t.atEnd(e) {
 		return
 	}
 	if !t.mayEnd(e) {
@@ -39,7 +39,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	}
 	var idle bool
 	var left []semel.Unfinished
-	err := t.config.guard.Source("Idle", func() (err error) {
+	err := t.config.Source("Idle", func() (err error) {
 		idle, left, err = t.info.Idle(ctx)
 		return err
 	})
@@ -55,10 +55,10 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 // mayEnd asks whether something may come that is not known of yet. What came until the
 // first yes may have come behind the last look into the inbox: so it takes two.
 func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
-	if t.config.IdleExit == 0 || t.config.MayEnd == nil {
+	if t.config.Machine.IdleExit == 0 || t.config.MayEnd == nil {
 		return true
 	}
-	e.Err = t.config.guard.Source("MayEnd", func() error { may = t.config.MayEnd(); return nil })
+	e.Err = t.config.Source("MayEnd", func() error { may = t.config.MayEnd(); return nil })
 	e.Failed = e.Err != nil
 	e.More = !may || !t.may
 	t.may = may
@@ -70,7 +70,7 @@ func (t *intake) atEnd(e *machine.Fetched) (is bool) {
 	if t.info.AtEnd == nil {
 		return false
 	}
-	e.Err = t.config.guard.Source("AtEnd", func() error { is = t.info.AtEnd(); return nil })
+	e.Err = t.config.Source("AtEnd", func() error { is = t.info.AtEnd(); return nil })
 	e.Failed = e.Err != nil
 	e.More = !is
 	return is && !e.Failed
@@ -88,14 +88,14 @@ func (t *intake) mayAsk(cancel context.CancelFunc) bool {
 
 // noteLeft notes and logs what is left where the run ended idle. The error is
 // of lanes that stand still.
-func (e *engine[Tx]) noteLeft() error {
+func (e *Engine[Tx]) noteLeft() error {
 	if !e.done.Idle {
 		return nil
 	}
 	e.intake.mutex.Lock()
 	left := joinLeft(heldBack(e.done), e.intake.left)
 	e.intake.mutex.Unlock()
-	if e.inbox != nil {
+	if e.Inbox != nil {
 		left = append(left, e.leftInInbox()...)
 	}
 	e.mutex.Lock()
@@ -103,7 +103,7 @@ func (e *engine[Tx]) noteLeft() error {
 	e.mutex.Unlock()
 	var faults []string
 	for _, l := range left {
-		e.config.Logger.Warn("the run ends idle, and this is left", slog.String("consumer", e.config.Name),
+		e.config.Logger.Warn("the run ends idle, and this is left", slog.String("consumer", e.config.Consumer),
 			slog.String("lane", l.Lane), slog.Int64("messages", l.Messages), slog.String("reason", l.Reason))
 		if l.Fault {
 			faults = append(faults, l.Lane+": "+l.Reason)
@@ -116,13 +116,13 @@ func (e *engine[Tx]) noteLeft() error {
 }
 
 // leftInInbox is what is due later, or is another process's.
-func (e *engine[Tx]) leftInInbox() []semel.Unfinished {
+func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
 	defer cancel()
-	l, err := e.inbox.Left(ctx)
+	l, err := e.Inbox.Left(ctx)
 	switch {
 	case err != nil:
-		e.config.Logger.Warn("what waits in the inbox is not known", "consumer", e.config.Name, "error", err)
+		e.config.Logger.Warn("what waits in the inbox is not known", "consumer", e.config.Consumer, "error", err)
 	case l.Messages > 0:
 		return []semel.Unfinished{l}
 	}

@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"github.com/semel-go/semel/internal/admin"
@@ -19,9 +19,9 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 		p.committing.Store(false)
 		ended := watchCall(e.config, func() {
 			f.Kill()
-			e.reporter.CallbackSticks(f.item(mark))
+			e.Reporter.CallbackSticks(f.item(mark))
 			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
-		}, e.reporter.CallbackEnded)
+		}, e.Reporter.CallbackEnded)
 		return func() {
 			ended()
 			p.committing.Store(true)
@@ -31,7 +31,7 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 }
 
 // watchCall watches one call. stuck and, when it was, over are called once each.
-func watchCall(c *settings, stuck, over func()) (ended func()) {
+func watchCall(c *Config, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {
 		stuck()

@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
@@ -27,13 +28,13 @@ func (a *adder) Measure(b measure.Batch) {
 }
 
 // reporterOf returns a reporter with these observers.
-func reporterOf(observers ...semel.Observer) *reporter {
-	return &reporter{report.New("billing", slog.New(slog.DiscardHandler), observers, false)}
+func reporterOf(observers ...semel.Observer) *Reporter {
+	return &Reporter{report.New("billing", slog.New(slog.DiscardHandler), observers, false)}
 }
 
 // measuring is a pilot with a meter, and a flight of one message.
 func measuring() (*pilot[int], *flight[int]) {
-	e := &engine[int]{config: &settings{Config: Config{Name: "billing"}}, reporter: reporterOf(&adder{})}
+	e := &Engine[int]{config: &Config{Guard: guard.Guard{Consumer: "billing"}}, Parts: Parts[int]{Reporter: reporterOf(&adder{})}}
 	return &pilot[int]{engine: e}, &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, 1)}, began: time.Now()}
 }
 
@@ -71,7 +72,7 @@ func (*unsampling) TraceBatch(measure.Begun) measure.BatchTrace { panic("nothing
 // tracingNothing is a pilot with a tracer, and a flight of messages of which none is sampled: half
 // of them have no trace context, as many one that is not sampled.
 func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
-	e := &engine[int]{config: &settings{Config: Config{Name: "billing"}}, reporter: reporterOf(&unsampling{})}
+	e := &Engine[int]{config: &Config{Guard: guard.Guard{Consumer: "billing"}}, Parts: Parts[int]{Reporter: reporterOf(&unsampling{})}}
 	f := &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, messages)}, began: time.Now()}
 	verdicts := make([]store.Verdict, messages)
 	for i := range f.Entries {
@@ -102,7 +103,7 @@ func BenchmarkTracerUnsampled(b *testing.B) {
 			const batch = 100
 			p, f, verdicts := tracingNothing(batch)
 			if !traced {
-				p.engine.reporter = reporterOf()
+				p.engine.Reporter = reporterOf()
 			}
 			b.ReportAllocs()
 			for b.Loop() {

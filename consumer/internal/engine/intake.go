@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 // intake fetches, one call at a time, and finds identities and fingerprints,
 // so that the loop has only decisions to make.
 type intake struct {
-	config   *settings
+	config   *Config
 	source   source.Source
 	info     source.Info // of source
 	orders   chan machine.Fetch
-	reporter *reporter
+	reporter *Reporter
 	reaper   *upkeep.Reaper
 	ages     *upkeep.LaneAges
 	readers  delivery.Readers
@@ -112,13 +112,13 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	}()
 	t.ages.Asks(true)
 	defer t.ages.Asks(false)
-	err = t.config.guard.Source("Fetch", func() (err error) {
+	err = t.config.Source("Fetch", func() (err error) {
 		deliveries, err = t.source.Fetch(ctx, source.Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err
 	})
 	returned = true
 	t.control.Fetched(len(deliveries))
-	t.config.guard.At(faults.AfterFetch, len(deliveries))
+	t.config.At(faults.AfterFetch, len(deliveries))
 }
 
 // read makes the event of what the source returned; ctx is that of the Fetch.
@@ -127,7 +127,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, e
 		t.known = true
 		t.reporter.SourceAnswered()
 	}
-	e := machine.Fetched{Items: t.readers.Items(&t.config.rules, deliveries), End: errors.Is(err, source.ErrEnd)}
+	e := machine.Fetched{Items: t.readers.Items(t.config.Rules, deliveries), End: errors.Is(err, source.ErrEnd)}
 	t.reaper.Delivered(e.Items)
 	switch {
 	case err == nil && len(deliveries) == 0 && t.control.Paused():

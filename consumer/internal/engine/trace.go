@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -9,19 +9,6 @@ import (
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/store"
 )
-
-// checkTracers refuses several: what a handler calls has one span as its parent.
-func (c *Config) checkTracers(fault faultFunc) {
-	tracers := 0
-	for _, o := range c.Observers {
-		if _, traces := o.(measure.Tracer); traces {
-			tracers++
-		}
-	}
-	if tracers > 1 {
-		fault("Observers", "has %d that make spans (measure.Tracer); what a handler calls has one parent, keep one of them", tracers)
-	}
-}
 
 // spans are those of a flight that has sampled messages.
 type spans struct {
@@ -43,7 +30,7 @@ type messageSpan struct {
 // and may end with it. While nobody traces it costs nothing, and otherwise a look at the
 // headers of each message.
 func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
-	n := p.engine.reporter
+	n := p.engine.Reporter
 	tracer := n.Tracer()
 	if tracer == nil {
 		return
@@ -61,7 +48,7 @@ func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
 		if f.spans == nil {
 			f.spans = &spans{ctx: f.ctx}
 			n.Trace(func() {
-				f.spans.beginBatch(tracer.TraceBatch(measure.Begun{Consumer: p.engine.config.Name, Messages: len(f.Entries), At: f.began}))
+				f.spans.beginBatch(tracer.TraceBatch(measure.Begun{Consumer: p.engine.config.Consumer, Messages: len(f.Entries), At: f.began}))
 			})
 		}
 		if f.spans.batch == nil {
@@ -111,7 +98,7 @@ func (f *flight[Tx]) together() context.Context {
 
 // traced ends the spans of a flight that is over.
 func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
-	n := p.engine.reporter
+	n := p.engine.Reporter
 	if f.spans == nil || f.spans.batch == nil {
 		return
 	}

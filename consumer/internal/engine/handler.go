@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -16,12 +16,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// handler is one of the three forms.
-type handler[Tx any] struct {
-	one func(context.Context, Tx, *semel.Message) error
-	all func(context.Context, Tx, []*semel.Message) error
-	// steps: see NewSteps.
-	steps []Step[Tx]
+// Handler is what runs for messages: one of the three forms.
+type Handler[Tx any] struct {
+	One func(context.Context, Tx, *semel.Message) error
+	All func(context.Context, Tx, []*semel.Message) error
+	// Steps run one after the other, each in a flight of its own.
+	Steps []Step[Tx]
+}
+
+// Step is a part of a handler that takes effect by itself. done are the steps before it.
+type Step[Tx any] struct {
+	Name string
+	Run  func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) (output []byte, err error)
 }
 
 // run runs the handlers of a flight in order. It ends at the first failure, at
@@ -41,17 +47,17 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 		f.figures.Handling += p.lap(f)
 		if !ended {
 			out.Failed, out.Failure = true, machine.Failure{Class: store.ClassRetry, Err: runner.ErrGoexit}
-			out.Whole = e.handler.all != nil
+			out.Whole = e.Handler.All != nil
 			e.lanes.send(out)
 		}
 	}()
-	if e.handler.all != nil {
+	if e.Handler.All != nil {
 		p.runAll(f, a, &out)
 	} else {
 		p.runEach(f, a, &out)
 	}
 	ended = true
-	e.config.guard.At(faults.AfterEffect, out.Done)
+	e.config.At(faults.AfterEffect, out.Done)
 	return out
 }
 
@@ -72,7 +78,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 			return
 		}
 		out.Done++
-		if p.engine.handler.goesOn(inbox.RowOf(q)) {
+		if p.engine.Handler.goesOn(inbox.RowOf(q)) {
 			out.Stepped = append(out.Stepped, i)
 		}
 	}
@@ -80,16 +86,16 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 
 // runOne runs the handler of one entry, or its next step.
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
-	h, row := &p.engine.handler, rowOf(&f.Entries[i])
+	h, row := &p.engine.Handler, rowOf(&f.Entries[i])
 	ctx, m := f.within(i, m)
-	f.job = runner.Job[Tx]{Ctx: ctx, Message: m, Mark: f.mark[i], Row: row, Inbox: p.engine.inbox, Lost: f.cancel, Handle: func(tx Tx) error {
-		if h.steps != nil {
-			return h.step(ctx, tx, m, row, min(p.engine.config.limits.StepOutput, store.MaxStepOutput))
+	f.job = runner.Job[Tx]{Ctx: ctx, Message: m, Mark: f.mark[i], Row: row, Inbox: p.engine.Inbox, Lost: f.cancel, Handle: func(tx Tx) error {
+		if h.Steps != nil {
+			return h.step(ctx, tx, m, row, p.engine.config.StepOutput)
 		}
-		return h.one(ctx, tx, m)
+		return h.One(ctx, tx, m)
 	}}
 	err := f.call()
-	p.engine.config.rules.NoteTypeAsked(m)
+	p.engine.config.Rules.NoteTypeAsked(m)
 	return err
 }
 
@@ -105,10 +111,10 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 	ctx := f.together()
 	f.watch.begin(nil)
-	f.job = runner.Job[Tx]{Ctx: ctx, Message: messages[0], Mark: store.All, Handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }}
+	f.job = runner.Job[Tx]{Ctx: ctx, Message: messages[0], Mark: store.All, Handle: func(tx Tx) error { return p.engine.Handler.All(ctx, tx, messages) }}
 	err := f.call()
 	for _, m := range messages {
-		p.engine.config.rules.NoteTypeAsked(m)
+		p.engine.config.Rules.NoteTypeAsked(m)
 	}
 	if err != nil {
 		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
@@ -151,7 +157,7 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	defer cancel()
 	switch class := f.Classify(ctx, err); class {
 	case store.ClassContended, store.ClassDown, store.ClassAborted, store.ClassClaimLost:
-		out.Class, out.Outside = class, runner.StoreFault(p.engine.store, err)
+		out.Class, out.Outside = class, runner.StoreFault(p.engine.Store, err)
 		return out
 	case store.ClassPermanent:
 		out.Class = store.ClassPermanent

@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 
 // pilot carries out the flights of one of the machine's workers, one at a time.
 type pilot[Tx any] struct {
-	engine *engine[Tx]
+	engine *Engine[Tx]
 	orders chan machine.Action
 	scopes []scopes.Of // of the last flight's marks, kept for its room
 	// What the pilot is in, for the error of a run that cannot end it.
@@ -146,23 +146,23 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	p.keepWaiting(f)
 	p.aboutToCall(f)
 	asked := time.Now()
-	b, err := e.runner.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
+	b, err := e.Runner.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)
-		return notBegun(a.Flight, e.store.Classify(err), err)
+		return notBegun(a.Flight, e.Store.Classify(err), err)
 	}
-	e.config.retention.JudgeTimes(f.marks, b.Verdicts)
+	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
 	f.Attempt = b.Attempt
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
 	all := f.verdicts(b.Verdicts)
 	if b.Extended {
 		for _, h := range f.stand(all) {
-			e.inbox.Keeper.Lasts(h, asked.Add(e.config.Inbox.Lease))
+			e.Inbox.Keeper.Lasts(h, asked.Add(e.config.Lease))
 		}
 	}
 	p.keep(f, all)
-	e.config.guard.At(faults.AfterMark, len(f.Entries))
+	e.config.At(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)
 	p.trace(f, all)
 	return machine.Marked{Flight: a.Flight, Verdicts: all}
@@ -191,21 +191,21 @@ const idleGrace = 10 * time.Second
 
 // txOptions are the settings of a flight's transaction. A wait for a lock ends
 // before the statement that waits would be charged to its message.
-func (c *settings) txOptions(serial bool) store.TxOptions {
+func (c *Config) txOptions(serial bool) store.TxOptions {
 	return store.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
-		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Inbox.Lease,
+		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Lease,
 		// Less than what Begin has: a server that does not answer is told from one
 		// that makes us wait our turn.
-		Serial: serial, Consumer: c.Name, Turn: c.CommitTimeout * 2 / 3,
-		Working: c.working(),
+		Serial: serial, Consumer: c.Consumer, Turn: c.CommitTimeout * 2 / 3,
+		Working: c.Working,
 	}
 }
 
 // prepare makes the marks of a flight's entries.
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	p.scopes = f.scopes(p.scopes[:0])
-	if err := p.engine.scopes.Know(ctx, p.scopes); err != nil {
+	if err := p.engine.Scopes.Know(ctx, p.scopes); err != nil {
 		return err
 	}
 	f.mark = make([]int, len(f.Entries))
@@ -219,12 +219,12 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		first := len(ids)
 		ids = append(ids, en.Item.Identity...)
-		scope, err := p.engine.scopes.Number(ctx, scopes.Of{Source: en.Item.Source})
+		scope, err := p.engine.Scopes.Number(ctx, scopes.Of{Source: en.Item.Source})
 		if err != nil {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		m := store.Mark{Scope: scope, Consumer: p.engine.config.Name, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*delivery.Delivery), asksStream(en.As))}
+		m := store.Mark{Scope: scope, Consumer: p.engine.config.Consumer, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*delivery.Delivery), asksStream(en.As))}
 		if m.Previous, err = p.markFormer(ctx, en.Item, &ids); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.Claim()
 		} else if m.Asks() { // also what becomes a row: it runs later, and asks no more
-			m.Age = p.engine.config.retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
+			m.Age = p.engine.config.Retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
 		}
 		f.marks = append(f.marks, m)
 	}
@@ -288,10 +288,10 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		}
 	}
 	if f.known != nil {
-		e.inbox.Keeper.Move(f.claims(), time.Now().Add(e.config.run.CommitWithin(f.Queued())))
+		e.Inbox.Keeper.Move(f.claims(), time.Now().Add(e.config.CommitWithin(f.Queued())))
 	}
-	e.config.guard.At(faults.BeforeCommit, len(f.Entries))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.run.CommitWithin(f.Queued()))
+	e.config.At(faults.BeforeCommit, len(f.Entries))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.CommitWithin(f.Queued()))
 	defer cancel()
 	p.committing.Store(true)
 	p.calls(f)
@@ -303,18 +303,18 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	why := machine.Failure{Class: result.Class}
 	decide(&why, result.Err)
 	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
-		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: runner.StoreFault(e.store, result.Err), Err: result.Err, Freed: result.Freed}
+		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: runner.StoreFault(e.Store, result.Err), Err: result.Err, Freed: result.Freed}
 	switch result.Outcome {
 	case store.Committed:
 		p.keepNothing(f)
 		if over != nil {
-			e.inbox.Forget(over...)
+			e.Inbox.Forget(over...)
 		}
 		p.reportCommitted(f, &result)
-		e.config.guard.At(faults.AfterCommit, len(f.Entries))
+		e.config.At(faults.AfterCommit, len(f.Entries))
 	case store.CommitUnknown:
 		p.keepNothing(f) // they are taken anew
-		e.config.guard.At(faults.CommitReplyLost, len(f.Entries))
+		e.config.At(faults.CommitReplyLost, len(f.Entries))
 	case store.NotCommitted:
 		ended.Until = p.keepAfter(ctx, f)
 	}
@@ -323,7 +323,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 
 // reportCommitted reports what a commit left undone.
 func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *runner.Outcome) {
-	n := p.engine.reporter
+	n := p.engine.Reporter
 	if o.WithoutKey != nil {
 		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.WithoutKey})
 	}

@@ -1,4 +1,4 @@
-package consumer
+package engine
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const settleTimeout = 30 * time.Second
 // one call. Its queue is bounded by what the machine holds unsettled.
 type settler struct {
 	source source.Source
-	config *settings
+	config *Config
 	// results are those of duplicates.
 	results func(context.Context, []resultOf) ([][]byte, error)
 	// emit has what the messages of duplicates caused sent again.
@@ -30,7 +30,7 @@ type settler struct {
 	queue []*machine.Settle // guarded by mutex
 }
 
-func newSettler(src source.Source, c *settings, results func(context.Context, []resultOf) ([][]byte, error)) *settler {
+func newSettler(src source.Source, c *Config, results func(context.Context, []resultOf) ([][]byte, error)) *settler {
 	return &settler{source: src, config: c, results: results, wake: make(chan struct{}, 1)}
 }
 
@@ -111,14 +111,14 @@ func (s *settler) send(base context.Context, all []source.Settlement) (left []in
 	if len(all) == 0 {
 		return nil, nil
 	}
-	s.config.guard.At(faults.BeforeSettle, len(all))
+	s.config.At(faults.BeforeSettle, len(all))
 	ctx, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
-	err = s.config.guard.Source("Settle", func() (err error) {
+	err = s.config.Source("Settle", func() (err error) {
 		left, err = s.source.Settle(ctx, all)
 		return err
 	})
-	s.config.guard.At(faults.AfterSettle, len(all)-len(left))
+	s.config.At(faults.AfterSettle, len(all)-len(left))
 	if err != nil && len(left) == 0 {
 		left = allIndexes(len(all))
 	}
