@@ -91,3 +91,18 @@ func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) erro
 	}
 	return nil
 }
+
+// markIn is the mark of a message in a transaction of the user's.
+func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *delivery.Delivery, as store.Outcome) (store.Mark, error) {
+	it := &p.Item
+	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.retention.AgeOf(p)}
+	var err error
+	if it.Former != nil {
+		m.Previous = &store.PreviousMark{ID: []byte(it.Former.Identity), Strict: !c.config.PreviousIdentity.TrustUnfingerprinted}
+		if m.Previous.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Former.Source, Previous: true}); err != nil {
+			return m, err
+		}
+	}
+	m.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Source})
+	return m, err
+}

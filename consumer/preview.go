@@ -32,7 +32,7 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	if !c.config.Strategy.marks() {
 		return out, nil
 	}
-	now, former, err := c.generations(ctx)
+	now, former, err := c.names.Generations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,30 +76,6 @@ func endOf(then Action) source.End {
 		return source.EndDiscarded
 	}
 	return source.EndUnknown
-}
-
-// generations are those that identities are of, as a start would find them.
-func (c *Consumer[Tx]) generations(ctx context.Context) (now, former int64, err error) {
-	store, ask := derivationsOf(c.store), c.asked()
-	if store == nil || c.config.Identity == nil || ask.Text == "" {
-		return 0, 0, nil
-	}
-	all, err := store.Derivations(ctx, c.config.Name)
-	if err != nil {
-		return 0, 0, fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
-	}
-	missing, err := ask.settle(all)
-	switch {
-	case err != nil:
-		return 0, 0, fmt.Errorf("semel: consumer %q could not start: %w", c.config.Name, err)
-	case missing != nil: // a start would record it
-		all = append(all, *missing)
-	}
-	if find(all, ask.Text) == nil { // that is recorded after its former one
-		return 1, 0, nil
-	}
-	now, former = ask.generations(all)
-	return now, former, nil
 }
 
 // foretellMarks asks for the marks of deliveries, or with former, of what is not marked, for

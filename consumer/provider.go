@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/enum"
 )
@@ -60,41 +59,4 @@ const (
 // String is the result's name.
 func (f LookupResult) String() string {
 	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "LookupResult")
-}
-
-// runOptions returns what a runner needs of the policy.
-func (c *settings) runOptions() runner.Options {
-	o := runner.Options{
-		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
-		Provider: runner.Provider{Rule: calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Lookup != nil}, Discard: c.Provider.OnUnknown == ActionDiscard},
-	}
-	if lookup := c.Provider.Lookup; lookup != nil {
-		o.Provider.Lookup = func(ctx context.Context, m *semel.Message) (runner.Finding, error) {
-			switch found, err := lookup(ctx, m); {
-			case err != nil:
-				return runner.StillUnknown, err
-			case found == Happened:
-				return runner.Happened, nil
-			case found == DidNotHappen:
-				return runner.DidNotHappen, nil
-			}
-			return runner.StillUnknown, nil
-		}
-	}
-	return o
-}
-
-// checkProvider reports what is wrong with a policy's provider, and sets what was left
-// open.
-func (c *Config) checkProvider(fault faultFunc) {
-	p := &c.Provider
-	if p.OnUnknown != ActionPark && p.OnUnknown != ActionDiscard {
-		fault("Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ActionPark, ActionDiscard)
-	}
-	switch {
-	case p.Window < 0 && p.Window != WindowNever:
-		fault("Provider.Window", "is %v; it is a time, or WindowAlways, or WindowNever", p.Window)
-	case p.Window > 0 && p.Window <= c.Timeout:
-		fault("Provider.Window", "is %v, and must be longer than Timeout, %v: a call may arrive as late as that", p.Window, c.Timeout)
-	}
 }

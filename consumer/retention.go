@@ -1,12 +1,9 @@
 package consumer
 
 import (
-	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
-	"github.com/semel-go/semel/store"
 )
 
 // RetentionPolicy says how long what has ended is remembered; the zero value: for ever.
@@ -45,55 +42,6 @@ type RetentionPolicy struct {
 	OnExpired Action
 	// Off: nothing is removed, whoever runs a reaper.
 	Off bool
-}
-
-// leastKeep is the shortest retention: shorter ones are a mistaken unit.
-const leastKeep = time.Minute
-
-func (c *Config) checkRetention(fault faultFunc) {
-	r := &c.Retention
-	check := func(field string, d, least time.Duration) {
-		if d != 0 && (d < least || d > 200*365*24*time.Hour) {
-			fault("Retention."+field, "is %v; it must be %v to 200 years, or 0", d, least)
-		}
-	}
-	check("Keep", r.Keep, leastKeep)
-	check("Bodies", r.Bodies, leastKeep)
-	check("Delay", r.Delay, 0)
-	switch {
-	case r.Bodies > 0 && r.Keep > 0 && r.Bodies >= r.Keep:
-		fault("Retention.Bodies", "is %v, and the identities are kept for %v only; make it shorter, or leave it out", r.Bodies, r.Keep)
-	case r.IDTime > identity.Snowflake:
-		fault("Retention.IDTime", "%v is not a kind of id", r.IDTime)
-	case r.OnExpired != ActionPark && r.OnExpired != ActionDeadLetter && r.OnExpired != ActionHalt && r.OnExpired != ActionDiscard:
-		fault("Retention.OnExpired", "%v is not an ending that is possible here", r.OnExpired)
-	case r.DailyPartitions && r.IDTime == identity.NoIDTime:
-		fault("Retention.DailyPartitions", "needs ids that carry their time; set IDTime")
-	case r.Keep == 0 && (r.DailyPartitions || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnExpired != ActionPark):
-		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
-	}
-}
-
-// fitsRetention says why the store cannot do what the policy asks for; nil if it can.
-func (c *Config) fitsRetention(st any) error {
-	if _, able := st.(store.Reaper); !able && c.Retention != (RetentionPolicy{}) {
-		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
-	}
-	return c.fitsDays(st)
-}
-
-// fitsDays says why policy and store do not both keep markers by day.
-func (c *Config) fitsDays(st any) error {
-	kind := limitsOf(byTransaction, st).PartitionedBy
-	switch r := &c.Retention; {
-	case r.DailyPartitions && kind == "":
-		return fmt.Errorf("Retention.DailyPartitions is set, and the store keeps no markers by day; give it the one that Dated returns, of a store in PostgreSQL: %w", semel.ErrUnsupported)
-	case kind != "" && !r.DailyPartitions:
-		return fmt.Errorf("the store keeps markers by day, and Retention.DailyPartitions is not set; set it, with IDTime %s: %w", kind, semel.ErrUnsupported)
-	case kind != "" && kind != r.IDTime.String():
-		return fmt.Errorf("the store keeps markers by the time of ids of the kind %s, and Retention.IDTime is %v: %w", kind, r.IDTime, semel.ErrUnsupported)
-	}
-	return nil
 }
 
 // ladder is how long all retries of a message take at most.

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
@@ -122,70 +123,60 @@ func (c *settings) resolve(st any) {
 	c.run = c.runOptions()
 }
 
-// fits reports the first reason why the store does not fit the policy.
-func (c *settings) fits(store any) error {
-	for _, check := range []func(store any) error{
-		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits, c.fitsParking,
-	} {
-		if err := check(store); err != nil {
-			return err
-		}
+// way says what makes the effects of a consumer happen once. The constructor chooses it, and
+// with it the runner of the consumer's flights.
+type way uint8
+
+// The ways.
+const (
+	// byTransaction: the marker commits with the handler's writes (New, NewBatch, NewSteps).
+	byTransaction way = iota
+	// byClaim: the inbox row is claimed, the handler calls out, and the claim ends
+	// (NewLeased, NewLeasedSteps).
+	byClaim
+	// byAnswer: as byClaim, and the claim ends in the transaction that applies the answer
+	// (NewCalling with StrategyInbox).
+	byAnswer
+	// byLookup: markers are looked up, the handler calls out, and the transaction that applies
+	// the answer marks the message (NewCalling with StrategyMarker).
+	byLookup
+	// byKey: a leased key is claimed, the handler calls out, and the key is completed
+	// (NewKeyed).
+	byKey
+)
+
+// overRows reports whether handlers call out for messages of the store's inbox, one message in
+// a flight.
+func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
+
+// deliveryRules returns how messages are recognised, except what depends on the store.
+func (c *Config) deliveryRules() delivery.Rules {
+	r := delivery.Rules{
+		Identity: c.Identity, Fingerprint: c.Fingerprint, Filter: delivery.Filter(c.Filter), SkipFiltered: c.OnFiltered == OnFilteredSkip,
+		MaxBody: c.MaxBody, Replay: c.Replay, ByKey: c.Lanes == LanesKey,
 	}
-	return nil
+	if c.PreviousIdentity != nil {
+		r.Previous = c.PreviousIdentity.Identity
+	}
+	if c.Version != nil {
+		r.Version = c.Version.By
+	}
+	if c.Type != "" {
+		kind, _ := identity.ParseSelector(c.Type)
+		r.Type = &kind
+	}
+	return r
 }
 
-// fitsWay reports why policy and store do not fit the way in which effects happen once.
-func (c *settings) fitsWay(store any) error {
-	switch c.way {
-	case byClaim, byAnswer:
-		return c.fitsClaims(store)
-	case byLookup:
-		return c.fitsLookups(store)
-	case byKey:
-		return c.fitsKeys(store)
-	}
-	if c.Provider.Lookup != nil || c.Provider.Window != defaultWindow || c.Provider.OnUnknown != ActionPark {
-		return errors.New("Provider is set, and nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
-	}
-	return nil
+func (c *settings) warnTypeless(messages int) {
+	c.Logger.Warn("types of messages are asked for, and no message has had one; if producers write the type in another place, name it: type: header:NAME or body:/POINTER in a policy, Config.Type in Go",
+		"consumer", c.Name, "messages", messages)
 }
 
-// fitsWaits reports waits that need an inbox on a store without one.
-func (c *settings) fitsWaits(st any) error {
-	if claimsRows(st) {
-		return nil
-	}
-	switch {
-	case c.Retry.MaxDelay > c.MaxInMemoryWait:
-		return fmt.Errorf("Retry.MaxDelay is %v, longer than MaxInMemoryWait, %v, and the store has no inbox in which a message could wait; lower Retry.MaxDelay or raise MaxInMemoryWait: %w", c.Retry.MaxDelay, c.MaxInMemoryWait, semel.ErrUnsupported)
-	case c.Strategy == StrategyInbox:
-		return fmt.Errorf("Strategy is %v, and the store has no inbox: %w", c.Strategy, semel.ErrUnsupported)
-	}
-	return nil
-}
-
-// limitsOf returns the limits of a store. Keys have none, also those of a database.
-func limitsOf(w way, st any) store.Limits {
-	if w == byKey {
-		return store.Limits{}
-	}
-	if limited, has := st.(interface{ Limits() store.Limits }); has {
-		return limited.Limits()
-	}
-	return store.Limits{}
-}
-
-// check reports every fault of the policy, whatever the store is.
-func (c *Config) check() error {
-	var faults []error
-	fault := func(field, format string, a ...any) {
-		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, a...)))
-	}
-	for _, check := range []func(faultFunc){
-		c.checkName, c.checkIdentity, c.checkType, c.checkFormer, c.checkOwner, c.checkAuditKey, c.checkTracers, c.checkStrategy, c.checkVersion,
-		c.checkOnParked, c.checkEndings, c.checkDuplicates, c.checkLimits, c.checkRetention, c.checkReplay, c.checkGeneration, c.checkProvider,
-	} {
-		check(fault)
-	}
-	return errors.Join(faults...)
+// Takes reports whether a message is the consumer's by Config.Filter. refused says that the
+// source refused it, so that it may have lost its type and headers with its form: then only
+// what is there can show that it is not.
+func (c *Config) Takes(m *semel.Message, refused bool) bool {
+	rules := c.deliveryRules()
+	return rules.Takes(m, refused)
 }

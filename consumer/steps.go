@@ -2,17 +2,10 @@ package consumer
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/internal/steps"
 	"github.com/semel-go/semel/store"
 )
 
@@ -73,51 +66,4 @@ func stepsOf[Tx any](all []Step[Tx]) []engine.Step[Tx] {
 		}
 	}
 	return out
-}
-
-// fitsSteps reports what of the policy, or of the store, is in the way of steps.
-func (c *settings) fitsSteps(any) error {
-	switch {
-	case c.steps == nil:
-		return nil
-	case c.limits.StepOutput == 0:
-		return fmt.Errorf("the store keeps no steps: %w", semel.ErrUnsupported)
-	case c.Strategy != StrategyInbox:
-		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
-	case c.Source != nil && !c.AckOnReceipt:
-		return errors.New("with steps and a Source, AckOnReceipt must be set: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than MaxInMemoryWait")
-	case len(c.steps) > store.MaxSteps:
-		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), store.MaxSteps)
-	}
-	for i, name := range c.steps {
-		switch {
-		case name == "" || len(name) > store.MaxStepName || !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) }):
-			return fmt.Errorf("the name %q of a step must be 1 to %d bytes of printable UTF-8", name, store.MaxStepName)
-		case slices.Contains(c.steps[:i], name):
-			return fmt.Errorf("two steps are named %q; a row knows a step by its name", name)
-		}
-	}
-	return nil
-}
-
-// stepsOfVersions reports whether messages have both steps and a place in a stream. Then
-// no two of one stream may share a batch, where a version counts on those before it: one
-// of which a step is left has not taken effect.
-func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
-
-// setAside says why a claimed row is not to be run, and under which reason; nil if it is.
-func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
-	if why := c.neverProcessed(r); why != nil {
-		return &machine.Refusal{Reason: r.Reason, Why: why}
-	}
-	if r.Unreadable != "" {
-		return &machine.Refusal{Reason: semel.ReasonUnreadable, Why: errors.New(r.Unreadable)}
-	}
-	if why := steps.Fit(c.steps, r.Steps); why != nil {
-		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
-	}
-	if r.Started >= c.Inbox.MaxCrashes {
-		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
-	}
-	return nil
 }

@@ -1,13 +1,17 @@
 package consumer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/runner"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/steps"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -121,4 +125,94 @@ func (c *settings) gap() (wait time.Duration, most int64) {
 		return 0, 0
 	}
 	return c.Version.Gap, c.Version.GapCap
+}
+
+// neverProcessed says why the row of a message that no handler may get is set aside
+// again, whoever had it retried, and what to do; nil if a handler may get it. A
+// message without usable identity may be had by a consumer that needs none.
+func (c *settings) neverProcessed(r *store.StoredRow) error {
+	if !r.Surrogate {
+		return nil
+	}
+	switch r.Reason {
+	case semel.ReasonFiltered:
+		return errors.New("it is of a message that Config.Filter leaves to other consumers and is never processed; discard it, or change Filter and let the producer send it again")
+	case semel.ReasonTooLarge:
+		return errors.New("only the beginning of its message was kept, and it is never processed; discard it, and let the producer send a smaller one, or raise Config.MaxBody or the source's limit and let it be sent again")
+	case semel.ReasonMalformed:
+		return errors.New("its message could not be read and is never processed; discard it, and let the producer send a good one")
+	}
+	if c.Identity == nil {
+		return nil
+	}
+	return errors.New("its message has no usable identity and is never processed; discard it, and let the producer send it again")
+}
+
+// setAside says why a claimed row is not to be run, and under which reason; nil if it is.
+func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
+	if why := c.neverProcessed(r); why != nil {
+		return &machine.Refusal{Reason: r.Reason, Why: why}
+	}
+	if r.Unreadable != "" {
+		return &machine.Refusal{Reason: semel.ReasonUnreadable, Why: errors.New(r.Unreadable)}
+	}
+	if why := steps.Fit(c.steps, r.Steps); why != nil {
+		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
+	}
+	if r.Started >= c.Inbox.MaxCrashes {
+		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
+	}
+	return nil
+}
+
+// runOptions returns what a runner needs of the policy.
+func (c *settings) runOptions() runner.Options {
+	o := runner.Options{
+		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
+		Provider: runner.Provider{Rule: calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Lookup != nil}, Discard: c.Provider.OnUnknown == ActionDiscard},
+	}
+	if lookup := c.Provider.Lookup; lookup != nil {
+		o.Provider.Lookup = func(ctx context.Context, m *semel.Message) (runner.Finding, error) {
+			switch found, err := lookup(ctx, m); {
+			case err != nil:
+				return runner.StillUnknown, err
+			case found == Happened:
+				return runner.Happened, nil
+			case found == DidNotHappen:
+				return runner.DidNotHappen, nil
+			}
+			return runner.StillUnknown, nil
+		}
+	}
+	return o
+}
+
+// stepsOfVersions reports whether messages have both steps and a place in a stream. Then
+// no two of one stream may share a batch, where a version counts on those before it: one
+// of which a step is left has not taken effect.
+func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
+
+// working is the generation that batches are held to.
+func (c *settings) working() store.Working {
+	if c.Generation == nil {
+		return store.Working{}
+	}
+	return store.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
+}
+
+// controlled is the name by which operators want something of the consumer: that of a rebuild
+// is its generation's, so that each can be paused by itself.
+func (c *settings) controlled() string {
+	if c.Generation != nil && !c.Generation.Building {
+		return c.public
+	}
+	return c.Name
+}
+
+// ownTransactions refuses to mark in a transaction of the user's, which no switch waits for.
+func (c *settings) ownTransactions() error {
+	if c.Generation == nil {
+		return nil
+	}
+	return fmt.Errorf("semel: consumer %q works in generations, and a switch would not wait for a transaction of yours; use Run or Process: %w", c.public, semel.ErrUnsupported)
 }
