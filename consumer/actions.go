@@ -1,7 +1,8 @@
 package consumer
 
 import (
-	"github.com/semel-go/semel/internal/enum")
+	"github.com/semel-go/semel/internal/enum"
+)
 
 // LaneMode says what keeps its order.
 type LaneMode uint8
