@@ -5,8 +5,11 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
@@ -46,8 +49,8 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if err != nil {
 			return nil, err
 		}
-		mark.Version, mark.Line = c.config.versionOf(p, false), c.config.lineName(nil, p)
-		marks[i], kept[i] = mark, &p.message
+		mark.Version, mark.Line = p.VersionIn(c.config.versionStart()), c.config.lines().Name(nil, p)
+		marks[i], kept[i] = mark, &p.Message
 	}
 	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept, semel.ReasonNone)
 	if err == nil {
@@ -58,19 +61,18 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 
 // readAll reads messages that are to be received, and has the scopes of their identities known
 // unless the store numbers them in the transaction that marks.
-func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*parcel, error) {
-	all := make([]*parcel, len(messages))
+func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*delivery.Delivery, error) {
+	all := make([]*delivery.Delivery, len(messages))
 	var unknown []scopes.Of
 	for i, m := range messages {
 		if m == nil {
 			return nil, fmt.Errorf("semel: message %d is nil; nothing was received", i)
 		}
-		p := new(parcel)
-		p.readAlone(c.config, m)
-		if r := p.item.Refused; r != nil {
+		p := delivery.Read(&c.config.rules, &source.Delivery{Message: m, Before: source.Unknown})
+		if r := p.Item.Refused; r != nil {
 			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
 		}
-		all[i], unknown = p, addScopes(unknown, &p.item)
+		all[i], unknown = p, engine.AddScopes(unknown, &p.Item)
 	}
 	if c.scopes.InTransaction() {
 		return all, nil
@@ -81,11 +83,26 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 // tooOld is an error if a message is older than what is kept: in a transaction of the
 // user's nothing can take its mark back.
 func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) error {
-	c.config.judgeTimes(marks, verdicts)
+	c.config.retention.JudgeTimes(marks, verdicts)
 	for i, v := range verdicts {
 		if v.Kind == store.Old {
 			return fmt.Errorf("semel: message %d: %w", i, semel.ErrOld)
 		}
 	}
 	return nil
+}
+
+// markIn is the mark of a message in a transaction of the user's.
+func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *delivery.Delivery, as store.Outcome) (store.Mark, error) {
+	it := &p.Item
+	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.retention.AgeOf(p)}
+	var err error
+	if it.Former != nil {
+		m.Previous = &store.PreviousMark{ID: []byte(it.Former.Identity), Strict: !c.config.PreviousIdentity.TrustUnfingerprinted}
+		if m.Previous.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Former.Source, Previous: true}); err != nil {
+			return m, err
+		}
+	}
+	m.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Source})
+	return m, err
 }

@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/groupcommit"
+	"github.com/semel-go/semel/consumer/internal/engine"
+	"github.com/semel-go/semel/consumer/internal/runner"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
@@ -54,244 +57,139 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 	if err != nil {
 		return nil, err
 	}
-	r := newAnswering(s, st, call, apply)
+	r := runner.NewAnswering(&s.run, st, call, apply)
 	if way == byLookup {
-		return assemble(s, st, newLookups(r), handler[Call]{}), nil
+		return assemble(s, st, runner.NewLookups(r), engine.Handler[Call]{}), nil
 	}
-	return assemble(s, st, r, handler[Call]{}), nil
+	return assemble(s, st, r, engine.Handler[Call]{}), nil
 }
 
-// answering runs the flight of a claim as a call and then a transaction that applies the answer
-// and ends the claim. It receives messages as claims does.
-type answering[Tx, Answer any] struct {
-	*claims[Tx]
-	call  func(ctx context.Context, m *semel.Message) (Answer, error)
-	apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error
-	// unapplied are answers that the same claim may apply again.
-	unapplied unapplied[store.Claim, Answer]
-	// gatherer: what is queued of several answers shares transactions; nil if the store's
-	// handlers do not queue.
-	gatherer store.QueueStore[Tx]
-	applies  *groupcommit.Group[applying[Tx], store.Result]
-	// turn is held while a transaction is open of a store that has one writer; nil for
-	// others.
-	turn chan struct{}
+// Call is what handlers that call out get in place of a transaction; see NewLeased and NewKeyed.
+type Call = runner.Call
+
+// NewLeased is New for handlers that call out: what they do is in no transaction, and none is
+// open while they run. A message waits in the store's inbox, is claimed for a lease that is
+// extended while its handler runs, and is completed under its token when the handler has
+// returned. So of the processes of a consumer one at a time calls for a message, as long as
+// handlers heed their contexts and processes are not frozen for longer than a lease. The call
+// happens at least once: again after a crash between it and its record, and where the lease was
+// lost meanwhile. Give the other side Message.IdempotencyKey.
+//
+// A flight has one message, since no call can be rolled back for a neighbour's sake;
+// Config.Workers bounds how many run at once. It needs a store with store.Inbox and
+// store.Leases, StrategyInbox, and, where there is a Source, AckOnReceipt: receipts are
+// transactions of the store, and the only ones. Process is not for it.
+func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+	return newLeased(st, engine.Handler[Call]{One: handle}, c, plans)
 }
 
-func newAnswering[Tx, Answer any](c *settings, st store.TxStore[Tx], call func(context.Context, *semel.Message) (Answer, error), apply func(context.Context, Tx, Answer, *semel.Message) error) *answering[Tx, Answer] {
-	r := &answering[Tx, Answer]{claims: newClaims(c, st), call: call, apply: apply}
-	if st.Limits().SingleWriter {
-		r.turn = make(chan struct{}, 1)
-	}
-	if g, able := st.(store.QueueStore[Tx]); able {
-		r.gatherer = g
-		r.applies = groupcommit.New(r.applyAll, isApart, 0)
-	}
-	return r
+// NewLeasedSteps is NewSteps for steps that call out: no transaction is open while a step runs.
+// A step is done at least once, and never again after its end was written.
+func NewLeasedSteps[Tx any](st store.TxStore[Tx], steps []Step[Call], c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+	return newLeased(st, engine.Handler[Call]{Steps: stepsOf(steps)}, c, plans)
 }
 
-func (r *answering[Tx, Answer]) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (begun[Call], error) {
-	if len(marks) == 0 || !areClaim(marks) {
-		return r.claims.begin(ctx, o, marks)
-	}
-	claim, b, err := r.beginClaim(ctx, o, marks)
+func newLeased[Tx any](st store.TxStore[Tx], h engine.Handler[Call], policy Config, plans []faults.Plan) (*Consumer[Call], error) {
+	c, err := policy.settings(needsOf(&h, byClaim, st), plans)
 	if err != nil {
-		return begun[Call]{}, err
+		return nil, err
 	}
-	if b.verdicts[0].Kind == store.ClaimLost {
-		r.unapplied.take(marks[0].Claim)
-	}
-	b.attempt = &answered[Tx, Answer]{claimed: claim, r: r, options: o, marks: marks}
-	return b, nil
+	return assemble(c, st, runner.NewClaims(&c.run, st), h), nil
 }
 
-// makeCall makes the call of a message.
-func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) (Answer, error) {
-	answer, err := r.call(ctx, m)
-	if err == nil {
-		r.config.at(faults.AfterCall, 1)
-	}
-	return answer, err
+// KeyPolicy says how the keys of NewKeyed are kept.
+type KeyPolicy struct {
+	// Keep is how long a key is kept after its last change. Required, and not shorter than
+	// the horizon, which is how late a copy can come (see RetentionPolicy.Keep): what
+	// comes later is called for again. A run refuses to start if it is.
+	Keep time.Duration
+	// Delay is how late a producer, or what lies between it and the broker, may send a
+	// copy. It is part of the horizon.
+	Delay time.Duration
+	// AllowVolatile says why it is bearable that the store may forget keys, and calls be made
+	// twice. Without it a store that is volatile, or does not say, is refused.
+	AllowVolatile string
+	// FailOpen says why the effect is idempotent by nature, so that repeating it, also
+	// by several processes at once, does no harm. With it messages are called for without a
+	// key while the store does not work (fail open): this is logged, told
+	// (semel.EventWithoutKey) and counted (semel.Counts.WithoutKey), copies of such messages
+	// are called for again, and the consumer stays ready, with the reason. Empty: nobody is
+	// called then, nothing is settled, and the consumer is not ready (fail closed).
+	FailOpen string
 }
 
-// answered is the flight of a claim whose transaction begins when its call was answered.
-type answered[Tx, Answer any] struct {
-	*claimed // as long as no transaction is open
-	r        *answering[Tx, Answer]
-	options  store.TxOptions
-	marks    []store.Mark
-	turn     bool // held
-
-	isAnswered bool
-	answer     Answer
-	// refused is why no transaction could begin, again that what was open is to be
-	// tried again with the same answer.
-	refused store.Class
-	again   bool
-	opened  opened[Tx]
+// NewKeyed is New for handlers that call out, without any database: a message is claimed by
+// a leased key, such as one in Redis, its handler is called, the key is completed, and then
+// the source is told. The lease, Config.Inbox.Lease, is extended while the handler runs. Of
+// the processes of a consumer one at a time calls for a message, as long as handlers heed
+// their contexts and processes are not frozen for longer than a lease. The call happens at
+// least once: again after a crash between it and its record, where the lease was lost
+// meanwhile, and where the store has forgotten. Give the other side
+// Message.IdempotencyKey. Config.Provider says what becomes of calls of unknown outcome.
+//
+// How a handler ends: nil, and Duplicate, complete the key. Retry and
+// semel.PreconditionFailed free it: this attempt had no effect. Permanent, Park and Discard
+// end it for good, with their reason. What became of the call is not known after any other
+// error, a time-out or a panic.
+//
+// A key that somebody else has is waited for, as no attempt; it is never a duplicate. A flight
+// has one message; Config.Workers bounds how many run at once, and with LanesPartition one of
+// a partition does. It needs StrategyMarker.
+//
+// There is no inbox: no wait is longer than Config.MaxInMemoryWait, and nothing can be parked.
+// Retry.OnExhausted, OnConflict and OnBadIdentity are ActionDeadLetter or ActionHalt (OnConflict also
+// ActionKeepFirst), and what a handler parks ends as Retry.OnExhausted says. A key whose message
+// was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
+// Process is not for it: see package leasedkey.
+func NewKeyed(keys store.KeyStore, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+	h := engine.Handler[Call]{One: handle}
+	n := needsOf(&h, byKey, nil)
+	n.keys = p
+	if keys != nil {
+		n.store = onlyKeys{keys}
+	}
+	s, err := c.settings(n, plans)
+	if err != nil {
+		return nil, err
+	}
+	s.logDurability(keys)
+	made := assemble[Call](s, onlyKeys{keys}, nil, h)
+	made.failOpen = runner.NewFailOpenPath(&s.run)
+	made.runner = runner.NewLeasedKeys(&s.run, keys, made.failOpen, made.reporter.Reporter)
+	return made, nil
 }
 
-// run makes the call and applies its answer. An answer is applied when its transaction commits,
-// which ends the claim; until then it is not known here what the call did, so that nobody makes
-// another one after Provider.Window.
-func (a *answered[Tx, Answer]) run(j *job[Call]) error {
-	h := j.row
-	if a.r.unapplied.has(a.marks[0].Claim) { // nobody is called
-		h.calls.Making()
-		return a.callAndApply(j)
+// onlyKeys hides what else a store of keys can do: a database has an inbox and markers as well,
+// which are not of a consumer of keys.
+type onlyKeys struct{ store.KeyStore }
+
+// Scope implements anyStore. Keys have names, and no numbers.
+func (onlyKeys) Scope(context.Context, string, string, int64) (int64, error) { return 0, nil }
+
+// logDurability says at the start what the store may forget.
+func (c *settings) logDurability(keys store.KeyStore) {
+	degree, why := keys.Durable()
+	log := c.Logger.Info
+	if degree != store.Durable {
+		log = c.Logger.Warn
 	}
-	rule := a.config.callRule()
-	rule.Once = true
-	switch h.calls.Next(a.started, rule, time.Since(a.asked), j.left()) {
-	case calls.Make:
-	case calls.Keep:
-		a.kept = true
-		return nil
-	case calls.Leave:
-		return j.leave()
-	default:
-		_, err := a.config.doubt(j.ctx, a.started.Since, j.message) // without Lookup it says how the message ends
+	told := []any{"consumer", c.Name, "keys", degree.String(), "by", why, "kept", legible.Span(c.keys.Keep)}
+	if c.keys.AllowVolatile != "" {
+		told = append(told, "bearable", c.keys.AllowVolatile)
+	}
+	log("calls are claimed by leased keys: one at a time, at least once, under one idempotency key; what the store of the keys forgets is called for again", told...)
+}
+
+// coversKeys says why keys are kept for a shorter time than a copy can take to come (H1); nil
+// if they are not.
+func (c *settings) coversKeys(ctx context.Context, info source.Info) error {
+	within := &upkeep.Retention{Guard: c.guard, Keep: c.keys.Keep, Delay: c.keys.Delay, Retries: c.retention.Retries}
+	h, err := within.Horizon(ctx, info)
+	if err != nil {
 		return err
 	}
-	h.calls.Making()
-	err := a.callAndApply(j)
-	if !a.isAnswered {
-		h.calls.Made(j.ctx.Err() != nil, err)
+	if err = within.Covers(h); err == nil {
+		c.Logger.Info("keys are kept for longer than a copy can take to come", "consumer", c.Name, "kept", legible.Span(c.keys.Keep), "horizon", legible.Span(h.Late), "of", h.Why)
 	}
 	return err
 }
-
-// callAndApply applies the answer that is kept from a try before, or that of a call.
-func (a *answered[Tx, Answer]) callAndApply(j *job[Call]) (err error) {
-	answer, kept := a.r.unapplied.take(a.marks[0].Claim)
-	if !kept {
-		if answer, err = a.r.makeCall(j.ctx, j.message); err != nil {
-			return err
-		}
-	}
-	a.isAnswered, a.answer = true, answer
-	tx, err := a.open(j)
-	if err != nil {
-		return err
-	}
-	return a.r.apply(j.ctx, tx, answer, j.message)
-}
-
-// open begins the transaction, in which the claim must stand.
-func (a *answered[Tx, Answer]) open(j *job[Call]) (tx Tx, err error) {
-	if j.ctx.Err() != nil { // the answer came too late
-		return tx, context.Cause(j.ctx)
-	}
-	if a.gathers() {
-		b := a.r.gatherer.Combinable(a.marks[0])
-		a.opened.set(b)
-		return b.Tx(0), nil
-	}
-	if err := a.r.takeTurn(j.ctx); err != nil {
-		return tx, err
-	}
-	a.turn = true
-	begin, cancel := context.WithTimeout(j.ctx, a.options.Answer)
-	defer cancel()
-	b, verdicts, err := a.r.store.Begin(begin, a.options, a.marks)
-	if err != nil {
-		if a.refused = a.r.store.Classify(err); a.refused != store.ClassContended {
-			a.refused = store.ClassDown // whatever it is, it is no message's fault
-		}
-		return tx, err
-	}
-	a.opened.set(b)
-	switch v := verdicts[0]; v.Kind {
-	case store.Fresh:
-		return b.Tx(0), nil
-	case store.ClaimLost:
-		a.refused = store.ClassClaimLost
-		return tx, j.leave()
-	default:
-		a.refused = store.ClassRetry
-		return tx, fmt.Errorf("semel: the claim stands and its transaction says %v", v)
-	}
-}
-
-// gathers reports whether what is queued of the answer shares a transaction with others.
-func (a *answered[Tx, Answer]) gathers() bool { return a.r.gatherer != nil && !a.options.Serial }
-
-// takeTurn waits until no other transaction is open, where the store has one writer.
-func (r *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
-	if r.turn == nil {
-		return nil
-	}
-	select {
-	case r.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// endTurn is for who has taken it.
-func (r *answering[Tx, Answer]) endTurn() {
-	if r.turn != nil {
-		<-r.turn
-	}
-}
-
-// end ends the turn, and keeps the answer if the same claim may apply it again.
-func (a *answered[Tx, Answer]) end() {
-	a.opened.set(nil)
-	if a.turn {
-		a.r.endTurn()
-		a.turn = false
-	}
-	if a.again && a.isAnswered {
-		a.r.unapplied.keep(a.marks[0].Claim, a.answer)
-	}
-}
-
-// mayAgain reports whether what failed so is nobody's fault.
-func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
-
-func (a *answered[Tx, Answer]) commit(ctx context.Context, e store.Ending) outcome {
-	defer a.end()
-	b := a.opened.get()
-	if b == nil { // no handler ran
-		return a.claimed.commit(ctx, e)
-	}
-	var r store.Result
-	if a.gathers() {
-		r = a.r.applyQueued(ctx, applying[Tx]{store.QueuedBatch[Tx]{Batch: b, Ending: e}, a.options})
-	} else {
-		r = b.Commit(ctx, e)
-	}
-	a.again = r.Outcome == store.NotCommitted && mayAgain(r.Class)
-	return outcome{Result: r}
-}
-
-func (a *answered[Tx, Answer]) rollback(ctx context.Context) {
-	defer a.end()
-	if b := a.opened.get(); b != nil {
-		b.Rollback(ctx)
-	}
-}
-
-func (a *answered[Tx, Answer]) kill() {
-	if b := a.opened.get(); b != nil {
-		b.Kill()
-	}
-}
-
-// classify: before its transaction is open a message meets nothing of the store.
-func (a *answered[Tx, Answer]) classify(ctx context.Context, err error) store.Class {
-	class := a.refused
-	if b := a.opened.get(); b != nil && class == store.ClassNone {
-		class = classifyHandler(ctx, a.r.store, b, err)
-	}
-	if class == store.ClassNone {
-		return store.ClassRetry
-	}
-	a.again = mayAgain(class)
-	return class
-}
-
-func (a *answered[Tx, Answer]) transaction() any { return a.opened.get() }
-func (a *answered[Tx, Answer]) queued() int      { return queuedIn(a.opened.get()) }

@@ -3,16 +3,24 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/engine"
+	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/naming"
+	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/consumer/internal/sources"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
-	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -21,22 +29,23 @@ import (
 // several goroutines.
 type Consumer[Tx any] struct {
 	config   *settings
-	store    anyStore
-	runner   runner[Tx]
-	handler  handler[Tx]
+	store    runner.Store
+	runner   runner.Runner[Tx]
+	handler  engine.Handler[Tx]
 	scopes   *scopes.Cache[Tx]
-	reporter *reporter
-	control  controls
-	detour   *detour // nil: there is no way past the store
+	reporter *engine.Reporter
+	names    *naming.Names
+	control  *control.Control // nil: the store keeps none
+	turns    upkeep.Turns
+	failOpen *runner.FailOpenPath // nil: there is no way past the store
 
 	mutex      sync.Mutex
-	started    bool        // guarded by mutex
-	engine     *engine[Tx] // of the run, or of Process; guarded by mutex
-	loop       *loopSource // of Process; guarded by mutex
+	started    bool                        // guarded by mutex
+	engine     *engine.Engine[Tx]          // of the run, or of Process; guarded by mutex
+	loop       *sources.Calls[Disposition] // of Process; guarded by mutex
 	oneAttempt bool
 	stop       context.CancelFunc
 	group      worker.Group
-	derived    bool  // how identities are found is recorded; guarded by mutex
 	ended      error // what the run of Process ended with; valid after group
 }
 
@@ -47,31 +56,40 @@ type Consumer[Tx any] struct {
 // return. Plans are for tests. Where the store has no inbox (store.Inbox), c must not park
 // messages, which is the default of Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{one: handle}, c, plans)
+	return newConsumer(st, engine.Handler[Tx]{One: handle}, c, plans)
 }
 
 // NewBatch is New for a handler of whole batches, for set-based effects. When it
 // fails, the batch is cut until the message to blame is alone.
 func NewBatch[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{all: handle}, c, plans)
+	return newConsumer(st, engine.Handler[Tx]{All: handle}, c, plans)
 }
 
-func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
-	c, err := policy.settings(h.needs(byTransaction, st), plans)
+func newConsumer[Tx any](st store.TxStore[Tx], h engine.Handler[Tx], policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
+	c, err := policy.settings(needsOf(&h, byTransaction, st), plans)
 	if err != nil {
 		return nil, err
 	}
-	return assemble(c, st, transactions[Tx]{st, c.rows}, h), nil
+	return assemble(c, st, runner.NewTransactions(st, c.rows), h), nil
 }
 
 // assemble makes a consumer of its parts, which fit one another.
-func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) *Consumer[Tx] {
-	n := newReporter(c)
-	return &Consumer[Tx]{
-		config: c, store: store, runner: r, handler: h, reporter: n,
-		scopes:  scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
-		control: newControls(c, store, n),
+func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h engine.Handler[Tx]) *Consumer[Tx] {
+	n, turns := engine.NewReporter(c.Name, c.Logger, c.Observers, c.Source != nil), upkeep.NewTurns()
+	made := &Consumer[Tx]{
+		config: c, store: store, runner: r, handler: h, reporter: n, turns: turns,
+		scopes: scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
+		control: control.New(store, control.Options{
+			Consumer: c.Name, Stored: c.controlled(), Logger: c.Logger, Turn: turns.Do, Notify: n.Notify, NotAsked: n.SourceNotAsked}),
 	}
+	made.names = &naming.Names{
+		Guard: c.guard, Store: store, Kept: derivationsOf(store), Marked: c.Identity != nil && c.Strategy.marks(), Versions: c.Version != nil,
+		Identity: derivationOf(c.Identity), Owner: c.Owner, Exclusive: c.Exclusive, Generation: c.generation(), SetGenerations: made.scopes.SetGenerations,
+	}
+	if c.PreviousIdentity != nil {
+		made.names.Previous = derivationOf(c.PreviousIdentity.Identity)
+	}
+	return made
 }
 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
@@ -90,21 +108,21 @@ func (c *Consumer[Tx]) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.run(ctx)
+	return e.Run(ctx)
 }
 
-func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine[Tx], error) {
+func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine.Engine[Tx], error) {
 	switch {
 	case c.config.Source != nil:
 		return c.start(ctx, c.config.Source)
 	case c.config.Strategy == StrategyInbox:
-		return c.startWork(ctx, noSource{})
+		return c.startWork(ctx, sources.None{})
 	}
 	return nil, fmt.Errorf("semel: consumer %q has no Source; set Config.Source, or use Process", c.config.Name)
 }
 
 // start checks what the run needs and takes the consumer, which runs once.
-func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx], error) {
+func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.Engine[Tx], error) {
 	info, err := c.check(ctx, src)
 	if err != nil {
 		return nil, err
@@ -114,94 +132,22 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx
 	return c.take(src, info)
 }
 
-// checkStore asks whether the store fits, and has it remember whose consumer this is.
-func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
-	if checker, ok := c.store.(admin.SchemaChecker); ok {
-		if err := checker.Check(ctx); err != nil {
-			c.reporter.SetReady("store", err.Error())
-			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
-		}
-	}
-	c.reporter.SetReady("store", "")
-	for _, step := range []func(context.Context) error{c.beginGenerations, c.noteSimilar, c.canEmit, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return c.lookBack(ctx)
-}
-
-// check asks the store and the source whether they fit, and returns what the source says of itself.
-func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Info, error) {
-	info, err := infoOf(c.config, src)
-	if err != nil {
-		return info, err
-	}
-	if err := c.checkStore(ctx); err != nil {
-		return info, err
-	}
-	if err := c.config.retain(ctx, c.store, src, info); err != nil {
-		return info, err
-	}
-	return info, c.checkSource(ctx, info)
-}
-
-// infoOf returns what a source says of itself.
-func infoOf(c *settings, src source.Source) (info source.Info, err error) {
-	if err := notPanicking(c, "Info", func() error { info = src.Info(); return nil }); err != nil {
-		return info, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	return info, nil
-}
-
-// checkSource prepares the source for what the policy asks of it.
-func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
-	keyed := c.config.way == byKey
-	if keyed {
-		if err := c.config.coversKeys(ctx, info); err != nil {
-			return err
-		}
-	}
-	if info.Positions != nil && !keyed { // keys recognise what is read again
-		positions, ok := c.store.(source.PositionStore)
-		if !ok {
-			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
-		}
-		if err := notPanicking(c.config, "Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
-			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
-		}
-	}
-	if err := c.checkDeadLetters(info); err != nil {
-		return err
-	}
-	return c.control.Start(ctx)
-}
-
-func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
-	if !c.config.deadLetters() {
-		return nil
-	}
-	if info.DeadLetters == nil {
-		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, if the store has an inbox, ActionHalt, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
-	}
-	if err := notPanicking(c.config, "DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
-		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
-	}
-	return nil
-}
-
 // take makes the engine of the only run; the consumer's mutex is held.
-func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine[Tx], error) {
+func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
 	}
 	c.started = true
-	c.engine = newEngine(c, src, info)
+	in := c.inbox()
+	c.engine = engine.New(c.config.engineConfig(info, c.oneAttempt, in != nil), engine.Parts[Tx]{
+		Store: c.store, Runner: c.runner, FailOpen: c.failOpen, Source: src, Info: info, Handler: c.handler, Scopes: c.scopes, Reporter: c.reporter,
+		Control: c.control, Turns: c.turns, Inbox: in, ByCalls: c.oneAttempt, InboxOnly: src == sources.None{Ends: true},
+	})
 	return c.engine, nil
 }
 
 // running is the engine of the consumer's run, also of one that is over; nil before it.
-func (c *Consumer[Tx]) running() *engine[Tx] {
+func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.engine
@@ -213,7 +159,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	if e == nil {
 		return semel.Counts{}
 	}
-	return e.snapshot()
+	return e.Snapshot()
 }
 
 // Unfinished returns, when Run has ended because of Config.IdleExit or of the source's
@@ -225,9 +171,7 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	if e == nil {
 		return nil
 	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return slices.Clone(e.left)
+	return e.Unfinished()
 }
 
 // Ready reports whether the consumer works, and if not, why: the store or the
@@ -251,7 +195,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	}
 	reasons = append(reasons, c.control.Reasons()...)
 	reasons = append(reasons, c.reporter.Held()...)
-	reasons = append(reasons, c.detour.reasons()...)
+	reasons = append(reasons, c.failOpen.Reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 
@@ -261,7 +205,7 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 		return nil
 	}
 	var faults []semel.Unfinished
-	err := notPanicking(c.config, "LaneFaults", func() error {
+	err := c.config.guard.Source("LaneFaults", func() error {
 		if failed := c.config.Source.Info().LaneFaults; failed != nil {
 			faults = failed()
 		}
@@ -299,12 +243,11 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 	if err := c.deriveOnce(ctx); err != nil {
 		return store.Verdict{}, err
 	}
-	var p parcel
-	p.readAlone(c.config, m)
-	if p.item.Refused != nil {
-		return store.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
+	p := delivery.Read(&c.config.rules, &source.Delivery{Message: m, Before: source.Unknown})
+	if p.Item.Refused != nil {
+		return store.Verdict{}, &identity.Error{Reason: p.Item.Refused.Reason, Detail: "nothing was marked"}
 	}
-	mark, err := c.markIn(ctx, tx, &p, store.Applied)
+	mark, err := c.markIn(ctx, tx, p, store.Applied)
 	if err != nil {
 		return store.Verdict{}, err
 	}
@@ -321,3 +264,71 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 	}
 	return verdicts[0], nil
 }
+
+// Work is Run for what stands in the store's inbox, without a source: it claims what
+// is due of this consumer, only the rows of these numbers if there are any, and ends
+// when none is due and none of its claims is open, or when ctx ends. So a program
+// that keeps no consumer running works on what was received or retried. While an
+// operator has paused the consumer it waits. Left says what is due later. It may be
+// called once, and not beside Run.
+// semel.ErrUnsupported: the store has no inbox.
+func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
+	e, err := c.startWork(ctx, sources.None{Ends: true})
+	if err != nil {
+		return err
+	}
+	e.LimitToRows(numbers)
+	return e.Run(ctx)
+}
+
+// startWork starts a run that has nothing but the inbox.
+func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.Engine[Tx], error) {
+	if c.inbox() == nil {
+		return nil, fmt.Errorf("semel: consumer %q has no Source, and its store no inbox to work on: %w", c.config.Name, semel.ErrUnsupported)
+	}
+	return c.start(ctx, s)
+}
+
+// inbox is the consumer's inbox, nil where its store keeps none. Also a consumer
+// without markers has one: a row that was parked comes there when somebody retries it.
+func (c *Consumer[Tx]) inbox() *inbox.Inbox {
+	leases, claims := c.store.(store.Leases)
+	rows, keeps := c.store.(store.Inbox)
+	if !claims || !keeps || c.oneAttempt {
+		return nil
+	}
+	o := inbox.Options{
+		Guard: c.config.guard, Leases: leases, Rows: rows, Lease: c.config.Inbox.Lease, Rules: &c.config.rules, Refuse: c.config.setAside,
+		Notify: c.reporter.Notify, Control: c.control,
+	}
+	if lines := linesOf(c.store); lines != nil {
+		o.Sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
+	}
+	return inbox.New(o)
+}
+
+// Load returns what the consumer has in hand; nothing before it runs and when its run is
+// over. It may be called at any time and asks nobody.
+func (c *Consumer[Tx]) Load() measure.Load {
+	if e := c.running(); e != nil {
+		return e.Load()
+	}
+	return measure.Load{}
+}
+
+// Alive reports whether the consumer works, or pauses by decision: its own, since its store
+// or its source is down or its run is over, or a person's. If not, it says why: the
+// handlers of all workers go on after their time-outs, or the engine itself stands still. A
+// restart of the process may mend that, and nothing else that Ready tells. It may be
+// called at any time and asks nobody.
+func (c *Consumer[Tx]) Alive() (bool, string) {
+	if e := c.running(); e != nil {
+		return e.Alive()
+	}
+	return true, ""
+}
+
+// StoreDown says since when the store, or that of the keys, has not worked, and why; the zero
+// time while it works, and before it was asked. Whoever decides on more than Alive does may
+// look at it. It may be called at any time and asks nobody.
+func (c *Consumer[Tx]) StoreDown() (since time.Time, why string) { return c.reporter.StoreDown() }

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
-	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -59,53 +57,6 @@ func (o OnFiltered) ending() machine.Ending {
 
 // takesAll reports whether no condition is set.
 func (o *Filter) takesAll() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
-
-// misses returns the name of a condition that message m with type kind fails to meet, or
-// "" if m is the consumer's. What a source refused may have lost its type and headers with its form: then
-// only what is there can show that it is somebody else's.
-func (o *Filter) misses(m *semel.Message, kind string, refused bool) string {
-	if len(o.Types) > 0 && !slices.Contains(o.Types, kind) && (kind != "" || !refused) {
-		return "type"
-	}
-	for name, values := range o.Headers {
-		if !headerIs(m.Headers, name, values, refused) {
-			return "header " + legible.Printable(name)
-		}
-	}
-	return ""
-}
-
-// manySkipped is after how many messages of others, and none of its own, a
-// consumer says so.
-const manySkipped = 1000
-
-// noteSkipping says once while it runs, and at its end, that nothing of what was
-// read was the consumer's: a condition that is misspelt looks like that.
-func (e *engine[Tx]) noteSkipping(over bool) {
-	skipped := e.counts.Skipped // written by this goroutine only
-	if skipped == 0 || e.took || !over && (e.skipping || skipped < manySkipped) {
-		return
-	}
-	text := "filter has left out everything so far"
-	if over {
-		text = "filter has left out everything that was read"
-	}
-	e.skipping = true
-	e.config.Logger.Warn(text+"; compare its conditions with the types and headers that messages have", "consumer", e.config.Name, "skipped", skipped)
-}
-
-func headerIs(headers semel.Headers, name string, values []string, absent bool) bool {
-	for i := range headers {
-		if !strings.EqualFold(headers[i].Name, name) {
-			continue
-		}
-		if slices.Contains(values, string(headers[i].Value)) {
-			return true
-		}
-		absent = false
-	}
-	return absent
-}
 
 // Validate reports every condition that no message could meet, at once; nil if
 // there is none.

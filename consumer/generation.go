@@ -2,10 +2,15 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/store"
 )
 
@@ -27,42 +32,6 @@ func (g *Generation) state() store.GenerationState {
 	return store.GenerationActive
 }
 
-// checkGeneration reports what is wrong with the generation, and with a name that looks like
-// that of one.
-func (c *Config) checkGeneration(fault faultFunc) {
-	if _, n := admin.GenerationOf(c.Name); n != 0 {
-		fault("Name", "ends as the name of generation %d does; give it another name, or set Generation", n)
-	}
-	switch g := c.Generation; {
-	case g == nil:
-	case g.Number < 0:
-		fault("Generation.Number", "is %d; it is 0 or more", g.Number)
-	case g.Number == 0 && g.Building:
-		fault("Generation.Building", "is true of generation 0, which is never built beside another")
-	case !c.Strategy.marks() && g.Building:
-		fault("Generation.Building", "is true, and Strategy is %v, which writes no markers: what the rebuild has applied would not be known after the switch", c.Strategy)
-	}
-}
-
-// fitsGeneration reports that the store cannot hold batches to the generation.
-func (c *settings) fitsGeneration(store any) error {
-	if c.Generation == nil {
-		return nil
-	}
-	if _, able := store.(admin.Generations); !able || c.way != byTransaction {
-		return fmt.Errorf("Generation is set, and the store keeps none, or handlers call out of its transactions: %w", semel.ErrUnsupported)
-	}
-	return nil
-}
-
-// working is the generation that batches are held to.
-func (c *settings) working() store.Working {
-	if c.Generation == nil {
-		return store.Working{}
-	}
-	return store.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
-}
-
 // generation is the number of the one that the consumer works in.
 func (c *Config) generation() int64 {
 	if c.Generation == nil {
@@ -71,30 +40,113 @@ func (c *Config) generation() int64 {
 	return c.Generation.Number
 }
 
-// controlled is the name by which operators want something of the consumer: that of a rebuild
-// is its generation's, so that each can be paused by itself.
-func (c *settings) controlled() string {
-	if c.Generation != nil && !c.Generation.Building {
-		return c.public
+// unfencedAgain is how long a consumer waits between looks whether a switch is over.
+const unfencedAgain = 100 * time.Millisecond
+
+// errTurned: the generation is not the one any more in which the consumer may work.
+var errTurned = errors.New("semel: the generation was switched, or is about to be")
+
+// InGenerations runs a consumer in whichever of its generations is the active one: run is
+// called with it, makes the consumer with a source of its own (Config.Generation) and runs it
+// until its ctx ends. When another generation is switched to, or is about to be, that ctx ends,
+// the run drains, and when the switch is over run is called again, with what is active then.
+// A store that does not answer meanwhile is asked again.
+//
+// It returns what run returns that was not ended so, or nil when ctx has ended between two
+// runs. An error before the first run says that the generations could not be read.
+func InGenerations(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) error {
+	if err := st.BeginGenerations(ctx, name); err != nil {
+		return fmt.Errorf("semel: consumer %q cannot start: %w", name, err)
 	}
-	return c.Name
+	for {
+		active, err := awaitActive(ctx, st, name)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		turned, err := watched(ctx, func(ctx context.Context) bool {
+			all, err := st.Generations(ctx, name)
+			return err == nil && !mayWork(all, active, store.GenerationActive, true)
+		}, func(ctx context.Context) error { return run(ctx, Generation{Number: active}) })
+		if !turned || ctx.Err() != nil || err != nil {
+			return err
+		}
+	}
 }
 
-// ownTransactions refuses to mark in a transaction of the user's, which no switch waits for.
-func (c *settings) ownTransactions() error {
-	if c.Generation == nil {
-		return nil
+// Rebuild runs the rebuild of a generation, as InGenerations does the consumer, until it is
+// switched to, or dropped, and returns what it is then: store.GenerationBuilding if run
+// ended by itself, or ctx did. g is one that Building says of.
+func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (store.GenerationState, error) {
+	_, err := watched(ctx, func(ctx context.Context) bool {
+		all, err := st.Generations(ctx, name)
+		return err == nil && !mayWork(all, g.Number, store.GenerationBuilding, false)
+	}, func(ctx context.Context) error { return run(ctx, g) })
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), control.ReadWithin)
+	defer cancel()
+	all, asked := st.Generations(last, name)
+	if asked != nil {
+		return store.GenerationBuilding, errors.Join(err, asked)
 	}
-	return fmt.Errorf("semel: consumer %q works in generations, and a switch would not wait for a transaction of yours; use Run or Process: %w", c.public, semel.ErrUnsupported)
+	for _, kept := range all {
+		if kept.Number == g.Number {
+			return kept.State, err
+		}
+	}
+	return store.GenerationBuilding, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
-// beginGenerations has the store know the consumer's first generation.
-func (c *Consumer[Tx]) beginGenerations(ctx context.Context) error {
-	if g := c.config.Generation; g == nil || g.Number != 0 {
-		return nil
+// mayWork reports whether a generation has a state, and, if that matters, no fence.
+func mayWork(all []admin.StoredGeneration, number int64, in store.GenerationState, unfenced bool) bool {
+	for _, g := range all {
+		if g.Number == number {
+			return g.State == in && (!unfenced || g.Fenced == 0)
+		}
 	}
-	if err := c.store.(admin.Generations).BeginGenerations(ctx, c.config.public); err != nil {
-		return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.public, err)
+	return false
+}
+
+// awaitActive is the active generation, when no switch is under way.
+func awaitActive(ctx context.Context, st admin.Generations, name string) (int64, error) {
+	for first := true; ; first = false {
+		all, err := st.Generations(ctx, name)
+		if err != nil && first {
+			return 0, fmt.Errorf("semel: consumer %q: which generation is active is not known: %w", name, err)
+		}
+		for _, g := range all {
+			if g.State == store.GenerationActive && g.Fenced == 0 {
+				return g.Number, nil
+			}
+		}
+		if !timing.Wait(ctx, unfencedAgain) {
+			return 0, ctx.Err()
+		}
 	}
-	return nil
+}
+
+// watched runs until its end, or until what is looked at every few seconds has turned.
+func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watching, done := context.WithCancel(ctx)
+	defer done()
+	var watcher worker.Group
+	watcher.Go(func() {
+		for timing.Wait(watching, control.ReadEvery) {
+			if turned(watching) {
+				cancel(errTurned)
+				return
+			}
+		}
+	})
+	err := run(running)
+	done()
+	watcher.Wait()
+	hasTurned := errors.Is(context.Cause(running), errTurned)
+	if hasTurned && errors.Is(err, context.Canceled) { // it was about to start
+		err = nil
+	}
+	return hasTurned, err
 }

@@ -121,3 +121,12 @@ func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	}
 	return s.known[name]
 }
+
+// quiet reports whether a message is part of a replay without effects.
+func quiet(m *semel.Message) bool {
+	if m == nil {
+		return false
+	}
+	r, is := m.Replay()
+	return is && !r.Effects
+}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -19,36 +19,34 @@ import (
 // changes there, and as handlers do not fail. semel.ErrUnsupported: the store cannot tell
 // (admin.Previewer).
 func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
-	parcels := make([]parcel, len(all))
-	room := reading.Borrow()
-	defer room.Return()
+	read := make([]*delivery.Delivery, len(all))
 	out := make([]admin.Prediction, len(all))
 	for i := range all {
-		p := &parcels[i]
-		p.read(c.config, reader{room: room}, &all[i])
-		out[i] = admin.Prediction{Key: p.key(c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
-		if r := p.item.Refused; r != nil {
+		p := delivery.Read(&c.config.rules, &all[i])
+		read[i] = p
+		out[i] = admin.Prediction{Key: p.Key(c.config.Name), Fingerprint: p.Item.Print, End: c.unmarked(p)}
+		if r := p.Item.Refused; r != nil {
 			out[i].Reason = string(r.Reason)
 		}
 	}
 	if !c.config.Strategy.marks() {
 		return out, nil
 	}
-	now, former, err := c.generations(ctx)
+	now, former, err := c.names.Generations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.foretellMarks(ctx, now, parcels, out, false); err != nil || c.config.PreviousIdentity == nil {
+	if err := c.foretellMarks(ctx, now, read, out, false); err != nil || c.config.PreviousIdentity == nil {
 		return out, err
 	}
-	return out, c.foretellMarks(ctx, former, parcels, out, true)
+	return out, c.foretellMarks(ctx, former, read, out, true)
 }
 
 // unmarked is how a message ends of which the store knows nothing.
-func (c *Consumer[Tx]) unmarked(p *parcel) source.End {
+func (c *Consumer[Tx]) unmarked(p *delivery.Delivery) source.End {
 	then := ActionPark
-	switch r := p.item.Refused; {
-	case r == nil && p.item.Version != nil, r == nil && !c.config.Strategy.marks():
+	switch r := p.Item.Refused; {
+	case r == nil && p.Item.Version != nil, r == nil && !c.config.Strategy.marks():
 		return source.EndUnknown
 	case r == nil && c.config.AckOnReceipt:
 		return source.EndReceived
@@ -80,41 +78,17 @@ func endOf(then Action) source.End {
 	return source.EndUnknown
 }
 
-// generations are those that identities are of, as a start would find them.
-func (c *Consumer[Tx]) generations(ctx context.Context) (now, former int64, err error) {
-	store, ask := derivationsOf(c.store), c.asked()
-	if store == nil || c.config.Identity == nil || ask.Text == "" {
-		return 0, 0, nil
-	}
-	all, err := store.Derivations(ctx, c.config.Name)
-	if err != nil {
-		return 0, 0, fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
-	}
-	missing, err := ask.settle(all)
-	switch {
-	case err != nil:
-		return 0, 0, fmt.Errorf("semel: consumer %q could not start: %w", c.config.Name, err)
-	case missing != nil: // a start would record it
-		all = append(all, *missing)
-	}
-	if find(all, ask.Text) == nil { // that is recorded after its former one
-		return 1, 0, nil
-	}
-	now, former = ask.generations(all)
-	return now, former, nil
-}
-
-// foretellMarks asks for the marks of parcels, or with former, of what is not marked, for
+// foretellMarks asks for the marks of deliveries, or with former, of what is not marked, for
 // those under their former identities.
-func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []admin.Prediction, former bool) error {
+func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)
 	if !able {
 		return fmt.Errorf("semel: consumer %q: its store foretells nothing: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	var asked []admin.PreviewQuery
 	var of []int
-	for i := range parcels {
-		it := &parcels[i].item
+	for i := range read {
+		it := &read[i].Item
 		q := admin.PreviewQuery{Source: it.Source, Mark: store.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: store.Applied}}
 		if former {
 			if it.Former == nil || out[i].End != source.EndApplied && out[i].End != source.EndReceived {

@@ -1,16 +1,7 @@
 package consumer
 
 import (
-	"context"
-	"errors"
-	"fmt"
-
-	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
-	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/store"
 )
 
 // PreviousIdentity is how the identities of a consumer's messages were found before.
@@ -38,123 +29,10 @@ type PreviousIdentity struct {
 	TrustUnfingerprinted bool
 }
 
-// checkFormer reports what a former identity cannot stand beside.
-func (c *Config) checkFormer(fault faultFunc) {
-	if c.PreviousIdentity == nil {
-		return
-	}
-	own, former := derivationOf(c.Identity), ""
-	if c.PreviousIdentity.Identity != nil {
-		former = derivationOf(c.PreviousIdentity.Identity)
-	}
-	unprinted := c.Fingerprint == identity.FingerprintNone()
-	switch {
-	case c.PreviousIdentity.Identity == nil:
-		fault("PreviousIdentity.Identity", "is missing; say what Identity was before, or leave PreviousIdentity out")
-		return
-	case !c.Strategy.marks():
-		fault("PreviousIdentity", "is set and Strategy is %v, which writes no markers that another identity could be marked beside; remove it", c.Strategy)
-	case c.Version != nil:
-		fault("PreviousIdentity", "is set beside Version: the streams of another identity begin anew, and their versions would be judged twice; start a consumer of another name where this one has ended")
-	case unprinted:
-		fault("PreviousIdentity", "is set and Fingerprint is FingerprintNone: without one, several messages that had one former identity cannot be told from copies, and all but one would be lost; use FingerprintBody")
-	case own == "" || former == "":
-		fault("PreviousIdentity", "needs identities that tell their derivation; give their types a method Derivation() string, or make them of selectors with identity.By")
-	case own == former:
-		fault("PreviousIdentity.Identity", "is what Identity is now, %s; name what it was before, or leave PreviousIdentity out", own)
-	}
-	if err := c.PreviousIdentity.Identity.Validate(); err != nil {
-		fault("PreviousIdentity.Identity", "%v", err)
-	}
-}
-
 // derivationOf is what an identity tells of itself, empty if nothing.
 func derivationOf(by identity.Identity) string {
 	if d, tells := by.(identity.Derived); tells {
 		return d.Derivation()
 	}
 	return ""
-}
-
-// fitsFormer reports whether the store can mark under a former identity.
-func (c *settings) fitsFormer(store any) error {
-	switch {
-	case c.PreviousIdentity == nil:
-		return nil
-	case derivationsOf(store) == nil:
-		return fmt.Errorf("the store marks under no former identity, and PreviousIdentity is set: %w", semel.ErrUnsupported)
-	case c.Retention.DailyPartitions:
-		return fmt.Errorf("PreviousIdentity is set beside Retention.DailyPartitions: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
-	}
-	return nil
-}
-
-// derivationsOf are those of a store, nil if it keeps none.
-func derivationsOf(store any) admin.Derivations {
-	derivations, _ := store.(admin.Derivations)
-	return derivations
-}
-
-// identifyFormer finds the former identity of a message, which may have none: then nothing
-// was marked under it.
-func (p *parcel) identifyFormer(c *settings, r reader, m *semel.Message) {
-	if c.PreviousIdentity == nil || c.Identity == nil {
-		return
-	}
-	source, id, err := r.find(c.PreviousIdentity.Identity, m)
-	if own := (*identity.Error)(nil); err != nil && errors.As(err, &own) {
-		return
-	}
-	p.item.Former = &machine.Name{Source: source, Identity: id}
-}
-
-// addScopes adds the scopes of an item's identities, unless they are those that were added last.
-func addScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
-	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
-		all = append(all, of)
-	}
-	if it.Former != nil {
-		all = append(all, scopes.Of{Source: it.Former.Source, Previous: true})
-	}
-	return all
-}
-
-// scopes adds those of the entries that are marked.
-func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
-	for i, en := range f.Entries {
-		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
-			all = addScopes(all, en.Item)
-		}
-	}
-	return all
-}
-
-// markFormer is the mark of an item's former identity, nil if it has none. ids has room
-// for it.
-func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
-	if it.Former == nil {
-		return nil, nil
-	}
-	scope, err := p.engine.scopes.Number(ctx, scopes.Of{Source: it.Former.Source, Previous: true})
-	if err != nil {
-		return nil, err
-	}
-	first := len(*ids)
-	*ids = append(*ids, it.Former.Identity...)
-	return &store.PreviousMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: !p.engine.config.PreviousIdentity.TrustUnfingerprinted}, nil
-}
-
-// markIn is the mark of a message in a transaction of the user's.
-func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as store.Outcome) (store.Mark, error) {
-	it := &p.item
-	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
-	var err error
-	if it.Former != nil {
-		m.Previous = &store.PreviousMark{ID: []byte(it.Former.Identity), Strict: !c.config.PreviousIdentity.TrustUnfingerprinted}
-		if m.Previous.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Former.Source, Previous: true}); err != nil {
-			return m, err
-		}
-	}
-	m.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Source})
-	return m, err
 }

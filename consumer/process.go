@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/sources"
 	"github.com/semel-go/semel/source"
 )
 
@@ -71,14 +71,23 @@ func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]D
 	if err != nil {
 		return nil, err
 	}
-	if paused := c.control.handsBack(len(ms)); paused != nil {
-		return paused, nil
+	if c.control.Paused() {
+		return slices.Repeat([]Disposition{{Kind: semel.Nack, After: processAgain, Reason: semel.ReasonPaused}}, len(ms)), nil
 	}
-	return loop.process(ctx, ms)
+	return loop.Process(ctx, ms)
 }
 
+// dispositionOf is what the caller is told of a settlement.
+func dispositionOf(x *source.Settlement) Disposition {
+	return Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
+}
+
+// processAgain is the wait after which a message comes again that Process handed back because the
+// consumer is paused.
+const processAgain = 30 * time.Second
+
 // looping starts the engine of Process once.
-func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
+func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop
 	c.mutex.Unlock()
@@ -94,7 +103,7 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 	if c.config.steps != nil {
 		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and steps run when it is claimed; use Accept, and Work or Run: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	loop = newLoopSource()
+	loop = sources.NewCalls(dispositionOf)
 	info, err := c.check(ctx, loop)
 	if err != nil {
 		return nil, err
@@ -112,8 +121,8 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 	run, stop := context.WithCancel(context.Background())
 	c.loop, c.stop = loop, stop
 	c.group.Go(func() {
-		c.ended = e.run(run)
-		loop.end(c.ended)
+		c.ended = e.Run(run)
+		loop.End(c.ended)
 	})
 	return loop, nil
 }
@@ -132,156 +141,10 @@ func (c *Consumer[Tx]) Close(ctx context.Context) error {
 	}
 	stop()
 	select {
-	case <-loop.over:
+	case <-loop.Over:
 		c.group.Wait()
 		return c.ended
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
-
-// loopSource makes a Source of the calls of Process.
-type loopSource struct {
-	lane  source.Lane
-	wake  chan struct{}
-	over  chan struct{} // closed when the engine has ended
-	given source.LaneObserver
-
-	mutex   sync.Mutex
-	waiting []*call // guarded by mutex
-	ended   error   // guarded by mutex; set before over is closed
-}
-
-// call is the messages of one ProcessAll.
-type call struct {
-	answers []Disposition
-	left    int // guarded by the source's mutex
-	done    chan struct{}
-	pending []*semel.Message
-}
-
-// answerPlace is where the answer to a delivery goes.
-type answerPlace struct {
-	call  *call
-	index int
-}
-
-func newLoopSource() *loopSource {
-	return &loopSource{lane: source.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), over: make(chan struct{})}
-}
-
-func (s *loopSource) process(ctx context.Context, ms []*semel.Message) ([]Disposition, error) {
-	if len(ms) == 0 {
-		return nil, nil
-	}
-	c := &call{answers: make([]Disposition, len(ms)), left: len(ms), done: make(chan struct{}), pending: ms}
-	s.mutex.Lock()
-	s.waiting = append(s.waiting, c)
-	s.mutex.Unlock()
-	s.nudge()
-	select {
-	case <-c.done:
-		return c.answers, nil
-	case <-ctx.Done():
-		s.forget(c)
-		return nil, ctx.Err()
-	case <-s.over:
-	}
-	select {
-	case <-c.done: // answered before the end
-		return c.answers, nil
-	default:
-	}
-	s.forget(c)
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.ended != nil {
-		return nil, fmt.Errorf("%w: %w", semel.ErrClosed, s.ended)
-	}
-	return nil, semel.ErrClosed
-}
-
-// forget takes a call out of the queue that nobody waits for any more. What was
-// taken of it is under way.
-func (s *loopSource) forget(c *call) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if i := slices.Index(s.waiting, c); i >= 0 {
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-	}
-}
-
-func (s *loopSource) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (s *loopSource) end(err error) {
-	s.mutex.Lock()
-	s.ended = err
-	s.mutex.Unlock()
-	close(s.over)
-}
-
-// Lanes, Fetch, Settle, Flow and Close make it a Source.
-
-func (s *loopSource) Lanes(o source.LaneObserver) { s.given = o }
-
-func (s *loopSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	if s.given != nil {
-		s.given.Given(s.lane)
-		s.given = nil
-	}
-	for {
-		if taken := s.take(most.Messages); len(taken) > 0 {
-			return taken, nil
-		}
-		select {
-		case <-s.wake:
-		case <-ctx.Done():
-			return nil, nil
-		}
-	}
-}
-
-// take takes whole messages up to most; a call may be taken in parts.
-func (s *loopSource) take(most int) []source.Delivery {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	var out []source.Delivery
-	for len(s.waiting) > 0 && len(out) < most {
-		c := s.waiting[0]
-		n := min(len(c.pending), most-len(out))
-		first := len(c.answers) - len(c.pending)
-		for i, m := range c.pending[:n] {
-			out = append(out, source.Delivery{Message: m, Lane: s.lane, Before: max(m.Attempt-1, source.Unknown), Handle: answerPlace{c, first + i}})
-		}
-		c.pending = c.pending[n:]
-		if len(c.pending) == 0 {
-			s.waiting = s.waiting[1:]
-		}
-	}
-	return out
-}
-
-func (s *loopSource) Settle(_ context.Context, settlements []source.Settlement) ([]int, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for _, x := range settlements {
-		p := x.Delivery.Handle.(answerPlace)
-		p.call.answers[p.index] = Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
-		if p.call.left--; p.call.left == 0 {
-			close(p.call.done)
-		}
-	}
-	return nil, nil
-}
-
-// Info implements source.Source.
-func (*loopSource) Info() source.Info { return source.Info{} }
-
-func (s *loopSource) Flow(source.Lane, bool) {}
-
-func (s *loopSource) Close(context.Context) error { return nil }

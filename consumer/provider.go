@@ -34,11 +34,6 @@ type Provider struct {
 	OnUnknown Action
 }
 
-// isLost reports whether a message ends as soon as nobody knows what became of its call.
-func (p *Provider) isLost() bool {
-	return p.Window == WindowNever && p.Lookup == nil && p.OnUnknown == ActionDiscard
-}
-
 // The ends of Provider.Window.
 const (
 	WindowAlways = calls.Always
@@ -64,19 +59,4 @@ const (
 // String is the result's name.
 func (f LookupResult) String() string {
 	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "LookupResult")
-}
-
-// checkProvider reports what is wrong with a policy's provider, and sets what was left
-// open.
-func (c *Config) checkProvider(fault faultFunc) {
-	p := &c.Provider
-	if p.OnUnknown != ActionPark && p.OnUnknown != ActionDiscard {
-		fault("Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ActionPark, ActionDiscard)
-	}
-	switch {
-	case p.Window < 0 && p.Window != WindowNever:
-		fault("Provider.Window", "is %v; it is a time, or WindowAlways, or WindowNever", p.Window)
-	case p.Window > 0 && p.Window <= c.Timeout:
-		fault("Provider.Window", "is %v, and must be longer than Timeout, %v: a call may arrive as late as that", p.Window, c.Timeout)
-	}
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"io"
 	"sync"
-	"time"
 
-	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
 )
 
@@ -49,32 +47,3 @@ func (r *Recorder) recording() *recording.Recorder {
 // Write writes what is recorded as lines of JSON, with a reason for people. It fails if the
 // consumer has not run yet, or as w fails.
 func (r *Recorder) Write(w io.Writer, why string) error { return r.recording().Write(w, why) }
-
-// recorded begins the recording of a run's machine. It returns nil if Config.Recorder is not set.
-func (c *settings) recorded(m *machine.Machine, policy machine.Config, began time.Time) *recording.Tape {
-	if c.Recorder == nil {
-		return nil
-	}
-	return c.Recorder.recording().Begin(c.Name, m, policy, began)
-}
-
-// step calls Step of the machine and records the event and the actions.
-func (e *engine[Tx]) step(event machine.Event, now machine.Time) []machine.Action {
-	if e.recording == nil {
-		return e.machine.Step(event, now)
-	}
-	e.recording.Event(event, now)
-	ended := false
-	defer func() {
-		if !ended { // it panics, and the process with it
-			e.config.Recorder.recording().Tell("no panic")
-		}
-	}()
-	actions := e.machine.Step(event, now)
-	ended = true
-	if broken := e.recording.Actions(actions); broken != nil {
-		e.config.Logger.Error("the engine has broken a law: please report it, with the recording", "consumer", e.config.public, "law", broken.Law, "how", broken.How)
-		e.config.Recorder.recording().Tell(broken.Law)
-	}
-	return actions
-}

@@ -1,14 +1,9 @@
 package consumer
 
 import (
-	"context"
-	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
-	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // RetentionPolicy says how long what has ended is remembered; the zero value: for ever.
@@ -49,121 +44,8 @@ type RetentionPolicy struct {
 	Off bool
 }
 
-// leastKeep is the shortest retention: shorter ones are a mistaken unit.
-const leastKeep = time.Minute
-
-func (c *Config) checkRetention(fault faultFunc) {
-	r := &c.Retention
-	check := func(field string, d, least time.Duration) {
-		if d != 0 && (d < least || d > 200*365*24*time.Hour) {
-			fault("Retention."+field, "is %v; it must be %v to 200 years, or 0", d, least)
-		}
-	}
-	check("Keep", r.Keep, leastKeep)
-	check("Bodies", r.Bodies, leastKeep)
-	check("Delay", r.Delay, 0)
-	switch {
-	case r.Bodies > 0 && r.Keep > 0 && r.Bodies >= r.Keep:
-		fault("Retention.Bodies", "is %v, and the identities are kept for %v only; make it shorter, or leave it out", r.Bodies, r.Keep)
-	case r.IDTime > identity.Snowflake:
-		fault("Retention.IDTime", "%v is not a kind of id", r.IDTime)
-	case r.OnExpired != ActionPark && r.OnExpired != ActionDeadLetter && r.OnExpired != ActionHalt && r.OnExpired != ActionDiscard:
-		fault("Retention.OnExpired", "%v is not an ending that is possible here", r.OnExpired)
-	case r.DailyPartitions && r.IDTime == identity.NoIDTime:
-		fault("Retention.DailyPartitions", "needs ids that carry their time; set IDTime")
-	case r.Keep == 0 && (r.DailyPartitions || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnExpired != ActionPark):
-		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
-	}
-}
-
-// fitsRetention says why the store cannot do what the policy asks for; nil if it can.
-func (c *Config) fitsRetention(st any) error {
-	if _, able := st.(store.Reaper); !able && c.Retention != (RetentionPolicy{}) {
-		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
-	}
-	return c.fitsDays(st)
-}
-
-// fitsDays says why policy and store do not both keep markers by day.
-func (c *Config) fitsDays(st any) error {
-	kind := limitsOf(byTransaction, st).PartitionedBy
-	switch r := &c.Retention; {
-	case r.DailyPartitions && kind == "":
-		return fmt.Errorf("Retention.DailyPartitions is set, and the store keeps no markers by day; give it the one that Dated returns, of a store in PostgreSQL: %w", semel.ErrUnsupported)
-	case kind != "" && !r.DailyPartitions:
-		return fmt.Errorf("the store keeps markers by day, and Retention.DailyPartitions is not set; set it, with IDTime %s: %w", kind, semel.ErrUnsupported)
-	case kind != "" && kind != r.IDTime.String():
-		return fmt.Errorf("the store keeps markers by the time of ids of the kind %s, and Retention.IDTime is %v: %w", kind, r.IDTime, semel.ErrUnsupported)
-	}
-	return nil
-}
-
-// noTime counts as older than what is kept.
-var noTime = time.Unix(0, 0)
-
-// judgeTimes turns the verdicts of fresh marks into store.Old whose messages have no time
-// that tells their age, whether something was removed yet or not: with a retention they are
-// set aside from the first on, and not from the first day on which something is removed.
-func (c *settings) judgeTimes(marks []store.Mark, verdicts []store.Verdict) {
-	if c.Retention.Keep == 0 || c.Retention.DailyPartitions { // days are judged by ids
-		return
-	}
-	for i := range verdicts {
-		if verdicts[i].Kind == store.Fresh && marks[i].Age.Equal(noTime) {
-			verdicts[i].Kind = store.Old
-		}
-	}
-}
-
-// ageOf is the time by which a message's age is judged; zero: it is not.
-func (c *settings) ageOf(p *parcel) time.Time {
-	if !c.judgesAge() || p.item.Version != nil || p.item.Refused != nil {
-		return time.Time{}
-	}
-	if at, ok := c.Retention.IDTime.Of(p.item.Identity); ok {
-		return at
-	}
-	return sentAt(&p.message)
-}
-
-// sentAt is when a message was sent, as far as its broker or its producer says.
-func sentAt(m *semel.Message) time.Time {
-	if m.Origin.Written != 0 {
-		return m.Origin.Time()
-	}
-	if at := m.Time(); !at.IsZero() {
-		return at
-	}
-	return noTime
-}
-
-// horizon is how late a copy can come, and of what that is made.
-func (c *settings) horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
-	var h source.Horizon
-	if info.Horizon != nil {
-		err := notPanicking(c, "Horizon", func() (err error) {
-			h, err = info.Horizon(ctx)
-			return err
-		})
-		if err != nil {
-			return h, err
-		}
-	} else {
-		h.Why = "how long the source keeps its messages is not known"
-	}
-	if retries := c.ladder(); retries > 0 {
-		h.Late += retries
-		h.Why += fmt.Sprintf(", retries %v", retries)
-	}
-	if c.Retention.Delay > 0 {
-		h.Late += c.Retention.Delay
-		h.Why += fmt.Sprintf(", delay %v", c.Retention.Delay)
-	}
-	return h, nil
-}
-
 // ladder is how long all retries of a message take at most.
-func (c *settings) ladder() (sum time.Duration) {
+func (c *Config) ladder() (sum time.Duration) {
 	wait := c.Retry.InitialDelay
 	for n := 1; n < c.Retry.MaxAttempts; n++ {
 		if wait >= c.Retry.MaxDelay {
@@ -173,44 +55,4 @@ func (c *settings) ladder() (sum time.Duration) {
 		wait *= 2
 	}
 	return sum
-}
-
-// covers says why a retention is shorter than what it has to cover; nil if it is not.
-func (c *settings) covers(h source.Horizon) error {
-	switch keep := c.Retention.Keep; {
-	case keep == 0:
-		return nil
-	case h.Unlimited:
-		return fmt.Errorf("semel: consumer %q cannot start: Retention.Keep is %v, and the source's broker can deliver a record again without an end (%s); keep markers for ever, or let the broker drop what is old", c.Name, keep, h.Why)
-	case h.Late > keep:
-		return fmt.Errorf("semel: consumer %q cannot start: Retention.Keep is %v, and a copy can come %v late (%s); keep markers for longer than that", c.Name, keep, h.Late, h.Why)
-	}
-	return nil
-}
-
-// retain finds the horizon and keeps the policy in the store, before a run begins that
-// removes anything. That everything is kept for ever, the run says itself.
-func (c *settings) retain(ctx context.Context, st any, src source.Source, info source.Info) error {
-	reaper, able := st.(store.Reaper)
-	if !able || c.Retention.Keep == 0 || src == (noSource{ends: true}) { // which tells nothing of how late copies can come
-		return nil
-	}
-	h, err := c.horizon(ctx, info)
-	if err == nil {
-		err = c.covers(h)
-	}
-	if err != nil {
-		return err
-	}
-	kept := c.kept()
-	kept.Horizon, kept.Why = h.Late, h.Why
-	if err := reaper.Retain(ctx, kept); err != nil {
-		return fmt.Errorf("semel: consumer %q cannot start: its retention is not kept: %w", c.Name, err)
-	}
-	return nil
-}
-
-// kept is what the store keeps of the policy, without the horizon.
-func (c *settings) kept() store.Retention {
-	return store.Retention{Consumer: c.Name, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Off: c.Retention.Off}
 }

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/engine"
+	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/consumer/internal/runner"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
@@ -14,23 +18,24 @@ import (
 )
 
 // settings are a checked Config with its defaults and with what the constructor of the consumer
-// derives from it. They do not change while the consumer runs, except kinds and reaped.
+// derives from it. They do not change while the consumer runs.
 type settings struct {
 	Config
 	// public is Config.Name without the generation.
 	public string
-	// kind is the selector of Config.Type; kinds notices that no message has a type.
-	kind  identity.Selector
-	kinds *typeWatch
+	// rules say how messages are recognised.
+	rules delivery.Rules
 	// way is what makes effects happen once, and keys with byKey how keys are kept.
 	way  way
 	keys KeyPolicy
-	// plan is of tests.
-	plan faults.Plan
+	// guard calls functions of others.
+	guard guard.Guard
 	// steps are the names of the steps, nil without.
 	steps []string
-	// reaped: markers were removed under an earlier policy; lookBack finds that out.
-	reaped *atomic.Bool
+	// run are the options of the runner.
+	run runner.Options
+	// retention is how long markers are kept.
+	retention *upkeep.Retention
 	// rows: the store has an inbox.
 	rows bool
 	// limits are those of the store, without FitIdentity if there is no Identity.
@@ -49,16 +54,16 @@ type needs struct {
 	steps []string
 }
 
-// needs returns what a consumer with this handler wants its policy for.
-func (h *handler[Tx]) needs(w way, store any) needs {
+// needsOf returns what a consumer with this handler wants its policy for.
+func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	n := needs{way: w, store: store}
-	if h.one == nil && h.all == nil && len(h.steps) == 0 {
+	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
 		n.noHandler = errors.New("the handler is nil; pass a function")
 	}
-	for i := range h.steps {
-		n.steps = append(n.steps, h.steps[i].Name)
-		if h.steps[i].Run == nil {
-			n.noHandler = fmt.Errorf("the step %q has no Run; give it a function", h.steps[i].Name)
+	for i := range h.Steps {
+		n.steps = append(n.steps, h.Steps[i].Name)
+		if h.Steps[i].Run == nil {
+			n.noHandler = fmt.Errorf("the step %q has no Run; give it a function", h.Steps[i].Name)
 		}
 	}
 	return n
@@ -73,7 +78,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
 	setDefault(&c.Provider.Window, defaultWindow) // after the check: it may be shorter than Timeout where nobody is called
-	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, plan: faults.Of(plans...), steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
+	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store)}
 	if err == nil {
 		err = s.fits(n.store)
 	}
@@ -86,22 +91,23 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 
 // resolve sets what follows from the policy and the store.
 func (c *settings) resolve(st any) {
-	setDefault(&c.plan.Seed, rand.Uint64())
 	if c.Generation != nil {
 		c.Name = admin.GenerationName(c.public, c.Generation.Number)
 	}
-	if c.Type != "" {
-		c.kind, _ = identity.ParseSelector(c.Type)
-	}
-	c.kinds = &typeWatch{warn: c.warnTypeless}
-	if len(c.Filter.Types) > 0 {
-		c.kinds.ask()
-	}
+	c.guard.Consumer, c.guard.Logger = c.Name, c.Logger
+	setDefault(&c.guard.Plan.Seed, rand.Uint64())
 	if c.OnParked == OnParkedDefault {
 		c.OnParked = c.onParked(st)
 	}
 	if c.Identity == nil {
 		c.limits.FitIdentity = nil
+	}
+	c.rules = c.Config.deliveryRules()
+	c.rules.Guard, c.rules.FitIdentity = c.guard, c.limits.FitIdentity
+	c.rules.Types = delivery.NewTypeWatch(len(c.Filter.Types) > 0, c.warnTypeless)
+	c.retention = &upkeep.Retention{
+		Guard: c.guard, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Delay: c.Retention.Delay, Retries: c.ladder(),
+		IDTime: c.Retention.IDTime, DailyPartitions: c.Retention.DailyPartitions, Off: c.Retention.Off,
 	}
 	switch c.way {
 	case byTransaction:
@@ -114,72 +120,63 @@ func (c *settings) resolve(st any) {
 	case byLookup:
 		c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
 	}
+	c.run = c.runOptions()
 }
 
-// fits reports the first reason why the store does not fit the policy.
-func (c *settings) fits(store any) error {
-	for _, check := range []func(store any) error{
-		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits, c.fitsParking,
-	} {
-		if err := check(store); err != nil {
-			return err
-		}
+// way says what makes the effects of a consumer happen once. The constructor chooses it, and
+// with it the runner of the consumer's flights.
+type way uint8
+
+// The ways.
+const (
+	// byTransaction: the marker commits with the handler's writes (New, NewBatch, NewSteps).
+	byTransaction way = iota
+	// byClaim: the inbox row is claimed, the handler calls out, and the claim ends
+	// (NewLeased, NewLeasedSteps).
+	byClaim
+	// byAnswer: as byClaim, and the claim ends in the transaction that applies the answer
+	// (NewCalling with StrategyInbox).
+	byAnswer
+	// byLookup: markers are looked up, the handler calls out, and the transaction that applies
+	// the answer marks the message (NewCalling with StrategyMarker).
+	byLookup
+	// byKey: a leased key is claimed, the handler calls out, and the key is completed
+	// (NewKeyed).
+	byKey
+)
+
+// overRows reports whether handlers call out for messages of the store's inbox, one message in
+// a flight.
+func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
+
+// deliveryRules returns how messages are recognised, except what depends on the store.
+func (c *Config) deliveryRules() delivery.Rules {
+	r := delivery.Rules{
+		Identity: c.Identity, Fingerprint: c.Fingerprint, Filter: delivery.Filter(c.Filter), SkipFiltered: c.OnFiltered == OnFilteredSkip,
+		MaxBody: c.MaxBody, Replay: c.Replay, ByKey: c.Lanes == LanesKey,
 	}
-	return nil
+	if c.PreviousIdentity != nil {
+		r.Previous = c.PreviousIdentity.Identity
+	}
+	if c.Version != nil {
+		r.Version = c.Version.By
+	}
+	if c.Type != "" {
+		kind, _ := identity.ParseSelector(c.Type)
+		r.Type = &kind
+	}
+	return r
 }
 
-// fitsWay reports why policy and store do not fit the way in which effects happen once.
-func (c *settings) fitsWay(store any) error {
-	switch c.way {
-	case byClaim, byAnswer:
-		return c.fitsClaims(store)
-	case byLookup:
-		return c.fitsLookups(store)
-	case byKey:
-		return c.fitsKeys(store)
-	}
-	if c.Provider.Lookup != nil || c.Provider.Window != defaultWindow || c.Provider.OnUnknown != ActionPark {
-		return errors.New("Provider is set, and nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
-	}
-	return nil
+func (c *settings) warnTypeless(messages int) {
+	c.Logger.Warn("types of messages are asked for, and no message has had one; if producers write the type in another place, name it: type: header:NAME or body:/POINTER in a policy, Config.Type in Go",
+		"consumer", c.Name, "messages", messages)
 }
 
-// fitsWaits reports waits that need an inbox on a store without one.
-func (c *settings) fitsWaits(st any) error {
-	if claimsRows(st) {
-		return nil
-	}
-	switch {
-	case c.Retry.MaxDelay > c.MaxInMemoryWait:
-		return fmt.Errorf("Retry.MaxDelay is %v, longer than MaxInMemoryWait, %v, and the store has no inbox in which a message could wait; lower Retry.MaxDelay or raise MaxInMemoryWait: %w", c.Retry.MaxDelay, c.MaxInMemoryWait, semel.ErrUnsupported)
-	case c.Strategy == StrategyInbox:
-		return fmt.Errorf("Strategy is %v, and the store has no inbox: %w", c.Strategy, semel.ErrUnsupported)
-	}
-	return nil
-}
-
-// limitsOf returns the limits of a store. Keys have none, also those of a database.
-func limitsOf(w way, st any) store.Limits {
-	if w == byKey {
-		return store.Limits{}
-	}
-	if limited, has := st.(interface{ Limits() store.Limits }); has {
-		return limited.Limits()
-	}
-	return store.Limits{}
-}
-
-// check reports every fault of the policy, whatever the store is.
-func (c *Config) check() error {
-	var faults []error
-	fault := func(field, format string, a ...any) {
-		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, a...)))
-	}
-	for _, check := range []func(faultFunc){
-		c.checkName, c.checkIdentity, c.checkType, c.checkFormer, c.checkOwner, c.checkAuditKey, c.checkTracers, c.checkStrategy, c.checkVersion,
-		c.checkOnParked, c.checkEndings, c.checkDuplicates, c.checkLimits, c.checkRetention, c.checkReplay, c.checkGeneration, c.checkProvider,
-	} {
-		check(fault)
-	}
-	return errors.Join(faults...)
+// Takes reports whether a message is the consumer's by Config.Filter. refused says that the
+// source refused it, so that it may have lost its type and headers with its form: then only
+// what is there can show that it is not.
+func (c *Config) Takes(m *semel.Message, refused bool) bool {
+	rules := c.deliveryRules()
+	return rules.Takes(m, refused)
 }

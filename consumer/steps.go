@@ -2,16 +2,10 @@ package consumer
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/internal/steps"
 	"github.com/semel-go/semel/store"
 )
 
@@ -57,95 +51,19 @@ func (d Done) Output(step string) []byte {
 // were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
 // moves a step does not guess what became of it.
 func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{steps: slices.Clone(steps)}, c, plans)
+	return newConsumer(st, engine.Handler[Tx]{Steps: stepsOf(steps)}, c, plans)
 }
 
-// fitsSteps reports what of the policy, or of the store, is in the way of steps.
-func (c *settings) fitsSteps(any) error {
-	switch {
-	case c.steps == nil:
-		return nil
-	case c.limits.StepOutput == 0:
-		return fmt.Errorf("the store keeps no steps: %w", semel.ErrUnsupported)
-	case c.Strategy != StrategyInbox:
-		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
-	case c.Source != nil && !c.AckOnReceipt:
-		return errors.New("with steps and a Source, AckOnReceipt must be set: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than MaxInMemoryWait")
-	case len(c.steps) > store.MaxSteps:
-		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), store.MaxSteps)
-	}
-	for i, name := range c.steps {
-		switch {
-		case name == "" || len(name) > store.MaxStepName || !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) }):
-			return fmt.Errorf("the name %q of a step must be 1 to %d bytes of printable UTF-8", name, store.MaxStepName)
-		case slices.Contains(c.steps[:i], name):
-			return fmt.Errorf("two steps are named %q; a row knows a step by its name", name)
+// stepsOf returns the steps as the engine runs them.
+func stepsOf[Tx any](all []Step[Tx]) []engine.Step[Tx] {
+	out := make([]engine.Step[Tx], len(all))
+	for i := range all {
+		out[i].Name = all[i].Name
+		if run := all[i].Run; run != nil {
+			out[i].Run = func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) ([]byte, error) {
+				return run(ctx, tx, m, Done{done})
+			}
 		}
 	}
-	return nil
-}
-
-// stepsOfVersions reports whether messages have both steps and a place in a stream. Then
-// no two of one stream may share a batch, where a version counts on those before it: one
-// of which a step is left has not taken effect.
-func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
-
-// setAside says why a claimed row is not to be run, and under which reason; nil if it is.
-func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
-	if why := c.neverProcessed(r); why != nil {
-		return &machine.Refusal{Reason: r.Reason, Why: why}
-	}
-	if r.Unreadable != "" {
-		return &machine.Refusal{Reason: semel.ReasonUnreadable, Why: errors.New(r.Unreadable)}
-	}
-	if why := steps.Fit(c.steps, r.Steps); why != nil {
-		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
-	}
-	if r.Started >= c.Inbox.MaxCrashes {
-		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
-	}
-	return nil
-}
-
-var errUnclaimedStep = errors.New("semel: a step runs only of a message that is claimed")
-
-// step runs the next step of a claimed row, and keeps in the row's handle what is then to
-// be written of it. It belongs to this run alone: a run that is taken back has another.
-func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *heldRow, most int) error {
-	if row == nil {
-		return errUnclaimedStep
-	}
-	row.stepped = nil
-	done := row.Row.Steps
-	next := &h.steps[steps.Next(done)]
-	output, err := next.Run(ctx, tx, m, Done{done})
-	if err != nil {
-		return err
-	}
-	if len(output) > most {
-		return semel.Permanent(fmt.Errorf("the output of step %q has %d bytes; at most %d are kept", next.Name, len(output), most))
-	}
-	row.stepped = steps.With(done, next.Name, output)
-	return nil
-}
-
-// goesOn reports whether a step is left of a row whose step has run.
-func (h *handler[Tx]) goesOn(row *heldRow) bool {
-	return row != nil && row.stepped != nil && len(row.stepped) < len(h.steps)
-}
-
-// ran is what a claim's end writes of steps; nil if none ran.
-func (h *heldRow) ran(as machine.As) []store.StepDone {
-	if as != machine.AsApplied && as != machine.AsStepped {
-		return nil
-	}
-	return h.stepped
-}
-
-// outputsSize is what the outputs of steps hold of memory.
-func outputsSize(done []store.StepDone) (n int) {
-	for i := range done {
-		n += len(done[i].Name) + len(done[i].Output)
-	}
-	return n
+	return out
 }

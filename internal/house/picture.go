@@ -101,12 +101,12 @@ type step struct {
 var way = []step{
 	{"file", "file/source.go", "delivers"},
 	{"source", "source/source.go", "Fetch"},
-	{"consumer", "consumer/intake.go", "identity, content"},
+	{"consumer", "consumer/internal/delivery/recognise.go", "identity, content"},
 	{"internal/machine", "internal/machine/machine.go", "decides"},
-	{"consumer", "consumer/flight.go", "begin, commit"},
+	{"consumer", "consumer/internal/engine/flight.go", "begin, commit"},
 	{"store", "store/store.go", "Begin, Commit"},
 	{"sqlstore", "sqlstore/batch.go", "mark, effect"},
-	{"consumer", "consumer/settler.go", "settles"},
+	{"consumer", "consumer/internal/engine/settler.go", "settles"},
 }
 
 // retryWay is the way of semel parked retry of one row, from the command to the handler.
@@ -116,9 +116,9 @@ var retryWay = []step{
 	{"internal/admin", "internal/admin/rows.go", "Requeue"},
 	{"sqlstore", "sqlstore/internal/operators/acts.go", "row, marker, act"},
 	{"store", "store/lease.go", "Claim"},
-	{"consumer", "consumer/inbox.go", "claims the row"},
+	{"consumer", "consumer/internal/inbox/inbox.go", "claims the row"},
 	{"internal/machine", "internal/machine/claims.go", "decides"},
-	{"consumer", "consumer/flight.go", "begin, commit"},
+	{"consumer", "consumer/internal/engine/flight.go", "begin, commit"},
 }
 
 // WriteWay draws the way of one message through the rooms.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -49,7 +50,7 @@ func (n *Reporter) Tracer() measure.Tracer {
 func (n *Reporter) measure(i int, m measure.Batch) {
 	defer func() {
 		if value := recover(); value != nil && !n.unmetered.Swap(true) {
-			LogPanic(n.logger, n.consumer, fmt.Sprintf("meter %d of %d (a %T)", i+1, len(n.meters), n.meters[i]), value)
+			guard.LogPanic(n.logger, n.consumer, fmt.Sprintf("meter %d of %d (a %T)", i+1, len(n.meters), n.meters[i]), value)
 		}
 	}()
 	n.meters[i].Measure(m)
@@ -59,7 +60,7 @@ func (n *Reporter) measure(i int, m measure.Batch) {
 func (n *Reporter) Trace(call func()) {
 	defer func() {
 		if value := recover(); value != nil && !n.untraced.Swap(true) {
-			LogPanic(n.logger, n.consumer, "the tracer", value)
+			guard.LogPanic(n.logger, n.consumer, "the tracer", value)
 		}
 	}()
 	call()

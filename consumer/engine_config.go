@@ -1,0 +1,218 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/engine"
+	"github.com/semel-go/semel/consumer/internal/runner"
+	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/steps"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
+)
+
+// ending is the machine's name for it.
+func (t Action) ending() machine.Ending {
+	switch t {
+	case ActionHalt:
+		return machine.EndHalt
+	case ActionDiscard:
+		return machine.EndDiscard
+	case ActionKeepFirst:
+		return machine.EndKeepFirst
+	case ActionRetry:
+		return machine.EndRetry
+	case ActionDeadLetter:
+		return machine.EndDeadLetter
+	}
+	return machine.EndPark
+}
+
+// kept is the machine's name for it.
+func (m LaneMode) kept() machine.Lanes {
+	switch m {
+	case LanesNone:
+		return machine.NoOrder
+	case LanesKey:
+		return machine.Key
+	}
+	return machine.Partition
+}
+
+// engineConfig returns what the engine needs of the policy. byCalls: messages are handed in by calls
+// of Process. inbox: the store has an inbox whose rows can be claimed.
+func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.Config {
+	out := &engine.Config{
+		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, PublicName: c.public, Strategy: c.Strategy.String(),
+		CallsOut: c.way != byTransaction, Machine: c.machineConfig(info, byCalls, inbox), Lease: c.Inbox.Lease, Poll: c.Inbox.Poll,
+		Rules: &c.rules, Retention: c.retention, Lines: c.lines(), VersionStart: c.versionStart(), Working: c.working(),
+		StepOutput: min(c.limits.StepOutput, store.MaxStepOutput), MayEnd: c.MayEnd, OnDuplicate: c.OnDuplicate, ReEmit: c.ReEmitIntents,
+		SenderWindows: c.SenderWindows, AuditKey: c.AuditKey,
+	}
+	if c.PreviousIdentity != nil {
+		out.StrictPrevious = !c.PreviousIdentity.TrustUnfingerprinted
+	}
+	if !c.Strategy.marks() {
+		out.NoResults = fmt.Errorf("semel: consumer %q: a result is kept beside a marker, and the Strategy %v writes none: %w", c.Name, c.Strategy, semel.ErrUnsupported)
+	}
+	if c.Recorder != nil {
+		out.Recorder = c.Recorder.recording()
+	}
+	return out
+}
+
+// lines returns the order that messages keep in the inbox.
+func (c *settings) lines() engine.Lines {
+	blocks := c.OnParked == OnParkedBlock
+	return engine.Lines{Consumer: c.Name, ByKey: blocks && c.Lanes != LanesPartition, ByLane: blocks && c.Lanes == LanesPartition}
+}
+
+// versionStart is the version that a stream begins with.
+func (c *settings) versionStart() int64 {
+	if c.Version == nil {
+		return 0
+	}
+	return c.Version.Start
+}
+
+// machineConfig returns what the machine needs of the policy.
+func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machine.Config {
+	lanes := c.Lanes.kept()
+	if oneAttempt {
+		lanes = machine.NoOrder
+	}
+	cost := time.Second / time.Duration(c.Retry.Budget.PerSecond)
+	gap, most := c.gap()
+	return machine.Config{
+		Lanes: lanes, Workers: c.Workers, Most: c.Batch.MaxSize, BatchTime: c.Batch.MaxTime, MaxInMemoryWait: c.MaxInMemoryWait,
+		MaxMessages: c.MaxUnacked.Messages, MaxBytes: c.MaxUnacked.Bytes, Drain: c.Drain,
+		MaxAttempts: c.Retry.MaxAttempts, InitialDelay: c.Retry.InitialDelay, MaxDelay: c.Retry.MaxDelay, OnExhausted: c.Retry.OnExhausted.ending(),
+		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
+		BreakerThreshold: c.Retry.breakerThreshold(), HaltLater: c.Retry.BreakerThreshold > 0,
+		OnConflict: c.OnConflict.ending(), OnBadIdentity: c.OnBadIdentity.ending(), OnPrecondition: c.OnPrecondition.ending(), OnFiltered: c.OnFiltered.ending(), OnUnversioned: c.onUnversioned().ending(), OnExpired: c.Retention.OnExpired.ending(), Gap: gap, GapCap: most,
+		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: c.way == byTransaction && c.limits.SingleWriter,
+		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.guard.Plan.Seed,
+		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.AckOnReceipt, Keep: inbox && c.Strategy == StrategyInbox,
+		Block: inbox && c.OnParked == OnParkedBlock, NoRows: !c.rows, ClaimsAlone: c.way.overRows() || c.stepsOfVersions(), Alone: c.way == byLookup,
+	}
+}
+
+// serialFor is for how long contention makes batches run one at a time. Where each message
+// is called out for, calls would be made one at a time, and all for a lock that somebody
+// keeps of one of them; what follows from one answer is short, and is tried again alone.
+func (c *settings) serialFor() time.Duration {
+	if c.way.overRows() {
+		return 0
+	}
+	return time.Minute
+}
+
+// onUnversioned and gap are of the policy, if there is one.
+func (c *settings) onUnversioned() Action {
+	if c.Version == nil {
+		return ActionPark
+	}
+	return c.Version.Missing
+}
+
+func (c *settings) gap() (wait time.Duration, most int64) {
+	if c.Version == nil {
+		return 0, 0
+	}
+	return c.Version.Gap, c.Version.GapCap
+}
+
+// neverProcessed says why the row of a message that no handler may get is set aside
+// again, whoever had it retried, and what to do; nil if a handler may get it. A
+// message without usable identity may be had by a consumer that needs none.
+func (c *settings) neverProcessed(r *store.StoredRow) error {
+	if !r.Surrogate {
+		return nil
+	}
+	switch r.Reason {
+	case semel.ReasonFiltered:
+		return errors.New("it is of a message that Config.Filter leaves to other consumers and is never processed; discard it, or change Filter and let the producer send it again")
+	case semel.ReasonTooLarge:
+		return errors.New("only the beginning of its message was kept, and it is never processed; discard it, and let the producer send a smaller one, or raise Config.MaxBody or the source's limit and let it be sent again")
+	case semel.ReasonMalformed:
+		return errors.New("its message could not be read and is never processed; discard it, and let the producer send a good one")
+	}
+	if c.Identity == nil {
+		return nil
+	}
+	return errors.New("its message has no usable identity and is never processed; discard it, and let the producer send it again")
+}
+
+// setAside says why a claimed row is not to be run, and under which reason; nil if it is.
+func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
+	if why := c.neverProcessed(r); why != nil {
+		return &machine.Refusal{Reason: r.Reason, Why: why}
+	}
+	if r.Unreadable != "" {
+		return &machine.Refusal{Reason: semel.ReasonUnreadable, Why: errors.New(r.Unreadable)}
+	}
+	if why := steps.Fit(c.steps, r.Steps); why != nil {
+		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
+	}
+	if r.Started >= c.Inbox.MaxCrashes {
+		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
+	}
+	return nil
+}
+
+// runOptions returns what a runner needs of the policy.
+func (c *settings) runOptions() runner.Options {
+	o := runner.Options{
+		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
+		Provider: runner.Provider{Rule: calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Lookup != nil}, Discard: c.Provider.OnUnknown == ActionDiscard},
+	}
+	if lookup := c.Provider.Lookup; lookup != nil {
+		o.Provider.Lookup = func(ctx context.Context, m *semel.Message) (runner.Finding, error) {
+			switch found, err := lookup(ctx, m); {
+			case err != nil:
+				return runner.StillUnknown, err
+			case found == Happened:
+				return runner.Happened, nil
+			case found == DidNotHappen:
+				return runner.DidNotHappen, nil
+			}
+			return runner.StillUnknown, nil
+		}
+	}
+	return o
+}
+
+// stepsOfVersions reports whether messages have both steps and a place in a stream. Then
+// no two of one stream may share a batch, where a version counts on those before it: one
+// of which a step is left has not taken effect.
+func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
+
+// working is the generation that batches are held to.
+func (c *settings) working() store.Working {
+	if c.Generation == nil {
+		return store.Working{}
+	}
+	return store.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
+}
+
+// controlled is the name by which operators want something of the consumer: that of a rebuild
+// is its generation's, so that each can be paused by itself.
+func (c *settings) controlled() string {
+	if c.Generation != nil && !c.Generation.Building {
+		return c.public
+	}
+	return c.Name
+}
+
+// ownTransactions refuses to mark in a transaction of the user's, which no switch waits for.
+func (c *settings) ownTransactions() error {
+	if c.Generation == nil {
+		return nil
+	}
+	return fmt.Errorf("semel: consumer %q works in generations, and a switch would not wait for a transaction of yours; use Run or Process: %w", c.public, semel.ErrUnsupported)
+}

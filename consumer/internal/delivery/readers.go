@@ -1,0 +1,141 @@
+package delivery
+
+import (
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
+)
+
+// Readers read the deliveries of one fetch by all cores. They begin and end with
+// it, so that nothing is handed on late and no lane overtakes another.
+type Readers struct {
+	rooms []*reading.Room
+	// alone has a place for one: a function of the user's that runs. It is no
+	// mutex, so that virtual time passes while others wait for it.
+	alone chan struct{}
+}
+
+// perReader is for how many bytes another goroutine is worth its start: what one
+// reads in a part of a millisecond.
+const perReader = 64 << 10
+
+// perTurn is about how many bytes a reader takes at a time.
+const perTurn = 16 << 10
+
+// Items reads deliveries; they stay in their order.
+func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item {
+	if len(deliveries) == 0 {
+		return nil
+	}
+	bytes := 0
+	for i := range deliveries {
+		bytes += messageOverhead/4 + len(deliveries[i].Message.Body)
+	}
+	f := &fetched{rules: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries))}
+	f.turn = int64(min(max(1, perTurn*len(deliveries)/bytes), len(deliveries)))
+	r.read(f, min(bytes/perReader, len(deliveries), runtime.GOMAXPROCS(0)))
+	return f.items
+}
+
+// read reads with n goroutines, the caller's among them. Where functions of the
+// user's run, or their store's FitIdentity, the caller only waits: one that ends
+// its goroutine must not end the one that fetches.
+func (r *Readers) read(f *fetched, n int) {
+	n = max(1, n)
+	by, prints := f.rules.usersOwn()
+	f.own = by || prints || f.rules.FitIdentity != nil
+	for len(r.rooms) < n {
+		r.rooms = append(r.rooms, new(reading.Room))
+	}
+	if r.alone == nil {
+		r.alone = make(chan struct{}, 1)
+	}
+	var group worker.Group
+	defer group.Wait()
+	for i := 1; i < n; i++ {
+		group.Go(func() { f.read(reader{r.rooms[i], r.alone}) })
+	}
+	mine := reader{r.rooms[0], r.alone}
+	if !f.own {
+		f.read(mine)
+		return
+	}
+	group.Go(func() { f.read(mine) })
+	group.Wait()
+	for slices.Contains(f.items, nil) {
+		group.Go(func() { f.finish(mine) })
+		group.Wait()
+	}
+}
+
+// fetched is a fetch that is being read.
+type fetched struct {
+	rules      *Rules
+	deliveries []source.Delivery
+	items      []*machine.Item
+	own        bool // functions of the user's run, or what their store makes of an id
+	// turn is how many are taken at a time, taken how many were.
+	turn  int64
+	taken atomic.Int64
+}
+
+// read takes turns until none is left.
+func (f *fetched) read(r reader) {
+	defer r.room.Forget()
+	for {
+		end := f.taken.Add(f.turn)
+		first := end - f.turn
+		if first >= int64(len(f.deliveries)) {
+			return
+		}
+		for i := first; i < min(end, int64(len(f.deliveries))); i++ {
+			f.one(r, int(i))
+		}
+	}
+}
+
+// finish reads what a goroutine left that a function of the user's ended
+// (runtime.Goexit). The message that it ran for is not among it.
+func (f *fetched) finish(r reader) {
+	defer r.room.Forget()
+	for i := range f.items {
+		if f.items[i] == nil {
+			f.one(r, i)
+		}
+	}
+}
+
+// one reads a delivery. Each is for itself: one that waits must not keep the
+// memory of all that were fetched with it.
+func (f *fetched) one(r reader, i int) {
+	p := new(Delivery)
+	r.room.Begin()
+	if f.own {
+		f.ownOne(r, i, p)
+		return
+	}
+	d := f.deliveries[i] // the source may keep its own
+	p.read(f.rules, r, &d)
+	f.items[i] = &p.Item
+}
+
+// ownOne reads a delivery with functions of the user's. One that ends its
+// goroutine (runtime.Goexit) is that message's failure: what is deferred here
+// still runs, and others read the rest.
+func (f *fetched) ownOne(r reader, i int, p *Delivery) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.unread(f.rules, r)
+		}
+		f.items[i] = &p.Item
+	}()
+	d := f.deliveries[i]
+	p.read(f.rules, r, &d)
+	returned = true
+}

@@ -1,0 +1,214 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/surrogate"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
+)
+
+// read finds what the machine must know of a delivery.
+func (p *Delivery) read(c *Rules, r reader, d *source.Delivery) {
+	d.Decode(r.room)
+	p.take(d)
+	p.Message.Replayed = c.Replay
+	kind, partly, unreadable := c.typeOf(r, &p.Message)
+	if c.Types.deciding() && d.Refused == semel.ReasonNone && !partly {
+		c.Types.saw(kind != "")
+	}
+	refused, why := p.recognise(c, r, d, kind, partly)
+	if refused == semel.ReasonNone && unreadable != nil {
+		refused, why = semel.ReasonMalformed, unreadable
+	}
+	p.typed(c, kind)
+	p.become(c, r, refused, why)
+}
+
+var (
+	errIdentityGoexit = errors.New("the identity, or what the store makes of it, ended its goroutine (runtime.Goexit)")
+	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
+)
+
+// unread is what becomes of a delivery for which a function of the user's ended
+// its goroutine. There is a key as soon as the identity has returned.
+func (p *Delivery) unread(c *Rules, r reader) {
+	if p.Item.Identity == "" {
+		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
+		return
+	}
+	if c.Version != nil && p.Item.Print != (semel.Fingerprint{}) {
+		p.become(c, r, semel.ReasonNoVersion, errVersionGoexit)
+		return
+	}
+	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
+}
+
+// become makes the item of what was recognised.
+func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
+	m, it := &p.Message, &p.Item
+	switch refused {
+	case semel.ReasonNone:
+		p.prove(r)
+	case semel.ReasonNoVersion:
+		p.unversioned(why)
+	default:
+		p.refuse(c, refused, why)
+	}
+	m.Identity = p.Key(c.Consumer)
+	it.Size = sized(sizeOf(m)) // the delivery holds all of it
+	c.cut(m)
+	it.Route = p.route(c)
+	it.Handle = p
+}
+
+// refuse makes the item one that never runs. It is named after what it is, unless
+// it is another consumer's and no row will need a name.
+func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
+	m, it := &p.Message, &p.Item
+	foreign := reason == semel.ReasonFiltered
+	if foreign && c.SkipFiltered {
+		it.Source, it.Identity = m.Source(), m.ID()
+	} else {
+		it.Source, it.Identity = surrogate.Source, surrogate.Of(m)
+	}
+	it.Print = semel.Fingerprint{}
+	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
+}
+
+// Borrowed is implemented by the handle of a delivery whose memory is its caller's, who may not
+// wait for the handler, and may use the memory for something else.
+type Borrowed interface{ Borrowed() }
+
+// prove keeps that the body was read as strict JSON, for later reads of values in it. A body that
+// is Borrowed may change: it is read as any bytes.
+func (p *Delivery) prove(r reader) {
+	if _, borrowed := p.Handle.(Borrowed); !borrowed {
+		p.Message.Strict = r.room.Proof(p.Message.Body)
+	}
+}
+
+// recognise fills key and fingerprint, or says why there are none. kind and partly are as
+// typeOf found them.
+func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
+	m := &p.Message
+	if missed := c.misses(m, kind, partly || d.Refused != semel.ReasonNone); missed != "" {
+		return semel.ReasonFiltered, fmt.Errorf("its %s is none of those that this consumer takes", missed)
+	}
+	if d.Refused != semel.ReasonNone {
+		return d.Refused, errors.New(d.Detail)
+	}
+	if c.isTooLarge(m) {
+		return semel.ReasonTooLarge, c.tooLarge(m)
+	}
+	if err := identity.EventFault(m, false); err != nil {
+		return semel.ReasonMalformed, err
+	}
+	return p.name(c, r, m)
+}
+
+// name finds identity and fingerprint.
+func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Reason, err error) {
+	// One type of the user's may be both, and keep what it read for the one until it
+	// is asked for the other, so that no other message may come between.
+	by, prints := c.usersOwn()
+	if alone := r.alone; alone != nil && by && prints {
+		alone <- struct{}{}
+		defer func() { <-alone }()
+		r.alone = nil // it is ours already
+	}
+	if err = p.identify(c, r, m); err != nil {
+		return reasonOf(err, semel.ReasonBadIdentity), err
+	}
+	if p.Item.Print, err = r.print(c, m); err != nil {
+		return reasonOf(err, semel.ReasonMalformed), err
+	}
+	if c.Version != nil {
+		if err = p.place(c, r, m); err != nil {
+			return semel.ReasonNoVersion, err
+		}
+	}
+	p.identifyPrevious(c, r, m)
+	return semel.ReasonNone, nil
+}
+
+func (p *Delivery) identify(c *Rules, r reader, m *semel.Message) error {
+	if c.Identity == nil { // natural: only a row will ever need one
+		p.Item.Source, p.Item.Identity = surrogate.Source, surrogate.Of(m)
+		return nil
+	}
+	source, id, err := r.find(c.Identity, m)
+	if err == nil {
+		source, id, err = c.fit(source, id)
+	}
+	p.Item.Source, p.Item.Identity = source, id
+	return err
+}
+
+func reasonOf(err error, otherwise semel.Reason) semel.Reason {
+	var found *identity.Error
+	if errors.As(err, &found) && found.Reason != semel.ReasonNone {
+		return found.Reason
+	}
+	return otherwise
+}
+
+// unversioned is the refusal of a message without a version. It keeps its identity, so
+// that a policy that looked in the wrong place can be mended and the row be retried.
+func (p *Delivery) unversioned(why error) {
+	p.Item.Version = nil
+	p.Item.Refused = &machine.Refusal{Reason: semel.ReasonNoVersion, Why: why, Unversioned: true}
+}
+
+// identifyPrevious finds the former identity of a message, which may have none: then nothing
+// was marked under it.
+func (p *Delivery) identifyPrevious(c *Rules, r reader, m *semel.Message) {
+	if c.Previous == nil || c.Identity == nil {
+		return
+	}
+	source, id, err := r.find(c.Previous, m)
+	if own := (*identity.Error)(nil); err != nil && errors.As(err, &own) {
+		return
+	}
+	p.Item.Former = &machine.Name{Source: source, Identity: id}
+}
+
+var errVersionGoexit = errors.New("the function that finds the version ended its goroutine (runtime.Goexit)")
+
+// place finds a message's place in its stream.
+func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
+	stream, number, err := r.version(c, m)
+	if err == nil {
+		err = identity.CheckStream(stream)
+	}
+	if err == nil && number < 1 {
+		err = fmt.Errorf("its version is %d; the first is 1", number)
+	}
+	if err != nil {
+		return err
+	}
+	p.Item.Version = &machine.Version{Stream: stream, Number: number}
+	return nil
+}
+
+// placeAlone is place of a message that came without a fetch. One that ends its
+// goroutine ends that of who asks.
+func (p *Delivery) placeAlone(c *Rules) error {
+	room := reading.Borrow()
+	defer room.Return()
+	return p.place(c, reader{room: room}, &p.Message)
+}
+
+// VersionIn returns the message's place in a stream that begins with start; zero if it has none.
+func (p *Delivery) VersionIn(start int64) store.Version {
+	v := p.Item.Version
+	if v == nil {
+		return store.Version{}
+	}
+	return store.Version{Stream: []byte(v.Stream), Number: v.Number, Start: start}
+}

@@ -1,0 +1,58 @@
+package delivery
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/store"
+)
+
+// KeptOfLargest is how much is kept of a body that is too large.
+const KeptOfLargest = 64 << 10
+
+// isTooLarge reports whether no store may see the body.
+func (c *Rules) isTooLarge(m *semel.Message) bool { return int64(len(m.Body)) > c.MaxBody }
+
+func (c *Rules) tooLarge(m *semel.Message) error {
+	return fmt.Errorf("the body has %d bytes, more than the limit of %d; its first 64 KiB are kept", len(m.Body), c.MaxBody)
+}
+
+// cut bounds a body that is too large, in memory of its own, and says how long
+// it was.
+func (c *Rules) cut(m *semel.Message) {
+	if !c.isTooLarge(m) {
+		return
+	}
+	length := strconv.AppendInt(nil, int64(len(m.Body)), 10)
+	m.Body = bytes.Clone(m.Body[:KeptOfLargest])
+	if _, there := m.Headers.Get(semel.HeaderLength); !there {
+		m.Headers = append(slices.Clip(m.Headers), semel.Header{Name: semel.HeaderLength, Value: length})
+	}
+}
+
+// messageOverhead is what a delivery holds besides its bytes, roughly: the
+// engine's parcel, and the source's message.
+const messageOverhead = 1024
+
+// sized is a size as an item has it.
+func sized(n int) int32 { return int32(min(n, math.MaxInt32)) }
+
+func sizeOf(m *semel.Message) int {
+	n := messageOverhead + len(m.Body) + len(m.Key)
+	for i := range m.Headers {
+		n += len(m.Headers[i].Name) + len(m.Headers[i].Value)
+	}
+	return n
+}
+
+// outputsSize is what the outputs of steps hold of memory.
+func outputsSize(done []store.StepDone) (n int) {
+	for i := range done {
+		n += len(done[i].Name) + len(done[i].Output)
+	}
+	return n
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+)
+
+// hold does what the policy says of the duplicates of a queue, and says which of its
+// settlements must not be made yet, in order: those of which it could not be done.
+func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
+	if s.config.OnDuplicate == nil && !s.config.ReEmit {
+		return nil, nil
+	}
+	var places []int
+	var items []*machine.Item
+	n := 0
+	for _, q := range queue {
+		for i := range q.Items {
+			if q.Items[i].Kind == semel.Ack && q.Items[i].Ending == source.EndDuplicate {
+				places, items = append(places, n), append(items, q.Items[i].Item)
+			}
+			n++
+		}
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	if s.config.ReEmit {
+		if err := s.emit(ctx, resultsOf(items)); err != nil {
+			return places, fmt.Errorf("what duplicates caused cannot be sent again: %w", err)
+		}
+	}
+	if s.config.OnDuplicate == nil {
+		return nil, nil
+	}
+	results, err := s.results(ctx, resultsOf(items))
+	if err != nil {
+		return places, fmt.Errorf("the results of duplicates cannot be read: %w", err)
+	}
+	for i, it := range items {
+		if err := s.callOnDuplicate(ctx, &it.Handle.(*delivery.Delivery).Message, results[i]); err != nil {
+			held, why = append(held, places[i]), fmt.Errorf("OnDuplicate: %w", err)
+		}
+	}
+	return held, why
+}
+
+func resultsOf(items []*machine.Item) []resultOf {
+	of := make([]resultOf, len(items))
+	for i, it := range items {
+		of[i] = resultOf{source: it.Source, id: it.Identity}
+		if it.Former != nil {
+			of[i].former = &semel.Key{Source: it.Former.Source, ID: it.Former.Identity}
+		}
+	}
+	return of
+}
+
+// callOnDuplicate calls Config.OnDuplicate. It returns an error if that panics, or if ctx has ended
+// before.
+func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result []byte) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			guard.LogPanic(s.config.Logger, s.config.Consumer, "OnDuplicate", value)
+			err = fmt.Errorf("it panicked: %s", legible.Panic(value))
+		}
+	}()
+	return guard.Readable(s.config.OnDuplicate(ctx, m, result))
+}
+
+// settling are the settlements of a queue.
+type settling struct {
+	// all are those that the source is told, and places where each stands in the queue, nil
+	// where that is its place in all.
+	all    []source.Settlement
+	places []int
+}
+
+// settling makes the settlements of a queue, but for those that are held.
+func (s *settler) settling(queue []*machine.Settle, held []int) settling {
+	most, n, next := settlements(queue), 0, held
+	out := settling{all: make([]source.Settlement, 0, most)}
+	deliveries := make([]source.Delivery, most)
+	for _, q := range queue {
+		for i := range q.Items {
+			n++
+			if len(next) > 0 && next[0] == n-1 {
+				next = next[1:]
+				continue
+			}
+			item := &q.Items[i]
+			d := &deliveries[len(out.all)]
+			*d = item.Item.Handle.(*delivery.Delivery).Delivered()
+			out.all = append(out.all, source.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
+				Attempts: item.Attempts, Err: item.Err})
+			if len(held) > 0 {
+				out.places = append(out.places, n-1)
+			}
+		}
+	}
+	return out
+}
+
+// placed are the places of these indexes, with those that are held.
+func (s *settling) placed(left, held []int) []int {
+	all := slices.Clone(held)
+	for _, i := range left {
+		if s.places != nil {
+			i = s.places[i]
+		}
+		all = append(all, i)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,377 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/runner"
+	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/consumer/internal/surrogate"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/store"
+)
+
+// pilot carries out the flights of one of the machine's workers, one at a time.
+type pilot[Tx any] struct {
+	engine *Engine[Tx]
+	orders chan machine.Action
+	scopes []scopes.Of // of the last flight's marks, kept for its room
+	// What the pilot is in, for the error of a run that cannot end it.
+	handling, committing atomic.Bool
+
+	mutex  sync.Mutex
+	flight *flight[Tx] // the one under way; guarded by mutex, written by the pilot
+}
+
+// flight is a batch under way.
+type flight[Tx any] struct {
+	*machine.Flight
+	runner.Attempt[Tx]
+	marks []store.Mark
+	// mark is the index in marks of each entry, All for one without.
+	mark []int
+	// known are verdicts on claims that stood before the batch began, by entry; nil
+	// without claims.
+	known []store.Verdict
+	began time.Time
+	// spent is what its parts took that are over, which figures says one by one.
+	spent   time.Duration
+	figures measure.Batch
+	// spans are those of its sampled messages, nil without any. failed is the entry whose
+	// handler failed, store.NoCulprit if none did or all ran together.
+	spans  *spans
+	failed int
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stop   atomic.Bool
+	watch  watch
+	// job is the handler that runs. The flight holds it to save an allocation.
+	job runner.Job[Tx]
+}
+
+func (p *pilot[Tx]) work() {
+	for order := range p.orders {
+		e := p.carryOut(order)
+		p.engine.recheck.Note(e)
+		select {
+		case p.engine.events <- e:
+		case <-p.engine.base.Done():
+		}
+	}
+	if f := p.flight; f != nil { // the run ended before the machine ended it
+		p.rollback(machine.Rollback{Flight: f.Flight})
+	}
+}
+
+func (p *pilot[Tx]) carryOut(order machine.Action) machine.Event {
+	switch a := order.(type) {
+	case machine.Begin:
+		return p.begin(a)
+	case machine.Run:
+		return p.run(a)
+	case machine.Commit:
+		return p.commit(a)
+	case machine.Rollback:
+		return p.rollback(a)
+	}
+	panic("semel: an order that no pilot carries out")
+}
+
+func (p *pilot[Tx]) set(f *flight[Tx]) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.flight = f
+}
+
+func (p *pilot[Tx]) current(m *machine.Flight) *flight[Tx] {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.flight == nil || p.flight.Flight != m {
+		return nil
+	}
+	return p.flight
+}
+
+// stopRun is called by the loop beside the pilot.
+func (p *pilot[Tx]) stopRun(a machine.StopRun) {
+	if f := p.current(a.Flight); f != nil {
+		f.stop.Store(true)
+		if a.Abort {
+			f.cancel(errAborted)
+		}
+	}
+}
+
+// kill is called by the loop beside the pilot.
+func (p *pilot[Tx]) kill(m *machine.Flight) {
+	if f := p.current(m); f != nil {
+		f.Kill()
+	}
+}
+
+var (
+	errAborted = errors.New("semel: the consumer is stopping")
+)
+
+// begin opens the transaction with the flight's marks.
+func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
+	e := p.engine
+	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
+	defer func() {
+		f.figures.Marking = p.lap(f)
+		if f.Attempt == nil {
+			p.measured(f, measure.NotBegun, store.NoCulprit)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
+	defer cancel()
+	if err := e.recheck.Check(ctx); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
+	}
+	if err := p.lookAhead(ctx, f); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
+	}
+	if err := p.prepare(ctx, f); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
+	}
+	p.keepWaiting(f)
+	p.aboutToCall(f)
+	asked := time.Now()
+	b, err := e.Runner.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
+	if err != nil {
+		p.keepNothing(f)
+		return notBegun(a.Flight, e.Store.Classify(err), err)
+	}
+	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
+	f.Attempt = b.Attempt
+	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
+	p.set(f)
+	all := f.verdicts(b.Verdicts)
+	if b.Extended {
+		for _, h := range f.stand(all) {
+			e.Inbox.Keeper.Lasts(h, asked.Add(e.config.Lease))
+		}
+	}
+	p.keep(f, all)
+	e.config.At(faults.AfterMark, len(f.Entries))
+	p.forgetLost(f, all)
+	p.trace(f, all)
+	return machine.Marked{Flight: a.Flight, Verdicts: all}
+}
+
+// notBegun: whatever keeps a transaction from opening is no message's fault;
+// the store waits for another's lock or is not to be had.
+func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
+	if c == store.ClassContended {
+		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}
+	}
+	return machine.Marked{Flight: f, Class: store.ClassDown, Err: err}
+}
+
+// markLock is how long marks wait for a copy in flight elsewhere (case 5).
+const markLock = 50 * time.Millisecond
+
+// effectLock is how long a handler's statement waits for a row that another
+// transaction holds; then the batch counts as contended and runs again.
+const effectLock = time.Second
+
+// idleGrace is how much longer than a handler's time-out the server keeps a
+// transaction without a statement: a frozen process must not hold its heir
+// for ever.
+const idleGrace = 10 * time.Second
+
+// txOptions are the settings of a flight's transaction. A wait for a lock ends
+// before the statement that waits would be charged to its message.
+func (c *Config) txOptions(serial bool) store.TxOptions {
+	return store.TxOptions{
+		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
+		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Lease,
+		// Less than what Begin has: a server that does not answer is told from one
+		// that makes us wait our turn.
+		Serial: serial, Consumer: c.Consumer, Turn: c.CommitTimeout * 2 / 3,
+		Working: c.Working,
+	}
+}
+
+// prepare makes the marks of a flight's entries.
+func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
+	p.scopes = f.scopes(p.scopes[:0])
+	if err := p.engine.Scopes.Know(ctx, p.scopes); err != nil {
+		return err
+	}
+	f.mark = make([]int, len(f.Entries))
+	f.marks = make([]store.Mark, 0, len(f.Entries))
+	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
+	var names []byte                     // of their lines
+	for i, en := range f.Entries {
+		if en.Unmarked || f.known != nil && f.known[i].Kind != 0 {
+			f.mark[i] = store.All
+			continue
+		}
+		first := len(ids)
+		ids = append(ids, en.Item.Identity...)
+		scope, err := p.engine.Scopes.Number(ctx, scopes.Of{Source: en.Item.Source})
+		if err != nil {
+			return err
+		}
+		f.mark[i] = len(f.marks)
+		m := store.Mark{Scope: scope, Consumer: p.engine.config.Consumer, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*delivery.Delivery), asksStream(en.As))}
+		if m.Previous, err = p.markFormer(ctx, en.Item, &ids); err != nil {
+			return err
+		}
+		m.Line = p.markLine(&names, &f.Entries[i])
+		if h := rowOf(&en); h != nil {
+			m.Claim = h.Claim()
+		} else if m.Asks() { // also what becomes a row: it runs later, and asks no more
+			m.Age = p.engine.config.Retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
+		}
+		f.marks = append(f.marks, m)
+	}
+	return nil
+}
+
+func (f *flight[Tx]) idLength() int {
+	n := 0
+	for i := range f.Entries {
+		n += len(f.Entries[i].Item.Identity)
+		if former := f.Entries[i].Item.Former; former != nil {
+			n += len(former.Identity)
+		}
+	}
+	return n
+}
+
+// verdicts answers every entry; one without a mark is always fresh.
+func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
+	out := make([]store.Verdict, len(f.Entries))
+	for i, mark := range f.mark {
+		if mark == store.All {
+			out[i] = store.Verdict{Kind: store.Fresh}
+			if f.known != nil && f.known[i].Kind != 0 {
+				out[i] = f.known[i]
+			}
+			continue
+		}
+		out[i] = of[mark]
+	}
+	return out
+}
+
+// commit ends the flight with what was done. It has a time-out of its own: a
+// stop must not make its outcome unknown.
+func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
+	e := p.engine
+	f := p.current(a.Flight)
+	defer f.cancel(nil)
+	ending := store.Ending{}
+	for _, i := range a.Trim {
+		if f.mark[i] != store.All {
+			ending.Trim = append(ending.Trim, f.mark[i])
+		}
+	}
+	var over []*inbox.ClaimedRow
+	for i := range a.Rows {
+		if h := rowOf(&f.Entries[a.Rows[i].Entry]); h != nil {
+			ending.Claims = append(ending.Claims, f.claimEnding(&a.Rows[i], h))
+			over = append(over, h)
+		} else {
+			ending.Rows = append(ending.Rows, f.row(&a.Rows[i]))
+		}
+	}
+	if f.known != nil {
+		e.Inbox.Keeper.Move(f.claims(), time.Now().Add(e.config.CommitWithin(f.Queued())))
+	}
+	e.config.At(faults.BeforeCommit, len(f.Entries))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.CommitWithin(f.Queued()))
+	defer cancel()
+	p.committing.Store(true)
+	p.calls(f)
+	result := f.Attempt.Commit(ctx, ending)
+	p.committing.Store(false)
+	p.set(nil)
+	f.figures.Committing = p.lap(f)
+	p.measured(f, batchEnd(result.Outcome), f.entryOf(result.Culprit))
+	why := machine.Failure{Class: result.Class}
+	decide(&why, result.Err)
+	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
+		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: runner.StoreFault(e.Store, result.Err), Err: result.Err, Freed: result.Freed}
+	switch result.Outcome {
+	case store.Committed:
+		p.keepNothing(f)
+		if over != nil {
+			e.Inbox.Forget(over...)
+		}
+		p.reportCommitted(f, &result)
+		e.config.At(faults.AfterCommit, len(f.Entries))
+	case store.CommitUnknown:
+		p.keepNothing(f) // they are taken anew
+		e.config.At(faults.CommitReplyLost, len(f.Entries))
+	case store.NotCommitted:
+		ended.Until = p.keepAfter(ctx, f)
+	}
+	return ended
+}
+
+// reportCommitted reports what a commit left undone.
+func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *runner.Outcome) {
+	n := p.engine.Reporter
+	if o.WithoutKey != nil {
+		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.WithoutKey})
+	}
+	if o.NotReEmitted {
+		n.NotReEmitted(1)
+	}
+}
+
+func (f *flight[Tx]) entryOf(mark int) int {
+	if mark != store.NoCulprit {
+		for i := range f.mark {
+			if f.mark[i] == mark {
+				return i
+			}
+		}
+	}
+	return store.NoCulprit
+}
+
+func (f *flight[Tx]) row(r *machine.Row) store.Row {
+	q := f.Entries[r.Entry].Item.Handle.(*delivery.Delivery)
+	row := store.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.Message, Attempts: r.Attempts,
+		FirstError: inbox.ErrorText(r.First), LastError: inbox.ErrorText(r.Last), State: store.StateParked, Surrogate: q.Item.Source == surrogate.Source}
+	switch r.As {
+	case machine.AsApplied, machine.AsDuplicate:
+		row.State = store.StateCompleted
+	case machine.AsDiscarded:
+		row.State = store.StateDiscarded
+	case machine.AsDeadLettered:
+		row.State = store.StateDeadLettered
+	case machine.AsReceived:
+		row.State = store.StateReceived
+	case machine.AsBlocked:
+		row.State, row.After = store.StateBlocked, r.After
+	case machine.AsWaiting:
+		row.State, row.After = store.StateFailedRetryable, r.After
+	}
+	return row
+}
+
+func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
+	f := p.current(a.Flight)
+	defer f.cancel(nil)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
+	defer cancel()
+	f.Attempt.Rollback(ctx)
+	until := p.keepAfter(ctx, f)
+	p.set(nil)
+	p.measured(f, measure.RolledBack, f.failed)
+	return machine.Ended{Flight: a.Flight, Outcome: store.NotCommitted, Culprit: store.NoCulprit, Until: until}
+}

@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// haltError says which message halted a consumer.
+type haltError struct {
+	key    semel.Key
+	reason semel.Reason
+	err    error
+	// claimed: it is of the inbox.
+	claimed bool
+}
+
+// Error is one line that is safe to print: a program prints what Run returns,
+// and the error of a handler or of a database may hold a payload's text.
+func (e *haltError) Error() string {
+	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, legible.Printable(string(e.reason)))
+	if e.err != nil {
+		text += ": " + legible.Printable(legible.Text(e.err))
+	}
+	if e.claimed {
+		return text + "; it waits in the inbox and is tried again at the next start"
+	}
+	return text + "; it is unsettled and comes again at the next start"
+}
+
+func (e *haltError) Unwrap() []error { return []error{semel.ErrHalted, e.err} }

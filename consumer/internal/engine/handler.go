@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/consumer/internal/inbox"
+	"github.com/semel-go/semel/consumer/internal/runner"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
+)
+
+// Handler is what runs for messages: one of the three forms.
+type Handler[Tx any] struct {
+	One func(context.Context, Tx, *semel.Message) error
+	All func(context.Context, Tx, []*semel.Message) error
+	// Steps run one after the other, each in a flight of its own.
+	Steps []Step[Tx]
+}
+
+// Step is a part of a handler that takes effect by itself. done are the steps before it.
+type Step[Tx any] struct {
+	Name string
+	Run  func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) (output []byte, err error)
+}
+
+// run runs the handlers of a flight in order. It ends at the first failure, at
+// the budget, or when it is told to stop.
+func (p *pilot[Tx]) run(a machine.Run) machine.Event {
+	e := p.engine
+	f := p.current(a.Flight)
+	out := machine.Ran{Flight: a.Flight}
+	f.watch.start(e.config.Timeout, f.cancel, func(it *machine.Item) { e.lanes.send(machine.Stuck{Flight: a.Flight, Item: it}) })
+	defer f.watch.end()
+	// A handler that ends its goroutine ends this one: the pilot goes on in a
+	// new goroutine, and what happened is told from here.
+	ended := false
+	p.handling.Store(true)
+	defer func() {
+		p.handling.Store(false)
+		f.figures.Handling += p.lap(f)
+		if !ended {
+			out.Failed, out.Failure = true, machine.Failure{Class: store.ClassRetry, Err: runner.ErrGoexit}
+			out.Whole = e.Handler.All != nil
+			e.lanes.send(out)
+		}
+	}()
+	if e.Handler.All != nil {
+		p.runAll(f, a, &out)
+	} else {
+		p.runEach(f, a, &out)
+	}
+	ended = true
+	e.config.At(faults.AfterEffect, out.Done)
+	return out
+}
+
+func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
+	began := time.Now()
+	for n, i := range a.Fresh {
+		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
+			return
+		}
+		q := f.Entries[i].Item.Handle.(*delivery.Delivery)
+		m := &q.Message
+		m.Attempt = f.Entries[i].Item.Attempt()
+		f.watch.begin(f.Entries[i].Item)
+		err := p.runOne(f, i, m)
+		if err != nil {
+			out.Failed, out.Failure = true, p.failure(f, err)
+			f.failed = i
+			return
+		}
+		out.Done++
+		if p.engine.Handler.goesOn(inbox.RowOf(q)) {
+			out.Stepped = append(out.Stepped, i)
+		}
+	}
+}
+
+// runOne runs the handler of one entry, or its next step.
+func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
+	h, row := &p.engine.Handler, rowOf(&f.Entries[i])
+	ctx, m := f.within(i, m)
+	f.job = runner.Job[Tx]{Ctx: ctx, Message: m, Mark: f.mark[i], Row: row, Inbox: p.engine.Inbox, Lost: f.cancel, Handle: func(tx Tx) error {
+		if h.Steps != nil {
+			return h.step(ctx, tx, m, row, p.engine.config.StepOutput)
+		}
+		return h.One(ctx, tx, m)
+	}}
+	err := f.call()
+	p.engine.config.Rules.NoteTypeAsked(m)
+	return err
+}
+
+func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
+	if f.stop.Load() {
+		return
+	}
+	messages := make([]*semel.Message, len(a.Fresh))
+	for n, i := range a.Fresh {
+		messages[n] = &f.Entries[i].Item.Handle.(*delivery.Delivery).Message
+		messages[n].Attempt = f.Entries[i].Item.Attempt()
+		_, messages[n] = f.within(i, messages[n])
+	}
+	ctx := f.together()
+	f.watch.begin(nil)
+	f.job = runner.Job[Tx]{Ctx: ctx, Message: messages[0], Mark: store.All, Handle: func(tx Tx) error { return p.engine.Handler.All(ctx, tx, messages) }}
+	err := f.call()
+	for _, m := range messages {
+		p.engine.config.Rules.NoteTypeAsked(m)
+	}
+	if err != nil {
+		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
+		return
+	}
+	out.Done = len(a.Fresh)
+}
+
+// call does the flight's job; a panic is a failure with its stack. A handler that
+// comes back after its context was cancelled has failed, whatever it says, and so has one
+// whose transaction can no longer commit.
+func (f *flight[Tx]) call() (err error) {
+	defer runner.Recover(&err)
+	err = guard.Readable(f.Attempt.Run(&f.job))
+	f.watch.returned()
+	if err == nil && f.ctx.Err() != nil {
+		err = context.Cause(f.ctx)
+	}
+	if err == nil && runner.TxAborted(f.Transaction()) {
+		err = runner.SwallowedError(f.Transaction())
+	}
+	return err
+}
+
+// failure says what a handler's error means. A broken transaction, contention
+// and a store that is down speak before what the handler decided.
+func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
+	out := machine.Failure{Class: store.ClassRetry, Err: err}
+	if cause := context.Cause(f.ctx); cause != nil {
+		out.Err = cause
+		switch {
+		case errors.Is(cause, errAborted):
+			out.Class = store.ClassContended
+		case errors.Is(cause, store.ErrClaimLost): // of any message of the batch: nobody's attempt
+			out.Class = store.ClassClaimLost
+		}
+		return out
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
+	defer cancel()
+	switch class := f.Classify(ctx, err); class {
+	case store.ClassContended, store.ClassDown, store.ClassAborted, store.ClassClaimLost:
+		out.Class, out.Outside = class, runner.StoreFault(p.engine.Store, err)
+		return out
+	case store.ClassPermanent:
+		out.Class = store.ClassPermanent
+	}
+	decide(&out, err)
+	return out
+}
+
+// decide adds what the handler decided with its error.
+func decide(out *machine.Failure, err error) {
+	var decided *semel.HandlerError
+	if !errors.As(err, &decided) {
+		return
+	}
+	out.Decision, out.After, out.Reason = decided.Decision, decided.After, decided.Reason
+	out.Free = decided.Reason == semel.ReasonUnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision != semel.DecideRetry
+	if decided.Decision == semel.DecideRetry && out.Class == store.ClassPermanent {
+		out.Class = store.ClassRetry // the handler knows better
+	}
+}
+
+// watch ends a handler that runs too long: first its context is cancelled, and
+// when that does not help, its connection is cut. One timer serves a flight.
+type watch struct {
+	mutex   sync.Mutex
+	timer   *time.Timer
+	limit   time.Duration
+	began   time.Time     // of the handler that runs
+	running bool          // a handler runs; between two of them nobody is late
+	item    *machine.Item // whose handler runs; nil if it is of the whole flight
+	over    bool
+	expired bool
+	told    bool // stuck is called
+	cancel  context.CancelCauseFunc
+	stuck   func(*machine.Item)
+}
+
+// stuckAfter is how long a handler may go on after its context was cancelled.
+const stuckAfter = time.Second
+
+// start begins to look. cancel is called with the lock held and does not
+// block; stuck may.
+func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func(*machine.Item)) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.limit, w.cancel, w.stuck = limit, cancel, stuck
+	w.timer = time.AfterFunc(limit, w.look)
+}
+
+func (w *watch) begin(it *machine.Item) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.running, w.item, w.began = true, it, time.Now()
+}
+
+// returned is before the handler's context is looked at, so that a time-out
+// falls on the handler that was late and never on the next.
+func (w *watch) returned() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.running = false
+}
+
+func (w *watch) end() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.over = true
+	w.timer.Stop()
+}
+
+func (w *watch) look() {
+	if it, stuck := w.late(); stuck {
+		w.stuck(it)
+	}
+}
+
+// late does what is due, and reports the handler that does not end.
+func (w *watch) late() (it *machine.Item, stuck bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	switch left := w.limit - time.Since(w.began); {
+	case w.over:
+	case !w.running:
+		w.timer.Reset(w.limit)
+	case left > 0:
+		w.timer.Reset(left)
+	case !w.expired:
+		w.expired = true
+		w.cancel(runner.ErrTimeout)
+		w.timer.Reset(stuckAfter)
+	default:
+		w.over, w.told = true, true
+		return w.item, true
+	}
+	return nil, false
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// askIdleFor is how long a source may take to say whether it has more.
+const askIdleFor = 10 * time.Second
+
+// askIdle asks a source that brought nothing whether it has more, where the run
+// would end for that.
+func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
+	t.mutex.Lock()
+	t.left = nil
+	t.mutex.Unlock()
+	if t.config.Machine.IdleExit == 0 && !t.atEnd(e) {
+		return
+	}
+	if !t.mayEnd(e) {
+		return
+	}
+	if t.info.Idle == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(base, askIdleFor)
+	defer cancel()
+	if !t.mayAsk(cancel) {
+		return
+	}
+	var idle bool
+	var left []semel.Unfinished
+	err := t.config.Source("Idle", func() (err error) {
+		idle, left, err = t.info.Idle(ctx)
+		return err
+	})
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		e.Failed, e.Err = true, fmt.Errorf("semel: whether the source has more is not known: %w", err)
+	}
+	e.More = !idle
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.left = left
+}
+
+// mayEnd asks whether something may come that is not known of yet. What came until the
+// first yes may have come behind the last look into the inbox: so it takes two.
+func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
+	if t.config.Machine.IdleExit == 0 || t.config.MayEnd == nil {
+		return true
+	}
+	e.Err = t.config.Source("MayEnd", func() error { may = t.config.MayEnd(); return nil })
+	e.Failed = e.Err != nil
+	e.More = !may || !t.may
+	t.may = may
+	return !e.More
+}
+
+// atEnd asks a source that comes to an end whether it has.
+func (t *intake) atEnd(e *machine.Fetched) (is bool) {
+	if t.info.AtEnd == nil {
+		return false
+	}
+	e.Err = t.config.Source("AtEnd", func() error { is = t.info.AtEnd(); return nil })
+	e.Failed = e.Err != nil
+	e.More = !is
+	return is && !e.Failed
+}
+
+// mayAsk reports whether somebody waits for the answer: the last Fetch was not
+// cancelled, or was to end the run. cancel ends the question when nobody does
+// any more.
+func (t *intake) mayAsk(cancel context.CancelFunc) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.asking = cancel
+	return !t.canceled || t.idle
+}
+
+// noteLeft notes and logs what is left where the run ended idle. The error is
+// of lanes that stand still.
+func (e *Engine[Tx]) noteLeft() error {
+	if !e.done.Idle {
+		return nil
+	}
+	e.intake.mutex.Lock()
+	left := joinLeft(heldBack(e.done), e.intake.left)
+	e.intake.mutex.Unlock()
+	if e.Inbox != nil {
+		left = append(left, e.leftInInbox()...)
+	}
+	e.mutex.Lock()
+	e.left = left
+	e.mutex.Unlock()
+	var faults []string
+	for _, l := range left {
+		e.config.Logger.Warn("the run ends idle, and this is left", slog.String("consumer", e.config.Consumer),
+			slog.String("lane", l.Lane), slog.Int64("messages", l.Messages), slog.String("reason", l.Reason))
+		if l.Fault {
+			faults = append(faults, l.Lane+": "+l.Reason)
+		}
+	}
+	if faults == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", semel.ErrUnfinished, strings.Join(faults, "; "))
+}
+
+// leftInInbox is what is due later, or is another process's.
+func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
+	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
+	defer cancel()
+	l, err := e.Inbox.Left(ctx)
+	switch {
+	case err != nil:
+		e.config.Logger.Warn("what waits in the inbox is not known", "consumer", e.config.Consumer, "error", err)
+	case l.Messages > 0:
+		return []semel.Unfinished{l}
+	}
+	return nil
+}
+
+// heldBack says of lanes what a newer release has to end. Where memory was full of
+// it, nobody knows what else they have.
+func heldBack(done *machine.Done) []semel.Unfinished {
+	var all []semel.Unfinished
+	for _, b := range done.Behind {
+		l := semel.Unfinished{Lane: b.Lane.ID, Messages: int64(b.Messages), Reason: "copies of messages in other lanes that a newer release marked are held", Fault: true}
+		if b.Item != nil {
+			l.Reason = fmt.Sprintf("message %q of source %q is held with what waits for it: %s", b.Item.Identity, b.Item.Source, legible.Text(b.Why))
+		}
+		if done.Full {
+			l.Messages = -1
+			l.Reason += "; such messages fill max_unacked, so that nothing more was read, of other lanes either"
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// joinLeft adds what the source has of lanes to what is held of them.
+func joinLeft(held, unread []semel.Unfinished) []semel.Unfinished {
+	for _, l := range unread {
+		i := slices.IndexFunc(held, func(h semel.Unfinished) bool { return h.Lane == l.Lane })
+		switch {
+		case i < 0:
+			held = append(held, l)
+		case l.Messages < 0:
+			held[i].Messages = l.Messages
+		case held[i].Messages >= 0:
+			held[i].Messages += l.Messages
+		}
+	}
+	return held
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
+)
+
+// Lines say which order messages keep in the inbox.
+type Lines struct {
+	// Consumer is the name of the consumer.
+	Consumer string
+	// ByKey: messages of a key keep their order. ByLane: those of a lane do.
+	ByKey, ByLane bool
+}
+
+// Name appends to a text the line that a message keeps its order with, nothing if it
+// has none: of its key, or of its lane. One that is refused is none of a line, since nobody
+// knows what it would have been.
+func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
+	switch {
+	case !c.ByKey && !c.ByLane || p.Item.Refused != nil:
+		return to
+	case c.ByLane && p.Item.Lane.ID == "":
+		return to // it was accepted, from no lane
+	case c.ByLane:
+		return line(to, c.Consumer, 'l', p.Item.Lane.ID)
+	case p.Message.Key == nil:
+		return to
+	}
+	return line(to, c.Consumer, 'k', p.Message.Key)
+}
+
+// line appends the name of a line: whose it is, what of, and that; a hash of it if it is
+// long.
+func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
+	long := len(consumer)+2+len(name) > store.MaxLine
+	first := len(to)
+	to = append(append(append(to, consumer...), 0, of), name...)
+	if long {
+		sum := sha256.Sum256(to[first:])
+		to = append(append(to[:first], 0), sum[:]...)
+	}
+	return to
+}
+
+// markLine is the line of an entry's mark: a claim's is that which its row stands in. Names
+// are made in one piece of memory for all marks.
+func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
+	if h := rowOf(en); h != nil {
+		return h.Line()
+	}
+	if !p.engine.lined {
+		return nil
+	}
+	first := len(*names)
+	*names = p.engine.config.Lines.Name(*names, en.Item.Handle.(*delivery.Delivery))
+	return (*names)[first:len(*names):len(*names)]
+}
+
+// AddScopes adds the scopes of an item's identities, unless they are those that were added last.
+func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
+	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
+		all = append(all, of)
+	}
+	if it.Former != nil {
+		all = append(all, scopes.Of{Source: it.Former.Source, Previous: true})
+	}
+	return all
+}
+
+// scopes adds those of the entries that are marked.
+func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
+	for i, en := range f.Entries {
+		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
+			all = AddScopes(all, en.Item)
+		}
+	}
+	return all
+}
+
+// markFormer is the mark of an item's former identity, nil if it has none. ids has room
+// for it.
+func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
+	if it.Former == nil {
+		return nil, nil
+	}
+	scope, err := p.engine.Scopes.Number(ctx, scopes.Of{Source: it.Former.Source, Previous: true})
+	if err != nil {
+		return nil, err
+	}
+	first := len(*ids)
+	*ids = append(*ids, it.Former.Identity...)
+	return &store.PreviousMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: p.engine.config.StrictPrevious}, nil
+}
+
+// versionOf is a message's place in its stream, as its mark has it; zero if it has none.
+func (c *Config) versionOf(p *delivery.Delivery, asks bool) store.Version {
+	v := p.VersionIn(c.VersionStart)
+	v.Asks = asks && p.Item.Version != nil
+	return v
+}
+
+// asksStream reports whether a mark of this kind is judged by its stream.
+func asksStream(as machine.As) bool {
+	switch as {
+	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/store"
+)
+
+// keepingOf is the key under which contexts of handlers have a *keeping.
+type keepingOf struct{}
+
+// ResultContext is what KeepResult knows of the consumer whose handler calls it.
+type ResultContext struct {
+	Consumer string
+	Store    any
+	// Why is why nothing can be kept; nil if it can.
+	Why error
+	// Scope is the number of a source's scope, which a batch with a mark in it has asked for.
+	Scope func(ctx context.Context, source string) (int64, error)
+}
+
+// ResultContextOf returns what a handler's context has, nil for any other context.
+func ResultContextOf(ctx context.Context) *ResultContext {
+	k, _ := ctx.Value(keepingOf{}).(*ResultContext)
+	return k
+}
+
+// keeps is what handlers of this engine find in their contexts.
+func (e *Engine[Tx]) keeps() *ResultContext {
+	k := &ResultContext{Consumer: e.config.Consumer, Store: e.Store, Why: e.config.NoResults}
+	k.Scope = func(ctx context.Context, source string) (int64, error) {
+		return e.Scopes.Number(ctx, scopes.Of{Source: source})
+	}
+	return k
+}
+
+// resultOf is whose result is looked for: that of an identity, and if it has none, of the
+// former one.
+type resultOf struct {
+	source, id string
+	former     *semel.Key
+}
+
+// ResultReader is what store.Results has for every kind of transaction.
+type ResultReader interface {
+	Results(ctx context.Context, of []store.ResultOf) ([][]byte, error)
+}
+
+// Result returns what is kept for one message, nil if nothing is.
+func (e *Engine[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) {
+	all, err := e.results(ctx, []resultOf{{source: key.Source, id: key.ID}})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// results are what is kept of these, nil for one of which nothing is.
+func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, error) {
+	reader, can := e.Store.(ResultReader)
+	if !can {
+		return nil, fmt.Errorf("semel: consumer %q: its store keeps no results: %w", e.config.Consumer, semel.ErrUnsupported)
+	}
+	asked := make([]store.ResultOf, 0, len(of))
+	var whose []int
+	ask := func(i int, in scopes.Of, id string) error {
+		scope, err := e.Scopes.Number(ctx, in)
+		asked, whose = append(asked, store.ResultOf{Scope: scope, ID: []byte(id)}), append(whose, i)
+		return err
+	}
+	for i := range of {
+		if err := ask(i, scopes.Of{Source: of[i].source}, of[i].id); err != nil {
+			return nil, err
+		}
+		if f := of[i].former; f != nil {
+			if err := ask(i, scopes.Of{Source: f.Source, Previous: true}, f.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	found, err := reader.Results(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	results := make([][]byte, len(of))
+	for n, i := range whose {
+		if results[i] == nil {
+			results[i] = found[n]
+		}
+	}
+	return results, nil
+}
+
+// emit has what these messages caused sent again, and what came of their former identities.
+func (e *Engine[Tx]) emit(ctx context.Context, of []resultOf) error {
+	emitter, can := e.Store.(admin.Emitter)
+	if !can {
+		return fmt.Errorf("semel: consumer %q: its store cannot have intents sent again: %w", e.config.Consumer, semel.ErrUnsupported)
+	}
+	o := admin.EmitOptions{Every: admin.EmitInterval, Windows: map[string]time.Duration{}}
+	for sender, window := range e.config.SenderWindows {
+		switch window {
+		case calls.Always:
+		case calls.Never:
+			o.Windows[sender] = 1
+		default:
+			o.Windows[sender] = window
+		}
+	}
+	known := map[semel.Key]bool{}
+	add := func(source, id string) {
+		if key := (semel.Key{Consumer: e.config.Consumer, Source: source, ID: id}); !known[key] {
+			known[key] = true
+			o.Causes = append(o.Causes, intents.Cause(key))
+		}
+	}
+	for i := range of {
+		add(of[i].source, of[i].id)
+		if f := of[i].former; f != nil {
+			add(f.Source, f.ID)
+		}
+	}
+	did, err := emitter.Emit(ctx, o)
+	e.Reporter.ReEmitted(did.Again, did.Forgotten)
+	return err
+}

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"log/slog"
+
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// logsRun reports whether the log has the start and the end of the run. A run of Process or of
+// a command that works off an inbox has neither.
+func (e *Engine[Tx]) logsRun() bool {
+	return !e.ByCalls && !e.InboxOnly
+}
+
+// logStart logs that the consumer starts, and what its source says about itself.
+func (e *Engine[Tx]) logStart() {
+	if !e.logsRun() {
+		return
+	}
+	about := []any{"consumer", e.config.Consumer, "strategy", e.config.Strategy, "workers", e.config.Machine.Workers}
+	if source, describes := e.Source.(slog.LogValuer); describes {
+		about = append(about, "source", source.LogValue())
+	}
+	e.config.Logger.Info("the consumer starts", about...)
+}
+
+// logEnd logs that the consumer's run has ended, and what became of the messages.
+func (e *Engine[Tx]) logEnd(err error) {
+	if !e.logsRun() {
+		return
+	}
+	c := e.Snapshot()
+	about := []any{"consumer", e.config.Consumer, "applied", c.Applied + c.Inbox.Applied, "duplicates", c.Duplicates + c.Inbox.Duplicates,
+		"set_aside", c.Parked + c.DeadLettered + c.Conflicts + c.Inbox.Parked + c.Inbox.DeadLettered, "failed", c.Failed, "in_flight", c.InFlight}
+	if err != nil {
+		about = append(about, "error", legible.Printable(err.Error()))
+	}
+	e.config.Logger.Info("the consumer has ended", about...)
+}

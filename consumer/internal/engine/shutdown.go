@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// leaveWithin is how long a run takes to end at most when it is over, after the
+// drain: whatever it cancels then shares this time, and what ignores that is
+// left alone. Documentation names it.
+const leaveWithin = 5 * time.Second
+
+// cutRest is the last part of leaveWithin, for what has to be cut.
+const cutRest = time.Second
+
+// waitsAfter is how long a stop goes on in silence.
+const waitsAfter = 2 * time.Second
+
+func (e *Engine[Tx]) shutDown() error {
+	e.cancel()
+	over := time.Now().Add(leaveWithin)
+	e.noteSkipping(true)
+	left := e.noteLeft()
+	e.reaper.Ended(e.done.Idle && left == nil)
+	for _, p := range e.pilots {
+		close(p.orders)
+	}
+	var crew error
+	var leaving worker.Group
+	leaving.Go(func() { crew = e.leaveCrew(over) })
+	source := e.leaveSource(over)
+	leaving.Wait()
+	err := errors.Join(e.behind, left, source, crew, e.leaveInbox(over))
+	if e.done.Halted {
+		err = errors.Join(&haltError{key: delivery.KeyOf(e.config.Consumer, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
+	}
+	return err
+}
+
+// leaveCrew waits for what the pilots are in. What has not ended then is cut:
+// a store that closes its connections would wait for as long as the server is
+// at a batch that nobody wants any more.
+func (e *Engine[Tx]) leaveCrew(over time.Time) error {
+	if e.crew.WaitFor(time.Until(over) - cutRest) {
+		return nil
+	}
+	err := e.stuck()
+	for _, p := range e.pilots {
+		p.abandon()
+	}
+	e.crew.WaitFor(time.Until(over))
+	return err
+}
+
+// abandon cuts the flight under way, whatever the pilot is in.
+func (p *pilot[Tx]) abandon() {
+	p.mutex.Lock()
+	f := p.flight
+	p.mutex.Unlock()
+	if f != nil {
+		f.Kill()
+	}
+}
+
+// leaveSource waits for the source's calls under way, and closes it beside the
+// crew, which may take all the time there is. Calls that do not end leave half of
+// it to Close.
+func (e *Engine[Tx]) leaveSource(over time.Time) error {
+	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
+	err := e.closeSource(over)
+	if !ended {
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Consumer))
+	}
+	return err
+}
+
+// leaveInbox gives claims back when no pilot can end them any more.
+func (e *Engine[Tx]) leaveInbox(over time.Time) error {
+	if e.Inbox == nil {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), over)
+	defer cancel()
+	return e.Inbox.Close(ctx)
+}
+
+// closeSource closes the source, and leaves one alone that does not end.
+func (e *Engine[Tx]) closeSource(over time.Time) error {
+	var closing worker.Group
+	ended := make(chan error, 1)
+	closing.Go(func() {
+		ctx, cancel := context.WithDeadline(context.Background(), over.Add(-cutRest))
+		defer cancel()
+		ended <- e.config.Source("Close", func() error { return e.Source.Close(ctx) })
+	})
+	if !closing.WaitFor(time.Until(over)) {
+		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Consumer)
+	}
+	if err := <-ended; err != nil {
+		return fmt.Errorf("semel: closing the source: %w", err)
+	}
+	return nil
+}
+
+// noteWaiting says what a stop waits for.
+func (e *Engine[Tx]) noteWaiting() {
+	handlers, commits := 0, 0
+	for _, p := range e.pilots {
+		switch {
+		case p.committing.Load():
+			commits++
+		case p.handling.Load():
+			handlers++
+		}
+	}
+	e.config.Logger.Info("stopping: still waits for what runs", "consumer", e.config.Consumer, "handlers", handlers, "commits", commits,
+		"unsettled", e.Snapshot().InFlight, "at_most", (e.config.Machine.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
+}
+
+// stuck says what still runs although the run is over.
+func (e *Engine[Tx]) stuck() error {
+	var err error
+	handlers := 0
+	for _, p := range e.pilots {
+		switch {
+		case p.committing.Load():
+			err = fmt.Errorf("semel: consumer %s: a commit did not end in time and its outcome is unknown; its messages are unsettled, come again, and are then judged by their markers", e.config.Consumer)
+		case p.handling.Load():
+			handlers++
+		}
+	}
+	if handlers > 0 {
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were cut and nothing of them is committed", e.config.Consumer, handlers))
+	}
+	if err == nil {
+		err = fmt.Errorf("semel: consumer %s: the store ignores its context and still works; nothing of it is settled", e.config.Consumer)
+	}
+	return err
+}

@@ -1,0 +1,270 @@
+// Package inbox claims rows of a store's inbox for one process of a consumer, extends their leases
+// while handlers run, and gives back what it does not need.
+package inbox
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
+	"github.com/semel-go/semel/consumer/internal/delivery"
+	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/consumer/internal/upkeep"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
+)
+
+// Inbox claims what is due in its consumer's inbox when the machine asks for it,
+// and gives back what the machine does not want. A claim's end is no affair of
+// its: that is in the flight's own transaction.
+type Inbox struct {
+	Options
+	Keeper *keeper
+
+	wake  chan struct{}
+	mutex sync.Mutex
+	// unsure are tokens of calls whose answer was lost; written by the goroutine that
+	// claims, guarded by mutex.
+	unsure []store.Token
+	order  *machine.ClaimRows // to be carried out; guarded by mutex
+	// held are the claims that this process has, as far as it knows; guarded by mutex.
+	held map[int64]*ClaimedRow
+	// freed are claims to be given back; guarded by mutex.
+	freed []*ClaimedRow
+}
+
+// Options are what an inbox needs of its consumer.
+type Options struct {
+	guard.Guard
+	Leases store.Leases
+	Rows   store.Inbox
+	Lease  time.Duration // of a claim
+	Rules  *delivery.Rules
+	// Refuse returns why a claimed row never runs, nil if it may.
+	Refuse func(*store.StoredRow) *machine.Refusal
+	// Notify passes events to the observers; see noteAhead.
+	Notify  func(semel.Event)
+	Control *control.Control
+	// Sweep is nil if the store keeps no lines.
+	Sweep *upkeep.LaneSweep
+	// Only are the rows to be worked on; empty for all.
+	Only []int64
+	// Since is the machine's zero.
+	Since time.Time
+}
+
+func New(o Options) *Inbox {
+	return &Inbox{Options: o, wake: make(chan struct{}, 1), held: map[int64]*ClaimedRow{},
+		Keeper: newKeeper(o.Leases, o.Lease, func(err error) {
+			o.Logger.Warn("the leases of claims were not extended", "consumer", o.Consumer, "error", err)
+		})}
+}
+
+// Ask has the inbox claim; the machine asks once at a time.
+func (b *Inbox) Ask(a machine.ClaimRows) {
+	b.mutex.Lock()
+	b.order = &a
+	b.mutex.Unlock()
+	b.rouse()
+}
+
+// Free has claims given back.
+func (b *Inbox) Free(a machine.Unclaim) {
+	b.mutex.Lock()
+	for _, it := range a.Items {
+		h := RowOf(it.Handle.(*delivery.Delivery))
+		if it == a.Halted {
+			h.halts = a.Err
+		}
+		if b.held[h.Number] == h {
+			b.freed = append(b.freed, h)
+		}
+	}
+	b.mutex.Unlock()
+	b.rouse()
+}
+
+func (b *Inbox) rouse() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Forget ends what is known of claims that have ended, or are another's.
+func (b *Inbox) Forget(all ...*ClaimedRow) {
+	b.Keeper.forget(all)
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for _, h := range all {
+		if b.held[h.Number] == h {
+			delete(b.held, h.Number)
+		}
+	}
+}
+
+func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
+	var stranded []*ClaimedRow // which could not be given back
+	for {
+		select {
+		case <-b.wake:
+		case <-base.Done():
+			return
+		}
+		b.mutex.Lock()
+		freed, order := b.freed, b.order
+		b.freed, b.order = nil, nil
+		b.mutex.Unlock()
+		freed = append(stranded, freed...)
+		stranded = nil
+		if err := b.release(base, freed); err != nil {
+			b.Logger.Warn("claims were not given back: that is tried again, or their leases end", "consumer", b.Consumer, "claims", len(freed), "error", err)
+			stranded = b.unreleased(freed)
+		}
+		if order == nil {
+			continue
+		}
+		b.Sweep.Work(base)
+		select {
+		case events <- b.claimAdmitted(base, *order):
+		case <-base.Done():
+			return
+		}
+	}
+}
+
+// unreleased are those of claims that could not be given back whose leases go on; the
+// others nobody has to give back.
+func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
+	now := time.Now()
+	for _, h := range all {
+		if b.Keeper.Earliest([]*ClaimedRow{h}).After(now) {
+			left = append(left, h)
+		} else {
+			b.Forget(h)
+		}
+	}
+	return left
+}
+
+// release gives claims back. What could not be, the next call does, or close.
+func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
+	if len(all) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(base, b.Lease/2)
+	defer cancel()
+	endings := make([]store.ClaimEnding, len(all))
+	for i, h := range all {
+		endings[i] = h.givenBack()
+	}
+	slices.SortFunc(endings, func(x, y store.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
+	_, err := b.Leases.End(ctx, endings) // one that is lost needs no release
+	if err == nil {
+		b.Forget(all...)
+	} else if base.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// claimAdmitted claims as much as operators let it.
+func (b *Inbox) claimAdmitted(base context.Context, order machine.ClaimRows) machine.Claimed {
+	n, later := b.Control.AdmitClaim(order.Messages)
+	if n == 0 {
+		return machine.Claimed{Later: later}
+	}
+	order.Messages = n
+	claimed := b.claim(base, order)
+	b.Control.Claimed(len(claimed.Items))
+	return claimed
+}
+
+// claim claims what is due now. First it asks what the calls took whose answer was
+// lost.
+func (b *Inbox) claim(base context.Context, order machine.ClaimRows) machine.Claimed {
+	ctx, cancel := context.WithTimeout(base, b.Lease/2)
+	defer cancel()
+	began := time.Now()
+	for len(b.unsure) > 0 {
+		claimed, err := b.Leases.Held(ctx, b.Consumer, b.unsure[0])
+		if err != nil {
+			return machine.Claimed{Failed: true, Err: err}
+		}
+		b.mutex.Lock()
+		b.unsure = b.unsure[1:]
+		b.mutex.Unlock()
+		if len(claimed) > 0 {
+			return machine.Claimed{Items: b.items(claimed, began)}
+		}
+	}
+	token := store.NewToken()
+	claimed, err := b.Leases.Claim(ctx, store.ClaimOptions{Consumer: b.Consumer, Token: token, Numbers: b.Only, Most: order.Messages, Bytes: order.Bytes, Lease: b.Lease, Ahead: b.noteAhead})
+	if err != nil {
+		b.mutex.Lock()
+		b.unsure = append(b.unsure, token)
+		b.mutex.Unlock()
+		return machine.Claimed{Failed: true, Err: err}
+	}
+	return machine.Claimed{Items: b.items(claimed, began)}
+}
+
+// partClock is the part of events that the store's clock was ahead and was set back.
+const partClock = "clock"
+
+// noteAhead logs that rows, of whichever consumer, were written while the store's clock was ahead.
+func (b *Inbox) noteAhead(rows int, by time.Duration) {
+	b.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
+		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})
+	b.Notify(semel.Event{Kind: semel.EventReady, Reason: partClock})
+	b.Logger.Warn("the store's clock was set back: rows were dated in the future, and now wait for no longer than they were to",
+		"consumer", b.Consumer, "rows", rows, "ahead", by.Round(time.Second).String())
+}
+
+// items are claimed rows as the machine gets them. began is before the store was
+// asked, so that a lease ends here no later than there.
+func (b *Inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item {
+	all := make([]*machine.Item, len(claimed))
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for i, c := range claimed {
+		h := &ClaimedRow{Claimed: c, tokens: []store.Token{c.Token}, ends: began.Add(c.Left)}
+		b.held[c.Number] = h
+		all[i] = b.item(h, began.Add(c.Left*2/3).Sub(b.Since))
+	}
+	return all
+}
+
+// item is a claimed row.
+func (b *Inbox) item(h *ClaimedRow, until machine.Time) *machine.Item {
+	it := &delivery.Stored(b.Rules, &h.Row, b.Refuse(&h.Row), h).Item
+	it.Claim = &machine.Claim{Attempts: h.Row.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
+	return it
+}
+
+// Close gives back what no flight has ended, so that nobody waits for its lease.
+func (b *Inbox) Close(ctx context.Context) error {
+	b.mutex.Lock()
+	all := make([]*ClaimedRow, 0, len(b.held))
+	for _, h := range b.held {
+		all = append(all, h)
+	}
+	unsure := slices.Clone(b.unsure)
+	b.mutex.Unlock()
+	for _, token := range unsure { // what calls took whose answer was lost
+		if claimed, err := b.Leases.Held(ctx, b.Consumer, token); err == nil {
+			for _, c := range claimed {
+				all = append(all, &ClaimedRow{Claimed: c, tokens: []store.Token{token}})
+			}
+		}
+	}
+	if err := cmp.Or(b.release(ctx, all), ctx.Err()); err != nil {
+		return fmt.Errorf("semel: consumer %s: %d claims were not given back and wait for the end of their leases: %w", b.Consumer, len(all), err)
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+// Package naming keeps a consumer to its name at a start: the store remembers how the identities of its
+// messages are found, and whose the name is.
+package naming
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// Names are what a consumer asks of the store at its start: how the identities of its messages are
+// found, and whose its name is.
+type Names struct {
+	guard.Guard
+	Store namedStore
+	// Kept is what the store remembers; nil: nothing.
+	Kept admin.Derivations
+	// Marked: messages have an identity that is marked. versions: they have versions, too.
+	Marked, Versions bool
+	// Identity is how the identity is found, previous how it was found before; empty: that is not told.
+	Identity, Previous string
+	// Owner is whose consumer this is; empty: that is not told. exclusive: nobody else may be.
+	Owner     string
+	Exclusive bool
+	// Generation is the number of the generation that the consumer works in.
+	Generation int64
+	// SetGenerations is told of which generations the identities are.
+	SetGenerations func(now, former int64)
+
+	// Recorded: how identities are found is recorded.
+	Recorded atomic.Bool
+}
+
+// namedStore is what names need of a store.
+type namedStore interface {
+	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
+	Classify(err error) store.Class
+}
+
+// noted is a derivation's text as a store keeps it.
+func noted(text string) string {
+	if len(text) <= admin.MaxDerivation {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToValidUTF8(text[:admin.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
+}
+
+// Record has the store remember how identities are found, or refuses to start. With
+// onlyRead it does not write: what would have to be written is refused, but where nothing
+// is remembered at all.
+func (n *Names) Record(ctx context.Context, onlyRead bool) error {
+	store, ask := n.Kept, n.asked()
+	switch {
+	case store == nil || !n.Marked:
+	case ask.Text == "":
+		n.Logger.Info("the identity does not tell how it is found, so that a change of it is not noticed: give its type a method Derivation() string", "consumer", n.Consumer)
+	default:
+		return n.deriveIn(ctx, store, ask, onlyRead)
+	}
+	n.Recorded.Store(true)
+	return nil
+}
+
+// asked is the derivation that the consumer starts with, and the text of its former one.
+func (n *Names) asked() (ask derivationAsk) {
+	ask.Consumer, ask.Text = n.Consumer, noted(n.Identity)
+	ask.former = noted(n.Previous)
+	return ask
+}
+
+// derivationAsk is a derivation that is to be recorded, if it is not yet.
+type derivationAsk struct {
+	admin.Derivation
+	former string
+}
+
+// triesToDerive bounds how often others may be faster.
+const triesToDerive = 10
+
+func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask derivationAsk, onlyRead bool) error {
+	for range triesToDerive {
+		all, err := store.Derivations(ctx, n.Consumer)
+		if err != nil {
+			return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
+		}
+		missing, err := ask.settle(all)
+		switch {
+		case err != nil:
+			return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
+		case missing == nil:
+			now, former := ask.generations(all)
+			n.SetGenerations(now, former)
+			n.Recorded.Store(true)
+			return nil
+		case n.Versions && missing.Generation > 0:
+			return fmt.Errorf("semel: consumer %q cannot start: it has versions, and its identity (%s) is another than before (%s): the streams of another identity begin anew, and their versions would take effect again; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, ask.Text, texts(all), semel.ErrIdentityChanged)
+		case onlyRead && len(all) == 0 && ask.former == "":
+			return nil // it will be generation 0
+		case onlyRead:
+			return fmt.Errorf("semel: consumer %q: how its identities are found is not recorded yet, and the store cannot do that beside your transaction; call Check before you open it: %w", n.Consumer, semel.ErrUnsupported)
+		}
+		if err := n.keepsGeneration(ctx, missing, all); err != nil {
+			return err
+		}
+		added, err := store.AddDerivation(ctx, *missing)
+		if err != nil && missing.Generation == 0 && ask.former == "" && n.passes(ctx, err) {
+			n.Logger.Warn("how the identity is found could not be recorded, so that a change of it is not noticed before the next start", "consumer", n.Consumer, "error", err)
+			return nil // it will be generation 0
+		}
+		if err != nil {
+			return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
+		}
+		if added && len(all) > 0 {
+			n.Logger.Info("the identity is found in another way from now on", "consumer", n.Consumer, "derivation", missing.Text, "former", ask.former)
+		}
+	}
+	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing how its identities are found; start one after the other", n.Consumer)
+}
+
+// keepsGeneration refuses another derivation where the store can mark under one only: were it
+// recorded, neither this start nor one as before would mark anything again.
+func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, all []admin.Derivation) error {
+	if missing.Generation == 0 {
+		return nil
+	}
+	if _, err := n.Store.Scope(ctx, n.Consumer, "", missing.Generation); errors.Is(err, semel.ErrUnsupported) {
+		return fmt.Errorf("semel: consumer %q cannot start: its identity (%s) is another than before (%s), and where its markers lie one table has the ids of one identity; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, missing.Text, texts(all), err)
+	}
+	return nil // what else is in the way, who marks is told
+}
+
+// passes reports whether an error of the store's may be gone with the next try, as where
+// somebody else writes: then a start that needs no answer goes on without it.
+func (n *Names) passes(ctx context.Context, err error) bool {
+	class := n.Store.Classify(err)
+	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
+}
+
+// settle says what is to be recorded before the consumer may start, nil if nothing, or
+// why it must not.
+func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivation, err error) {
+	own, former := find(all, a.Text), find(all, a.former)
+	switch {
+	case len(all) == 0 && a.former != "": // from before derivations were recorded
+		return &admin.Derivation{Consumer: a.Consumer, Text: a.former, Former: admin.NoFormer}, nil
+	case a.former != "" && former == nil:
+		return nil, fmt.Errorf("the former identity (%s) was never recorded for it, but %s: name what it was, or remove the former one: %w", a.former, texts(all), semel.ErrIdentityChanged)
+	case own != nil && own.Retired:
+		return nil, fmt.Errorf("its identity (%s) was retired, and what came since is not marked under it: name the present one (%s) as the former identity and take the retirement back (semel identity retire --undo): %w", a.Text, texts(all), semel.ErrIdentityChanged)
+	}
+	for i := range all {
+		if d := &all[i]; !d.Retired && d.Text != a.Text && d.Text != a.former && (own == nil || d.Former != own.Generation) {
+			return nil, a.refused(d)
+		}
+	}
+	if own != nil {
+		return nil, nil
+	}
+	missing = &admin.Derivation{Consumer: a.Consumer, Text: a.Text, Former: admin.NoFormer}
+	for i := range all {
+		missing.Generation = max(missing.Generation, all[i].Generation+1)
+	}
+	if former != nil {
+		missing.Former = former.Generation
+	}
+	return missing, nil
+}
+
+// refused is why the consumer must not start beside a derivation that it does not name.
+func (a *derivationAsk) refused(d *admin.Derivation) error {
+	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
+		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel identity retire): %w",
+		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
+}
+
+// generations are those of the identities as they are found now, and as they were.
+func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) {
+	if d := find(all, a.former); d != nil {
+		former = d.Generation
+	}
+	return find(all, a.Text).Generation, former
+}
+
+// find is the derivation with a text, nil if there is none.
+func find(all []admin.Derivation, text string) *admin.Derivation {
+	if i := slices.IndexFunc(all, func(d admin.Derivation) bool { return d.Text == text }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// texts are derivations for people.
+func texts(all []admin.Derivation) string {
+	var list []string
+	for i := range all {
+		if !all[i].Retired {
+			list = append(list, all[i].Text)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// Generations are those that identities are of, as a start would find them.
+func (n *Names) Generations(ctx context.Context) (now, former int64, err error) {
+	store, ask := n.Kept, n.asked()
+	if store == nil || !n.Marked || ask.Text == "" {
+		return 0, 0, nil
+	}
+	all, err := store.Derivations(ctx, n.Consumer)
+	if err != nil {
+		return 0, 0, fmt.Errorf("semel: consumer %q: %w", n.Consumer, err)
+	}
+	missing, err := ask.settle(all)
+	switch {
+	case err != nil:
+		return 0, 0, fmt.Errorf("semel: consumer %q could not start: %w", n.Consumer, err)
+	case missing != nil: // a start would record it
+		all = append(all, *missing)
+	}
+	if find(all, ask.Text) == nil { // that is recorded after its former one
+		return 1, 0, nil
+	}
+	now, former = ask.generations(all)
+	return now, former, nil
+}

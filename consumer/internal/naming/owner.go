@@ -1,0 +1,93 @@
+package naming
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/spelling"
+)
+
+// Claim has the store remember whose consumer this is, and tells of another owner, or refuses
+// to start beside it.
+func (n *Names) Claim(ctx context.Context) error {
+	store, owner := n.Kept, n.Owner
+	if store == nil || owner == "" {
+		return nil
+	}
+	was, err := store.Owner(ctx, n.Consumer)
+	switch {
+	case err != nil:
+		return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
+	case was == owner:
+		return nil
+	case was != "" && n.Exclusive:
+		return fmt.Errorf("semel: consumer %q cannot start: its name belongs to %s, and this is %s: of two services under one name each loses the messages that the other takes; "+
+			"give this one a name of its own, or, if it takes the other's place, release the name (semel identity release): %w", n.Consumer, was, owner, semel.ErrForeignOwner)
+	case was != "":
+		n.Logger.Warn("another owner had the consumer's name when it was started last: of two services under one name each loses the messages that the other takes", "consumer", n.Consumer, "was", was, "is", owner)
+	}
+	set, err := store.SetOwner(ctx, n.Consumer, was, owner)
+	if err != nil && !n.Exclusive && n.passes(ctx, err) {
+		n.Logger.Warn("whose the consumer is could not be recorded; the next start does that", "consumer", n.Consumer, "error", err)
+		return nil
+	}
+	if err == nil && !set && n.Exclusive { // somebody else was faster
+		err = fmt.Errorf("its owner was changed while it was started; try again: %w", semel.ErrForeignOwner)
+	}
+	if err != nil {
+		return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
+	}
+	return nil
+}
+
+// WarnSimilar tells of a consumer of nearly the same name where this one is new: whoever
+// renames a consumer has every message new.
+func (n *Names) WarnSimilar(ctx context.Context) error {
+	store := n.Kept
+	if store == nil || n.Generation > 0 {
+		return nil
+	}
+	names, err := store.Consumers(ctx)
+	if err != nil {
+		return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
+	}
+	if similar := similarTo(n.Consumer, names); similar != "" {
+		n.Logger.Warn("the consumer's name is new, and the store has one of nearly that name: if it was renamed, every message is new and takes effect again; give it its former name back",
+			"consumer", n.Consumer, "similar", similar)
+	}
+	return nil
+}
+
+// mostDifferent is how many letters of a similar name differ at most, and not more than
+// every third of them.
+const mostDifferent = 2
+
+// similarTo is a name of others that is nearly a new one; empty if there is none, or the
+// name is not new.
+func similarTo(name string, names []string) string {
+	if slices.Contains(names, name) {
+		return ""
+	}
+	own := folded(name)
+	for _, other := range names {
+		their := folded(other)
+		if own == their || spelling.Nearest(own, []string{their}, min(mostDifferent, len(own)/3)+1) != "" {
+			return other
+		}
+	}
+	return ""
+}
+
+// folded is a name without case and punctuation.
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}

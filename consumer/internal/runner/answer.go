@@ -1,0 +1,248 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/groupcommit"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
+)
+
+// answering runs the flight of a claim as a call and then a transaction that applies the answer
+// and ends the claim. It receives messages as claims does.
+type answering[Tx, Answer any] struct {
+	*claims[Tx]
+	call  func(ctx context.Context, m *semel.Message) (Answer, error)
+	apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error
+	// unapplied are answers that the same claim may apply again.
+	unapplied unapplied[store.Claim, Answer]
+	// gatherer: what is queued of several answers shares transactions; nil if the store's
+	// handlers do not queue.
+	gatherer store.QueueStore[Tx]
+	applies  *groupcommit.Group[applying[Tx], store.Result]
+	// turn is held while a transaction is open of a store that has one writer; nil for
+	// others.
+	turn chan struct{}
+}
+
+func NewAnswering[Tx, Answer any](c *Options, st store.TxStore[Tx], call func(context.Context, *semel.Message) (Answer, error), apply func(context.Context, Tx, Answer, *semel.Message) error) *answering[Tx, Answer] {
+	r := &answering[Tx, Answer]{claims: NewClaims(c, st), call: call, apply: apply}
+	if st.Limits().SingleWriter {
+		r.turn = make(chan struct{}, 1)
+	}
+	if g, able := st.(store.QueueStore[Tx]); able {
+		r.gatherer = g
+		r.applies = groupcommit.New(r.applyAll, isApart, 0)
+	}
+	return r
+}
+
+func (r *answering[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
+	if len(marks) == 0 || !areClaim(marks) {
+		return r.claims.Begin(ctx, o, marks)
+	}
+	claim, b, err := r.beginClaim(ctx, o, marks)
+	if err != nil {
+		return Begun[Call]{}, err
+	}
+	if b.Verdicts[0].Kind == store.ClaimLost {
+		r.unapplied.take(marks[0].Claim)
+	}
+	b.Attempt = &answered[Tx, Answer]{claimed: claim, r: r, options: o, marks: marks}
+	return b, nil
+}
+
+// makeCall makes the call of a message.
+func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) (Answer, error) {
+	answer, err := r.call(ctx, m)
+	if err == nil {
+		r.config.At(faults.AfterCall, 1)
+	}
+	return answer, err
+}
+
+// answered is the flight of a claim whose transaction begins when its call was answered.
+type answered[Tx, Answer any] struct {
+	*claimed // as long as no transaction is open
+	r        *answering[Tx, Answer]
+	options  store.TxOptions
+	marks    []store.Mark
+	turn     bool // held
+
+	isAnswered bool
+	answer     Answer
+	// refused is why no transaction could begin, again that what was open is to be
+	// tried again with the same answer.
+	refused store.Class
+	again   bool
+	opened  opened[Tx]
+}
+
+// Run makes the call and applies its answer. An answer is applied when its transaction commits,
+// which ends the claim; until then it is not known here what the call did, so that nobody makes
+// another one after Provider.Window.
+func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
+	h := j.Row
+	if a.r.unapplied.has(a.marks[0].Claim) { // nobody is called
+		h.Calls.Making()
+		return a.callAndApply(j)
+	}
+	rule := a.config.Provider.Rule
+	rule.Once = true
+	switch h.Calls.Next(a.started, rule, time.Since(a.asked), j.left()) {
+	case calls.Make:
+	case calls.Keep:
+		a.kept = true
+		return nil
+	case calls.Leave:
+		return j.leave()
+	default:
+		_, err := a.config.doubt(j.Ctx, a.started.Since, j.Message) // without Lookup it says how the message ends
+		return err
+	}
+	h.Calls.Making()
+	err := a.callAndApply(j)
+	if !a.isAnswered {
+		h.Calls.Made(j.Ctx.Err() != nil, err)
+	}
+	return err
+}
+
+// callAndApply applies the answer that is kept from a try before, or that of a call.
+func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
+	answer, kept := a.r.unapplied.take(a.marks[0].Claim)
+	if !kept {
+		if answer, err = a.r.makeCall(j.Ctx, j.Message); err != nil {
+			return err
+		}
+	}
+	a.isAnswered, a.answer = true, answer
+	tx, err := a.open(j)
+	if err != nil {
+		return err
+	}
+	return a.r.apply(j.Ctx, tx, answer, j.Message)
+}
+
+// open begins the transaction, in which the claim must stand.
+func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
+	if j.Ctx.Err() != nil { // the answer came too late
+		return tx, context.Cause(j.Ctx)
+	}
+	if a.gathers() {
+		b := a.r.gatherer.Combinable(a.marks[0])
+		a.opened.set(b)
+		return b.Tx(0), nil
+	}
+	if err := a.r.takeTurn(j.Ctx); err != nil {
+		return tx, err
+	}
+	a.turn = true
+	begin, cancel := context.WithTimeout(j.Ctx, a.options.Answer)
+	defer cancel()
+	b, verdicts, err := a.r.store.Begin(begin, a.options, a.marks)
+	if err != nil {
+		if a.refused = a.r.store.Classify(err); a.refused != store.ClassContended {
+			a.refused = store.ClassDown // whatever it is, it is no message's fault
+		}
+		return tx, err
+	}
+	a.opened.set(b)
+	switch v := verdicts[0]; v.Kind {
+	case store.Fresh:
+		return b.Tx(0), nil
+	case store.ClaimLost:
+		a.refused = store.ClassClaimLost
+		return tx, j.leave()
+	default:
+		a.refused = store.ClassRetry
+		return tx, fmt.Errorf("semel: the claim stands and its transaction says %v", v)
+	}
+}
+
+// gathers reports whether what is queued of the answer shares a transaction with others.
+func (a *answered[Tx, Answer]) gathers() bool { return a.r.gatherer != nil && !a.options.Serial }
+
+// takeTurn waits until no other transaction is open, where the store has one writer.
+func (r *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
+	if r.turn == nil {
+		return nil
+	}
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// endTurn is for who has taken it.
+func (r *answering[Tx, Answer]) endTurn() {
+	if r.turn != nil {
+		<-r.turn
+	}
+}
+
+// end ends the turn, and keeps the answer if the same claim may apply it again.
+func (a *answered[Tx, Answer]) end() {
+	a.opened.set(nil)
+	if a.turn {
+		a.r.endTurn()
+		a.turn = false
+	}
+	if a.again && a.isAnswered {
+		a.r.unapplied.keep(a.marks[0].Claim, a.answer)
+	}
+}
+
+// mayAgain reports whether what failed so is nobody's fault.
+func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
+
+func (a *answered[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
+	defer a.end()
+	b := a.opened.get()
+	if b == nil { // no handler ran
+		return a.claimed.Commit(ctx, e)
+	}
+	var r store.Result
+	if a.gathers() {
+		r = a.r.applyQueued(ctx, applying[Tx]{store.QueuedBatch[Tx]{Batch: b, Ending: e}, a.options})
+	} else {
+		r = b.Commit(ctx, e)
+	}
+	a.again = r.Outcome == store.NotCommitted && mayAgain(r.Class)
+	return Outcome{Result: r}
+}
+
+func (a *answered[Tx, Answer]) Rollback(ctx context.Context) {
+	defer a.end()
+	if b := a.opened.get(); b != nil {
+		b.Rollback(ctx)
+	}
+}
+
+func (a *answered[Tx, Answer]) Kill() {
+	if b := a.opened.get(); b != nil {
+		b.Kill()
+	}
+}
+
+// Classify: before its transaction is open a message meets nothing of the store.
+func (a *answered[Tx, Answer]) Classify(ctx context.Context, err error) store.Class {
+	class := a.refused
+	if b := a.opened.get(); b != nil && class == store.ClassNone {
+		class = classifyHandler(ctx, a.r.store, b, err)
+	}
+	if class == store.ClassNone {
+		return store.ClassRetry
+	}
+	a.again = mayAgain(class)
+	return class
+}
+
+func (a *answered[Tx, Answer]) Transaction() any { return a.opened.get() }
+func (a *answered[Tx, Answer]) Queued() int      { return queuedIn(a.opened.get()) }

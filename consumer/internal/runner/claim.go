@@ -1,0 +1,173 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/groupcommit"
+	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
+)
+
+// claims runs a flight of a claim without a transaction, and receives messages in transactions
+// of the store.
+type claims[Tx any] struct {
+	config *Options
+	store  store.TxStore[Tx]
+	leases store.Leases
+	// starts and ends are those of the calls of many workers; ends says which stood.
+	starts *groupcommit.Group[start, store.CallStarted]
+	ends   *groupcommit.Group[store.ClaimEnding, bool]
+}
+
+// NewClaims is for a store that fitsClaims accepts.
+func NewClaims[Tx any](c *Options, st store.TxStore[Tx]) *claims[Tx] {
+	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases)}
+	r.starts = groupcommit.New(r.startAll, r.isOnes, 0)
+	r.ends = groupcommit.New(r.endAll, r.isOnes, 0)
+	return r
+}
+
+// start is a call that is about to be made, under a claim with this lease.
+type start struct {
+	claim store.Claim
+	lease time.Duration
+}
+
+func (r *claims[Tx]) startAll(ctx context.Context, all []start) ([]store.CallStarted, error) {
+	claims, lease := make([]store.Claim, len(all)), time.Duration(0)
+	for i, one := range all {
+		claims[i], lease = one.claim, max(lease, one.lease)
+	}
+	return r.leases.StartCalls(ctx, claims, lease)
+}
+
+func (r *claims[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]bool, error) {
+	lost, err := r.leases.End(ctx, all)
+	stood := make([]bool, len(all))
+	for i := range stood {
+		stood[i] = !slices.Contains(lost, i)
+	}
+	return stood, err
+}
+
+// isOnes reports whether an error is the store's answer to one of several.
+func (r *claims[Tx]) isOnes(err error) bool {
+	class := r.store.Classify(err)
+	return class == store.ClassPermanent || class == store.ClassRetry
+}
+
+// areClaim reports whether marks belong to the flight of one claim. Such a flight has no marks if
+// it is known already what became of the claim.
+func areClaim(marks []store.Mark) bool {
+	return len(marks) == 0 || len(marks) == 1 && marks[0].Claim.Token != 0
+}
+
+func (r *claims[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
+	if areClaim(marks) {
+		a, b, err := r.beginClaim(ctx, o, marks)
+		if err != nil {
+			return Begun[Call]{}, err
+		}
+		b.Attempt = a
+		return b, nil
+	}
+	for i := range marks {
+		if marks[i].As == store.Applied || marks[i].Claim.Token != 0 {
+			return Begun[Call]{}, errCallUnclaimed
+		}
+	}
+	return beginReceipt(ctx, r.store, o, marks)
+}
+
+// beginClaim begins the flight of a claim. If a call is to be made, its start is committed,
+// which only the claim that stands can; otherwise extending the lease tells whether it does.
+func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []store.Mark) (*claimed, Begun[Call], error) {
+	a, b := &claimed{config: r.config, ends: r.ends}, Begun[Call]{}
+	if len(marks) == 0 {
+		return a, b, nil
+	}
+	stands := false
+	if marks[0].As == store.Applied {
+		a.asked = time.Now()
+		started, err := r.starts.Do(ctx, start{marks[0].Claim, o.Lease})
+		if err != nil {
+			return nil, b, err
+		}
+		a.started, b.Extended, stands = started, started.Stands, started.Stands
+	} else {
+		lost, err := r.leases.Extend(ctx, []store.Claim{marks[0].Claim}, o.Lease)
+		if err != nil {
+			return nil, b, err
+		}
+		stands = len(lost) == 0
+	}
+	v := store.Verdict{Kind: store.ClaimLost}
+	if stands {
+		v.Kind = store.Fresh
+	}
+	b.Verdicts = []store.Verdict{v}
+	return a, b, nil
+}
+
+// claimed is the flight of a claim.
+type claimed struct {
+	untransacted
+	config *Options
+	// started is what the row knew when the call was begun; the zero value if none is.
+	started store.CallStarted
+	// asked is before the store was asked for it.
+	asked time.Time
+	// kept: what was done before is not done again.
+	kept bool
+	ends *groupcommit.Group[store.ClaimEnding, bool]
+}
+
+// Run makes the call, unless nobody may, and notes at the row what is known of it.
+func (a *claimed) Run(j *Job[Call]) error {
+	h := j.Row
+	switch h.Calls.Next(a.started, a.config.Provider.Rule, time.Since(a.asked), j.left()) {
+	case calls.Leave:
+		return j.leave()
+	case calls.Nothing:
+		return nil
+	case calls.Keep:
+		a.kept = true
+		return nil
+	case calls.Ask, calls.GiveUp:
+		switch found, err := a.config.doubt(j.Ctx, a.started.Since, j.Message); {
+		case err != nil:
+			return err
+		case found == Happened:
+			h.Calls.Happened()
+			return nil
+		case h.Calls.DidNotHappen(j.left()) == calls.Leave:
+			return j.leave()
+		}
+	}
+	h.Calls.Making()
+	err := j.Handle(Call{})
+	h.Calls.Made(j.Ctx.Err() != nil, err)
+	if h.Calls.Outcome() == store.CallUnknown && j.Ctx.Err() == nil && a.config.Provider.isLost() {
+		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonOutcomeUnknown, Err: err}
+	}
+	return err
+}
+
+// Commit ends the claim. What the store did not answer is not known: the claim is taken anew
+// then, or what became of its row is asked.
+func (a *claimed) Commit(ctx context.Context, e store.Ending) Outcome {
+	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}, NotReEmitted: a.kept}
+	if len(e.Claims) == 0 { // the claim was lost before
+		return out
+	}
+	switch stood, err := a.ends.Do(ctx, e.Claims[0]); {
+	case err != nil:
+		out.Result = store.Result{Outcome: store.CommitUnknown, Culprit: store.NoCulprit, Err: err}
+	case !stood:
+		out.Result = store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: store.ErrClaimLost}
+	}
+	return out
+}

@@ -1,0 +1,164 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/keyclaim"
+	"github.com/semel-go/semel/store"
+)
+
+// leasedKey is a flight of one message under its key. Nothing is open.
+type leasedKey struct {
+	untransacted
+	store *leasedKeys
+	key   semel.Key
+	as    store.Outcome
+	// claim is of the key while it is this process's.
+	claim  keyclaim.Claim
+	answer store.KeyAnswer
+	// asked is before the store was asked for it.
+	asked time.Time
+	// refused is why this key cannot be claimed, or ended, ever.
+	refused error
+	// unrecorded is why no key is claimed or completed for an effect that needs none.
+	unrecorded error
+	// outcome is what is known of the call. Of the pilot.
+	outcome store.CallOutcome
+}
+
+var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", store.ErrClaimLost)
+
+// Kill: a handler that does not end loses its claim when its lease ends.
+func (c *leasedKey) Kill() { c.claim.LetGo() }
+
+// holds reports whether the lease still lasts, and has the handler's context end when it does
+// no more, whoever says so.
+func (c *leasedKey) holds(lost func(error)) bool {
+	return c.claim.Holds(func(error) { lost(errKeyLost) })
+}
+
+// Run makes the call, unless nobody may.
+func (c *leasedKey) Run(j *Job[Call]) error {
+	config := c.store.config
+	if c.refused != nil {
+		return semel.Permanent(c.refused)
+	}
+	if c.unrecorded != nil {
+		return j.Handle(Call{})
+	}
+	if !c.holds(j.Lost) {
+		j.Lost(errKeyLost)
+		return errKeyLost
+	}
+	if c.answer.Unknown() && !c.store.detour.open() && config.Provider.Rule.Forgotten(c.answer.Since+time.Since(c.asked)) {
+		c.outcome = store.CallUnknown
+		switch found, err := config.doubt(j.Ctx, c.answer.Since, j.Message); {
+		case err != nil:
+			return err
+		case found == Happened:
+			return nil
+		case !c.holds(j.Lost): // it was lost while the other side was asked
+			j.Lost(errKeyLost)
+			return errKeyLost
+		}
+	}
+	c.outcome = store.CallUnknown
+	err := j.Handle(Call{})
+	c.outcome = calls.OutcomeOf(j.Ctx.Err() != nil, err)
+	var decided *semel.HandlerError
+	if c.outcome == store.CallDecided && errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
+		c.outcome = store.CallUnknown // until the key is completed, which the next flight does
+	}
+	return err
+}
+
+// Rollback frees the key, with what is known of the call. What
+// the store does not hear, the end of the lease tells.
+func (c *leasedKey) Rollback(ctx context.Context) {
+	event := store.KeyRelease
+	switch {
+	case c.outcome == store.CallUnknown:
+		event = store.KeyAbandon
+	case c.outcome == store.CallDecided && c.answer.Unknown():
+		event = store.KeyForget // this answer speaks for all calls under the key
+	}
+	_ = c.end(ctx, store.KeyEnding{Event: event, Keep: c.store.config.Keep})
+}
+
+// Commit ends the key. One end that the store does not answer is asked again under the same
+// token, here and when the message flies again.
+func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
+	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
+	if c.answer.State != store.KeyClaimed {
+		c.store.settleOpen(c.key)
+	} else if err := c.complete(ctx, &e, &out.Result); err != nil {
+		c.unrecorded = err
+	}
+	if c.unrecorded != nil && c.as == store.Applied && len(e.Trim) == 0 {
+		c.store.detour.applied.Add(1)
+		out.WithoutKey = c.unrecorded
+	}
+	return out
+}
+
+// complete ends the claimed key, and says why that cannot be recorded of an effect that needs
+// no record.
+func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Result) (unrecorded error) {
+	ending := c.ending(e)
+	switch err := c.end(ctx, ending); {
+	case err == nil:
+	case errors.Is(err, store.ErrClaimLost):
+		r.Outcome, r.Class, r.Err = store.NotCommitted, store.ClassClaimLost, err
+	case c.store.keys.Classify(err) != store.ClassPermanent && c.store.detour.after(ctx, err):
+		return err
+	default:
+		c.store.keepOpen(c.key, &openKey{c.claim.Token, &ending})
+		r.Outcome, r.Err = store.CommitUnknown, err
+	}
+	return nil
+}
+
+// ending is how the key ends with what the flight did.
+func (c *leasedKey) ending(e *store.Ending) store.KeyEnding {
+	out := store.KeyEnding{Event: store.KeyComplete, Keep: c.store.config.Keep}
+	switch {
+	case len(e.Trim) > 0: // nobody was called
+		out.Event = store.KeyRelease
+	case c.as != store.Applied && c.answer.Unknown():
+		out.Event = store.KeyAbandon // it failed, and yet the effect may be there
+	case c.as != store.Applied:
+		out.Event, out.Result = store.KeyFail, failedWith(c.as, reasonIn(e.Rows))
+	}
+	return out
+}
+
+// reasonIn is why the message ended so.
+func reasonIn(rows []store.Row) semel.Reason {
+	for i := range rows {
+		if !rows[i].Repeat {
+			return rows[i].Reason
+		}
+	}
+	return semel.ReasonNone
+}
+
+// end ends the key; the lease is extended until the store has answered.
+func (c *leasedKey) end(ctx context.Context, e store.KeyEnding) error {
+	if c.answer.State != store.KeyClaimed {
+		c.claim.LetGo()
+		return nil
+	}
+	asking, cancel := c.store.detour.within(ctx)
+	defer cancel()
+	if n := c.store.reporter; n != nil && !c.store.detour.open() {
+		var over func()
+		c.claim.Refused, over = n.FollowEnd(c.key)
+		defer over()
+	}
+	return c.claim.End(asking, e)
+}

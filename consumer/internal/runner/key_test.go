@@ -1,0 +1,57 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/keyclaim"
+	"github.com/semel-go/semel/store"
+)
+
+// claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
+// before it was claimed.
+func claimedLongAgo(since time.Duration) *leasedKey {
+	c := &leasedKey{store: &leasedKeys{detour: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: store.KeyAnswer{State: store.KeyClaimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
+	c.claim.Hold(c.asked, time.Hour)
+	return c
+}
+
+// jobOf is a handler that is to run.
+func jobOf(ctx context.Context, handle func() error) *Job[Call] {
+	return &Job[Call]{Ctx: ctx, Lost: func(error) {}, Handle: func(Call) error { return handle() }}
+}
+
+func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
+	for _, wait := range []time.Duration{0, 2 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			c := claimedLongAgo(23*time.Hour + 58*time.Minute)
+			defer c.claim.LetGo()
+			<-time.After(wait) // as a process that stands still
+			called := false
+			c.store.config = &Options{Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute}}, Timeouts: Timeouts{Timeout: time.Minute}}
+			err := c.Run(jobOf(t.Context(), func() error { called = true; return nil }))
+			if called != (wait == 0) || called == (err != nil) {
+				t.Errorf("after %v more it is called: %v, %v", wait, called, err)
+			}
+		})
+	}
+}
+
+func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := claimedLongAgo(25 * time.Hour)
+		c.store.config = &Options{Timeouts: Timeouts{Timeout: time.Minute}, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {
+			c.claim.LetGo() // as the lease ends when another has it
+			return DidNotHappen, nil
+		}}}
+		err := c.Run(jobOf(t.Context(), func() error { t.Error("called"); return nil }))
+		if !errors.Is(err, store.ErrClaimLost) {
+			t.Errorf("it says %v", err)
+		}
+	})
+}

@@ -1,0 +1,306 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/groupcommit"
+	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
+)
+
+// A call that changes nothing by itself needs no claim: what is written down is the mark,
+// in the transaction that applies its answer, and whichever copy's mark is first counts.
+// Before the call markers are looked at, so that a duplicate calls nobody; the look decides
+// nothing else.
+
+// identityOf is what is known of a message that waits for its mark.
+type identityOf struct {
+	scope int64
+	id    string
+	print semel.Fingerprint
+}
+
+func ofMark(m *store.Mark) identityOf { return identityOf{m.Scope, string(m.ID), m.Fingerprint} }
+
+// marking is what a call was answered, which is to be applied with its message's mark.
+type marking[Tx any] struct {
+	mark    store.Mark
+	options store.TxOptions
+	trim    bool                            // the mark is taken back
+	apply   func(context.Context, Tx) error // nil: it is only marked
+}
+
+// lookups runs the flight of a message that has no inbox row: it looks up the marker, calls, and
+// then marks. It runs all other flights as answering does.
+type lookups[Tx, Answer any] struct {
+	*answering[Tx, Answer]
+	// unmarked are answers that may be applied again, and doubts messages that a look at markers
+	// says too little of.
+	unmarked unapplied[identityOf, Answer]
+	doubts   unapplied[identityOf, struct{}]
+	// looks and marks are those of many workers.
+	looks *groupcommit.Group[store.Mark, store.Verdict]
+	marks *groupcommit.Group[marking[Tx], store.Result]
+}
+
+// NewLookups is for a store that fitsLookups accepts.
+func NewLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
+	r := &lookups[Tx, Answer]{answering: over}
+	r.looks = groupcommit.New(over.store.(store.Leases).LookUpMarkers, r.isOnes, 0)
+	r.marks = groupcommit.New(r.markAll, isApart, over.store.Limits().Batch)
+	return r
+}
+
+// Begin looks up the marker and opens nothing. If the look-up cannot tell enough, because the
+// message is in doubt or is marked and not applied, begin asks with a transaction.
+func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
+	if len(marks) != 1 || marks[0].As != store.Applied || marks[0].Claim.Token != 0 {
+		return r.answering.Begin(ctx, o, marks)
+	}
+	id := ofMark(&marks[0])
+	if _, doubted := r.doubts.take(id); !doubted {
+		v, err := r.looks.Do(ctx, marks[0])
+		if err != nil {
+			return Begun[Call]{}, err
+		}
+		if v.Kind == store.Fresh || v.Already(store.Applied) {
+			return Begun[Call]{Attempt: &lookup[Tx, Answer]{r: r, options: o, mark: marks[0], seen: v.Kind == store.Seen}, Verdicts: []store.Verdict{v}}, nil
+		}
+	}
+	b, err := beginReceipt(ctx, r.store, o, marks)
+	switch {
+	case err != nil:
+		r.doubts.keep(id, struct{}{})
+		return Begun[Call]{}, err
+	case b.Verdicts[0].Kind != store.Fresh:
+		r.unmarked.take(id) // its answer has no use any more
+		return b, nil
+	}
+	b.Rollback(ctx) // and no transaction is open that a look could not see
+	b.Attempt = &lookup[Tx, Answer]{r: r, options: o, mark: marks[0]}
+	return b, nil
+}
+
+// lookup is the flight of a message that is marked when its call was answered. No connection
+// waits for the call.
+type lookup[Tx, Answer any] struct {
+	untransacted
+	r       *lookups[Tx, Answer]
+	options store.TxOptions
+	mark    store.Mark
+	// seen: it has taken effect before, and nobody calls.
+	seen bool
+
+	answer Answer
+	// apply is nil where no handler ran: of a message whose mark is taken back, and of one
+	// that is only marked.
+	apply func(context.Context, Tx) error
+}
+
+// Run takes the answer that is kept from a try before, or that of a call. The commit applies it.
+func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
+	answer, kept := a.r.unmarked.take(ofMark(&a.mark))
+	if !kept {
+		if answer, err = a.r.makeCall(j.Ctx, j.Message); err != nil {
+			return err
+		}
+	}
+	a.answer = answer
+	handler, m := j.Ctx, j.Message
+	a.apply = func(commit context.Context, tx Tx) error {
+		return a.r.apply(handlersContext{commit, handler}, tx, answer, m)
+	}
+	return nil
+}
+
+// Queued: what follows from the answer is done in the commit, and may take as long as a
+// handler.
+func (a *lookup[Tx, Answer]) Queued() int {
+	if a.apply == nil {
+		return 0
+	}
+	return 1
+}
+
+// Commit marks and applies, with what others have to. A strategy that keeps no row of what is
+// applied writes none. Where a mark is only to be taken back, the store is asked all the same:
+// it shows whether it takes transactions.
+func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
+	if a.seen {
+		return Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
+	}
+	id := ofMark(&a.mark)
+	r, err := a.r.marks.Do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
+	if err != nil { // nobody knows what became of those that share the transaction
+		r = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
+	}
+	if r.Outcome == store.CommitUnknown || r.Class == store.ClassClaimLost {
+		a.r.doubts.keep(id, struct{}{})
+	}
+	again := r.Outcome == store.CommitUnknown || r.Outcome == store.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy)
+	if again && a.apply != nil {
+		a.r.unmarked.keep(id, a.answer)
+	}
+	return Outcome{Result: r}
+}
+
+// errMarkedElsewhere: the next Begin asks the store what became of the message. It is
+// nobody's attempt.
+var errMarkedElsewhere = errors.New("semel: what was called for was marked elsewhere meanwhile, or may not run yet")
+
+// markAll marks several and applies what they were answered, in one transaction. Where one
+// of them fails nothing is left of it, and each goes by itself: nobody is called again, and
+// the failure finds the one whose it is.
+func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []store.Result, err error) {
+	var group worker.Group // functions of the user's run in it, which may end their goroutine
+	group.Go(func() {
+		err = ErrGoexit
+		out, err = r.markAndApply(ctx, all)
+	})
+	group.Wait()
+	if errors.Is(err, ErrGoexit) && len(all) == 1 {
+		return []store.Result{{Outcome: store.NotCommitted, Class: store.ClassRetry, Err: ErrGoexit}}, nil
+	}
+	if err != nil {
+		return nil, errApart
+	}
+	return out, nil
+}
+
+// markAndApply is markAll; with an error nothing is left.
+func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
+	if err := r.takeTurn(ctx); err != nil {
+		return each(all, notBegunYet(store.ClassContended, err)), nil
+	}
+	defer r.endTurn()
+	marks := make([]store.Mark, len(all))
+	for i := range all {
+		marks[i] = all[i].mark
+	}
+	b, verdicts, err := r.store.Begin(ctx, all[0].options, marks)
+	if err != nil {
+		class := r.store.Classify(err)
+		if class == store.ClassContended && len(all) > 1 {
+			return nil, errApart // a copy of one of them may be in flight
+		}
+		return each(all, notBegunYet(class, err)), nil
+	}
+	over := false
+	defer func() {
+		if !over { // a function ended its goroutine
+			b.Rollback(context.WithoutCancel(ctx))
+		}
+	}()
+	e, out, err := r.applyMarked(ctx, b, verdicts, all)
+	if err != nil {
+		failed := store.Result{Outcome: store.NotCommitted, Class: r.classOf(ctx, b, err), Err: err}
+		if ctx.Err() != nil && failed.Class == store.ClassRetry { // what it shared with others took its time
+			failed.Class, failed.Culprit = store.ClassContended, store.NoCulprit
+		}
+		over = true
+		b.Rollback(ctx)
+		if len(all) > 1 {
+			return nil, errApart
+		}
+		return each(all, failed), nil
+	}
+	over = true
+	// What it takes is not known before; whoever waits for it no longer asks the store.
+	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedIn(b)))
+	defer cancel()
+	result := b.Commit(commit, e)
+	if len(all) > 1 {
+		if result.Outcome == store.NotCommitted && result.Class != store.ClassDown {
+			return nil, errApart
+		}
+		result.Culprit = store.NoCulprit
+	}
+	for i := range out {
+		if out[i].Outcome == 0 {
+			out[i] = result
+		}
+	}
+	return out, nil
+}
+
+// applyMarked applies the answers of those whose marks are fresh, and says what becomes of
+// the others.
+func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx], verdicts []store.Verdict, all []marking[Tx]) (e store.Ending, out []store.Result, err error) {
+	out = make([]store.Result, len(all))
+	for i := range all {
+		switch verdicts[i].Kind {
+		case store.Fresh:
+			if all[i].trim {
+				e.Trim = append(e.Trim, i)
+				continue
+			}
+			if all[i].apply != nil {
+				err = all[i].run(ctx, r.config.Timeout, b.Tx(i))
+			}
+			if err == nil && TxAborted(b) {
+				err = SwallowedError(b)
+			}
+			if err != nil {
+				return e, nil, err
+			}
+			continue
+		case store.Gap, store.Stale, store.Behind, store.Old: // it is written, and may not run
+			e.Trim = append(e.Trim, i)
+		}
+		out[i] = store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: errMarkedElsewhere}
+	}
+	return e, out, nil
+}
+
+// run applies an answer; a panic is a failure, and so is one that its time-out has ended.
+func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
+	defer cancel()
+	defer Recover(&err)
+	err = guard.Readable(m.apply(ctx, tx))
+	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) { // whatever the store's driver says of it
+		return cause
+	}
+	return err
+}
+
+// classOf is what an error of a function that applies means for its message.
+func (r *lookups[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], err error) store.Class {
+	if class := classifyHandler(ctx, r.store, b, err); class != store.ClassNone {
+		return class
+	}
+	return store.ClassRetry
+}
+
+// notBegunYet is the result where no transaction could begin, which is no message's fault,
+// whatever it is. Where a copy is in flight elsewhere the next Begin meets it, and waits.
+func notBegunYet(class store.Class, err error) store.Result {
+	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: &notOpened{err}}
+	if class == store.ClassContended {
+		r.Class, r.Err = store.ClassClaimLost, errMarkBusy
+	}
+	return r
+}
+
+// errMarkBusy: what was answered is kept for when it is known what the copy does.
+var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
+
+func each[Tx any](all []marking[Tx], r store.Result) []store.Result {
+	out := make([]store.Result, len(all))
+	for i := range out {
+		out[i] = r
+	}
+	return out
+}
+
+// handlersContext is a context of a commit with the values of a handler's.
+type handlersContext struct {
+	context.Context
+	values context.Context
+}
+
+func (c handlersContext) Value(key any) any { return c.values.Value(key) }

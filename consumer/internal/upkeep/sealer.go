@@ -1,0 +1,89 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/guard"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
+)
+
+// How often a run looks for acts of operators that are not sealed, and how often among all.
+const (
+	sealEvery      = 5 * time.Second
+	sealWholeEvery = time.Hour
+)
+
+// sealedAtOnce is how many acts a call seals: the transaction is to be short.
+const sealedAtOnce = 500
+
+// Sealer seals acts of operators. Every consumer of a store does it, and the store lets one
+// process at a time do it.
+type Sealer struct {
+	guard.Guard
+	Store admin.Auditor
+	Turns Turns
+	// Key is the key of the chain, empty for none.
+	Key []byte
+
+	whole time.Time // when all acts were looked at last
+	told  string    // why nothing is sealed
+}
+
+// Task begins at a random moment, so that processes that start together do not look together.
+func (s *Sealer) Task() *Task {
+	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
+		s.tell(base, s.pass(base))
+		return sealEvery
+	}}
+}
+
+// pass seals what there is to seal.
+func (s *Sealer) pass(base context.Context) error {
+	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
+	for {
+		s.At(faults.BeforeSeal, 0)
+		done, err := s.seal(base, whole)
+		if err != nil || done.Elsewhere {
+			return err
+		}
+		if s.At(faults.AfterSeal, done.Lines); done.Lines < sealedAtOnce {
+			break
+		}
+	}
+	if whole {
+		s.whole = time.Now()
+	}
+	return nil
+}
+
+func (s *Sealer) seal(base context.Context, whole bool) (done admin.Sealed, err error) {
+	ctx, cancel := context.WithTimeout(base, callTimeout)
+	defer cancel()
+	o := admin.Sealing{Key: s.Key, Continue: true, Most: sealedAtOnce, Whole: whole, At: func(lines int) { s.At(faults.WithinSeal, lines) }}
+	err = s.Turns.Do(ctx, func() (err error) {
+		done, err = s.Store.Seal(ctx, o)
+		return err
+	})
+	return done, err
+}
+
+// tell says once why nothing is sealed.
+func (s *Sealer) tell(base context.Context, err error) {
+	switch {
+	case base.Err() != nil:
+	case err == nil:
+		s.told = ""
+	case s.told == err.Error():
+	case errors.Is(err, semel.ErrState):
+		s.told = err.Error()
+		s.Logger.Error("acts of operators are recorded, and sealed no more", "consumer", s.Consumer, "error", err)
+	default:
+		s.told = err.Error()
+		s.Logger.Warn("acts of operators were not sealed: that is tried again", "consumer", s.Consumer, "error", err)
+	}
+}

@@ -1,0 +1,133 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/sources"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+)
+
+// Check does what each start does before anything is fetched: it asks whether the store's
+// tables fit this release, and whether identities are found as the store remembers it
+// (semel.ErrIdentityChanged), under a name that is the consumer's own
+// (semel.ErrForeignOwner), and has it remembered. TryMark and Accept do the latter with
+// their first call; on a store whose batches take turns, such as SQLite, call Check before
+// the first transaction, since theirs must not wait for one of the store's own.
+func (c *Consumer[Tx]) Check(ctx context.Context) error { return c.checkStore(ctx) }
+
+// check asks the store and the source whether they fit, and returns what the source says of itself.
+func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Info, error) {
+	info, err := infoOf(c.config, src)
+	if err != nil {
+		return info, err
+	}
+	if err := c.checkStore(ctx); err != nil {
+		return info, err
+	}
+	if src != (sources.None{Ends: true}) { // which tells nothing of how late copies can come
+		if err := c.config.retention.Retain(ctx, c.store, info); err != nil {
+			return info, err
+		}
+	}
+	return info, c.checkSource(ctx, info)
+}
+
+// checkStore asks whether the store fits, and has it remember whose consumer this is.
+func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
+	if checker, ok := c.store.(admin.SchemaChecker); ok {
+		if err := checker.Check(ctx); err != nil {
+			c.reporter.SetReady("store", err.Error())
+			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
+		}
+	}
+	c.reporter.SetReady("store", "")
+	for _, step := range []func(context.Context) error{
+		c.beginGenerations, c.names.WarnSimilar, c.canEmit, c.names.Claim, func(ctx context.Context) error { return c.names.Record(ctx, false) },
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return c.config.retention.LookBack(ctx, c.store)
+}
+
+// deriveOnce is derive for who has opened a transaction of the store.
+func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
+	if c.names.Recorded.Load() {
+		return nil
+	}
+	if err := c.config.retention.LookBack(ctx, c.store); err != nil {
+		return err
+	}
+	return c.names.Record(ctx, c.config.limits.SingleWriter)
+}
+
+// infoOf returns what a source says of itself.
+func infoOf(c *settings, src source.Source) (info source.Info, err error) {
+	if err := c.guard.Source("Info", func() error { info = src.Info(); return nil }); err != nil {
+		return info, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	return info, nil
+}
+
+// checkSource prepares the source for what the policy asks of it.
+func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
+	keyed := c.config.way == byKey
+	if keyed {
+		if err := c.config.coversKeys(ctx, info); err != nil {
+			return err
+		}
+	}
+	if info.Positions != nil && !keyed { // keys recognise what is read again
+		positions, ok := c.store.(source.PositionStore)
+		if !ok {
+			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
+		}
+		if err := c.config.guard.Source("Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
+			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
+		}
+	}
+	if err := c.checkDeadLetters(info); err != nil {
+		return err
+	}
+	return c.control.Start(ctx)
+}
+
+func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
+	if !c.config.deadLetters() {
+		return nil
+	}
+	if info.DeadLetters == nil {
+		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, if the store has an inbox, ActionHalt, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
+	}
+	if err := c.config.guard.Source("DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
+		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
+	}
+	return nil
+}
+
+// beginGenerations has the store know the consumer's first generation.
+func (c *Consumer[Tx]) beginGenerations(ctx context.Context) error {
+	if g := c.config.Generation; g == nil || g.Number != 0 {
+		return nil
+	}
+	if err := c.store.(admin.Generations).BeginGenerations(ctx, c.config.public); err != nil {
+		return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.public, err)
+	}
+	return nil
+}
+
+// canEmit asks the store whether it can have intents sent again, where it has to.
+func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
+	if !c.config.ReEmitIntents {
+		return nil
+	}
+	emitter, _ := c.store.(admin.Emitter)
+	if _, err := emitter.Emit(ctx, admin.EmitOptions{}); err != nil {
+		return fmt.Errorf("semel: consumer %q: ReEmitIntents is set: %w", c.config.Name, err)
+	}
+	return nil
+}
