@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -118,19 +119,10 @@ func (c *common) listActs(ctx context.Context, a *assembly.Assembly, chosen *cho
 			views = append(views, operate.NewAuditView(s.Name(), act))
 		}
 	}
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Acts  []operate.AuditView `json:"acts"`
-			Count int                 `json:"count"`
-		}{views, count})
-	}
-	columns := l.columns(c)
-	err := show(c.Out, views, actColumns(views, columns == terminal.Unlimited), columns)
-	fmt.Fprintln(c.Err, counted(len(views), count, "act"))
-	return failed(err)
+	return printList(c, l, "acts", "act", views, count, actColumns)
 }
 
-func actColumns(views []operate.AuditView, wide bool) []column[operate.AuditView] {
+func actColumns(_ []operate.AuditView, wide bool) []output.Column[operate.AuditView] {
 	type view = operate.AuditView
 	numberOr := func(n int64) string {
 		if n == 0 {
@@ -139,16 +131,16 @@ func actColumns(views []operate.AuditView, wide bool) []column[operate.AuditView
 		return fmt.Sprint(n)
 	}
 	store := func(v view) string { return v.Store }
-	return []column[view]{
-		{terminal.Column{Title: "LINE"}, true, func(v view) string { return numberOr(v.Sequence) }},
-		{terminal.Column{Title: "STORE"}, differ(views, store), store},
-		{terminal.Column{Title: "ACT"}, wide, func(v view) string { return fmt.Sprint(v.Number) }},
-		{terminal.Column{Title: "AT"}, true, func(v view) string { return moment(v.At) }},
-		{terminal.Column{Title: "WHO", Flexible: true}, true, func(v view) string { return v.Who }},
-		{terminal.Column{Title: "VERB", Flexible: true}, true, func(v view) string { return v.Verb }},
-		{terminal.Column{Title: "ROW"}, true, func(v view) string { return numberOr(v.Row) }},
-		{terminal.Column{Title: "RESULT", Flexible: true}, wide, func(v view) string { return v.Result }},
-		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v view) string { return v.Why }},
+	return []output.Column[view]{
+		output.Text("LINE", func(v view) string { return numberOr(v.Sequence) }),
+		output.Text("STORE", store).IfVaried(),
+		output.Text("ACT", func(v view) string { return fmt.Sprint(v.Number) }).If(wide),
+		output.Text("AT", func(v view) string { return moment(v.At) }),
+		output.Flexible("WHO", func(v view) string { return v.Who }),
+		output.Flexible("VERB", func(v view) string { return v.Verb }),
+		output.Text("ROW", func(v view) string { return numberOr(v.Row) }),
+		output.Flexible("RESULT", func(v view) string { return v.Result }).If(wide),
+		output.Flexible("WHY", func(v view) string { return v.Why }),
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
 )
@@ -44,46 +44,36 @@ func (c *common) listControls(ctx context.Context, all []controlled, l *listing)
 		}
 		views = append(views, v)
 	}
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Consumers []operate.ControlView `json:"consumers"`
-			Count     int                   `json:"count"`
-		}{views, len(all)})
-	}
-	if err := show(c.Out, views, controlColumns(views), l.columns(c)); err != nil {
-		return failed(err)
-	}
-	fmt.Fprintln(c.Err, counted(len(views), len(all), "consumer"))
-	return nil
+	return printList(c, l, "consumers", "consumer", views, len(all), controlColumns)
 }
 
-func controlColumns(views []operate.ControlView) []column[operate.ControlView] {
+func controlColumns(views []operate.ControlView, _ bool) []output.Column[operate.ControlView] {
 	type view = operate.ControlView
 	storeOf := func(v view) string { return v.Store }
 	limited := slices.ContainsFunc(views, func(v view) bool { return v.PerSecond > 0 })
-	return []column[view]{
-		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return legible.Printable(v.Consumer) }},
-		{terminal.Column{Title: "STATE"}, true, controlState},
-		{terminal.Column{Title: "PER SECOND"}, limited, controlLimit},
-		{terminal.Column{Title: "SINCE"}, true, func(v view) string {
+	return []output.Column[view]{
+		output.Text("STORE", storeOf).IfVaried(),
+		output.Flexible("CONSUMER", func(v view) string { return legible.Printable(v.Consumer) }),
+		output.Text("STATE", controlState),
+		output.Text("PER SECOND", controlLimit).If(limited),
+		output.Text("SINCE", func(v view) string {
 			if o := standing(v); o != nil {
 				return moment(o.At)
 			}
 			return "-"
-		}},
-		{terminal.Column{Title: "BY", Flexible: true}, true, func(v view) string {
+		}),
+		output.Flexible("BY", func(v view) string {
 			if o := standing(v); o != nil {
 				return legible.Printable(o.By)
 			}
 			return "-"
-		}},
-		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v view) string {
+		}),
+		output.Flexible("WHY", func(v view) string {
 			if o := standing(v); o != nil {
 				return legible.Printable(o.Why)
 			}
 			return "-"
-		}},
+		}),
 	}
 }
 

@@ -111,9 +111,8 @@ func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f store.
 	if c.json {
 		return writeJSON(c.Out, map[string]any{"letters": views, "count": count})
 	}
-	columns := l.columns(c)
-	if err := show(c.Out, views, rowColumns(views, columns == terminal.Unlimited), columns); err != nil {
-		return failed(err)
+	if err := printTable(c, l, views, rowColumns); err != nil {
+		return err
 	}
 	fmt.Fprintln(c.Err, counted(len(views), count, "letter"))
 	if count == 0 {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
@@ -111,33 +111,32 @@ func (c *common) listTopic(ctx context.Context, name string, f *filter, l *listi
 	if c.json {
 		return writeJSON(c.Out, map[string]any{"letters": append([]operate.TopicLetter{}, shown...), "count": len(all)})
 	}
-	columns := l.columns(c)
-	if err := show(c.Out, shown, topicColumns(shown, columns == terminal.Unlimited), columns); err != nil {
-		return failed(err)
+	if err := printTable(c, l, shown, topicColumns); err != nil {
+		return err
 	}
 	fmt.Fprintln(c.Err, counted(len(shown), len(all), "letter"))
 	return nil
 }
 
-func topicColumns(all []operate.TopicLetter, wide bool) []column[operate.TopicLetter] {
+func topicColumns(all []operate.TopicLetter, wide bool) []output.Column[operate.TopicLetter] {
 	type letter = operate.TopicLetter
 	consumer := func(l letter) string { return l.Consumer }
-	return []column[letter]{
-		{terminal.Column{Title: "LETTER", Flexible: true}, true, func(l letter) string { return l.Place }},
-		{terminal.Column{Title: "STANDS"}, true, func(l letter) string { return string(l.Stands) }},
-		{terminal.Column{Title: "ROW"}, true, func(l letter) string {
+	return []output.Column[letter]{
+		output.Flexible("LETTER", func(l letter) string { return l.Place }),
+		output.Text("STANDS", func(l letter) string { return string(l.Stands) }),
+		output.Text("ROW", func(l letter) string {
 			if l.Row == 0 {
 				return "-"
 			}
 			return fmt.Sprint(l.Row)
-		}},
-		{terminal.Column{Title: "REASON", Flexible: true}, true, func(l letter) string { return string(l.Reason) }},
-		{terminal.Column{Title: "GROUP"}, true, operate.TopicFailure},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(all, consumer), consumer},
-		{terminal.Column{Title: "ID", Flexible: true}, true, func(l letter) string { return cmp.Or(l.ID, base64Named(l.IDBase64)) }},
-		{terminal.Column{Title: "WRITTEN"}, true, func(l letter) string { return moment(l.Written) }},
-		{terminal.Column{Title: "FROM", Flexible: true}, wide, func(l letter) string { return l.From }},
-		{terminal.Column{Title: "ERROR", Flexible: true}, true, func(l letter) string { return cmp.Or(l.Why, l.Error) }},
+		}),
+		output.Flexible("REASON", func(l letter) string { return string(l.Reason) }),
+		output.Text("GROUP", operate.TopicFailure),
+		output.Flexible("CONSUMER", consumer).If(wide).OrVaried(),
+		output.Flexible("ID", func(l letter) string { return cmp.Or(l.ID, base64Named(l.IDBase64)) }),
+		output.Text("WRITTEN", func(l letter) string { return moment(l.Written) }),
+		output.Flexible("FROM", func(l letter) string { return l.From }).If(wide),
+		output.Flexible("ERROR", func(l letter) string { return cmp.Or(l.Why, l.Error) }),
 	}
 }
 

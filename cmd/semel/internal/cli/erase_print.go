@@ -8,9 +8,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 )
@@ -31,23 +31,20 @@ func (c *common) printErased(all []operate.ErasureReport, e *erasing, unreached 
 		}{e.dry, all, unreached})
 	}
 	type view = operate.ErasureReport
-	number := func(of func(view) int64) func(view) string {
-		return func(v view) string { return fmt.Sprint(of(v)) }
-	}
-	err := show(c.Out, all, []column[view]{
-		{terminal.Column{Title: "STORE", Flexible: true}, true, func(v view) string { return v.Store }},
-		{terminal.Column{Title: "IDENTITIES"}, true, number(func(v view) int64 { return v.Identities })},
-		{terminal.Column{Title: "INBOX"}, true, number(func(v view) int64 { return v.Inbox })},
-		{terminal.Column{Title: "RESULTS"}, true, number(func(v view) int64 { return v.Results })},
-		{terminal.Column{Title: "KEYS"}, true, number(func(v view) int64 { return v.Keys })},
-		{terminal.Column{Title: "DISCARDED"}, e.discard, number(func(v view) int64 { return v.Discarded })},
-		{terminal.Column{Title: "LEFT"}, true, number(func(v view) int64 { return v.Left })},
-	}, e.columns(c))
+	err := printTable(c, &e.listing, all, output.Fixed(
+		output.Flexible("STORE", func(v view) string { return v.Store }),
+		output.Number("IDENTITIES", func(v view) int64 { return v.Identities }),
+		output.Number("INBOX", func(v view) int64 { return v.Inbox }),
+		output.Number("RESULTS", func(v view) int64 { return v.Results }),
+		output.Number("KEYS", func(v view) int64 { return v.Keys }),
+		output.Number("DISCARDED", func(v view) int64 { return v.Discarded }).If(e.discard),
+		output.Number("LEFT", func(v view) int64 { return v.Left }),
+	))
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	if err := c.printLeft(all, e); err != nil {
-		return failed(err)
+		return err
 	}
 	if e.dry {
 		fmt.Fprintln(c.Err, "nothing was erased: this was a dry run")
@@ -76,14 +73,14 @@ func (c *common) printLeft(all []operate.ErasureReport, e *erasing) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	err := show(c.Out, rows, []column[leftRow]{
-		{terminal.Column{Title: "ROW"}, true, func(v leftRow) string { return fmt.Sprint(v.Row) }},
-		{terminal.Column{Title: "STORE"}, differ(rows, func(v leftRow) string { return v.store }), func(v leftRow) string { return v.store }},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v leftRow) string { return v.Consumer }},
-		{terminal.Column{Title: "ID", Flexible: true}, true, func(v leftRow) string { return v.ID }},
-		{terminal.Column{Title: "STATE"}, true, func(v leftRow) string { return cmp.Or(string(v.State), "-") }},
-		{terminal.Column{Title: "WHY"}, true, func(v leftRow) string { return string(v.Why) }},
-	}, e.columns(c))
+	err := printTable(c, &e.listing, rows, output.Fixed(
+		output.Text("ROW", func(v leftRow) string { return fmt.Sprint(v.Row) }),
+		output.Text("STORE", func(v leftRow) string { return v.store }).IfVaried(),
+		output.Flexible("CONSUMER", func(v leftRow) string { return v.Consumer }),
+		output.Flexible("ID", func(v leftRow) string { return v.ID }),
+		output.Text("STATE", func(v leftRow) string { return cmp.Or(string(v.State), "-") }),
+		output.Text("WHY", func(v leftRow) string { return string(v.Why) }),
+	))
 	if int64(len(rows)) < count {
 		fmt.Fprintln(c.Err, counted(len(rows), int(count), "row"))
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/spf13/cobra"
 )
@@ -129,35 +129,24 @@ func (c *common) listGaps(ctx context.Context, boxes []operate.Box, f operate.St
 			views = append(views, s.view())
 		}
 	}
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Streams []operate.StreamView `json:"streams"`
-			Count   int                  `json:"count"`
-		}{views, len(all)})
-	}
-	columns := l.columns(c)
-	if err := show(c.Out, views, streamColumns(views, columns == terminal.Unlimited), columns); err != nil {
-		return failed(err)
-	}
-	fmt.Fprintln(c.Err, counted(len(views), len(all), "stream"))
-	return nil
+	return printList(c, l, "streams", "stream", views, len(all), streamColumns)
 }
 
 // streamColumns are those of the list of streams.
-func streamColumns(views []operate.StreamView, wide bool) []column[operate.StreamView] {
+func streamColumns(views []operate.StreamView, wide bool) []output.Column[operate.StreamView] {
 	type view = operate.StreamView
 	store := func(v view) string { return v.Store }
 	consumer := func(v view) string { return v.Consumer }
 	sourced := slices.ContainsFunc(views, func(v view) bool { return v.Source != "" })
-	return []column[view]{
-		{terminal.Column{Title: "STORE"}, differ(views, store), store},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, consumer},
-		{terminal.Column{Title: "SOURCE", Flexible: true}, sourced, func(v view) string { return v.Source }},
-		{terminal.Column{Title: "STREAM", Flexible: true}, true, view.Name},
-		{terminal.Column{Title: "LAST"}, true, func(v view) string { return fmt.Sprint(v.Last) }},
-		{terminal.Column{Title: "BLOCKED FROM"}, true, func(v view) string { return fmt.Sprint(v.First) }},
-		{terminal.Column{Title: "ROWS"}, true, func(v view) string { return fmt.Sprint(v.Blocked) }},
-		{terminal.Column{Title: "SINCE"}, true, func(v view) string { return since(v, wide) }},
+	return []output.Column[view]{
+		output.Text("STORE", store).IfVaried(),
+		output.Flexible("CONSUMER", consumer),
+		output.Flexible("SOURCE", func(v view) string { return v.Source }).If(sourced),
+		output.Flexible("STREAM", view.Name),
+		output.Text("LAST", func(v view) string { return fmt.Sprint(v.Last) }),
+		output.Text("BLOCKED FROM", func(v view) string { return fmt.Sprint(v.First) }),
+		output.Text("ROWS", func(v view) string { return fmt.Sprint(v.Blocked) }),
+		output.Text("SINCE", func(v view) string { return since(v, wide) }),
 	}
 }
 
@@ -217,9 +206,8 @@ func (c *common) showGap(ctx context.Context, boxes []operate.Box, f operate.Str
 		return nil
 	}
 	fmt.Fprintln(c.Out)
-	columns := l.columns(c)
-	if err := show(c.Out, detail.Rows, versionColumns(detail.Rows, columns == terminal.Unlimited), columns); err != nil {
-		return failed(err)
+	if err := printTable(c, l, detail.Rows, versionColumns); err != nil {
+		return err
 	}
 	if detail.More {
 		fmt.Fprintf(c.Err, "the first %d, by version; --limit 0 shows all\n", len(detail.Rows))
@@ -229,16 +217,16 @@ func (c *common) showGap(ctx context.Context, boxes []operate.Box, f operate.Str
 }
 
 // versionColumns are those of the rows of a stream.
-func versionColumns(views []operate.View, wide bool) []column[operate.View] {
+func versionColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	type view = operate.View
-	return []column[view]{
-		{terminal.Column{Title: "NUMBER"}, true, func(v view) string { return fmt.Sprint(v.Number) }},
-		{terminal.Column{Title: "VERSION"}, true, func(v view) string { return fmt.Sprint(v.Version) }},
-		{terminal.Column{Title: "STATE"}, true, stateOf},
-		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v view) string { return string(v.Reason) }},
-		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
-		{terminal.Column{Title: "RECEIVED"}, true, func(v view) string { return received(v, wide) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, wide || slices.ContainsFunc(views, func(v view) bool { return v.Last != "" }), func(v view) string { return v.Last }},
+	return []output.Column[view]{
+		output.Text("NUMBER", func(v view) string { return fmt.Sprint(v.Number) }),
+		output.Text("VERSION", func(v view) string { return fmt.Sprint(v.Version) }),
+		output.Text("STATE", stateOf),
+		output.Flexible("REASON", func(v view) string { return string(v.Reason) }),
+		output.Flexible("ID", idOf),
+		output.Text("RECEIVED", func(v view) string { return received(v, wide) }),
+		output.Flexible("LAST ERROR", func(v view) string { return v.Last }).If(wide || slices.ContainsFunc(views, func(v view) bool { return v.Last != "" })),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -369,7 +370,7 @@ func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 		}
 		has(t, out.String(), "state BLOCKED\n", "stream a\n", "version 2\n", "waits until 20")
 		out.Reset()
-		if err := show(&out, []operate.View{detail.View}, rowColumns([]operate.View{detail.View}, false), usualWidth); err != nil {
+		if err := output.Table(&out, []operate.View{detail.View}, rowColumns([]operate.View{detail.View}, false), usualWidth); err != nil {
 			t.Fatal(err)
 		}
 		has(t, out.String(), "STREAM", "VERSION")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
@@ -95,26 +95,21 @@ func (c *common) printDerivations(all []derivationView, l *listing) error {
 	if l.full(len(all)) {
 		shown = all[:l.limit]
 	}
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Derivations []derivationView `json:"derivations"`
-			Count       int              `json:"count"`
-		}{shown, len(all)})
-	}
+	return printList(c, l, "derivations", "derivation", shown, len(all), derivationColumns)
+}
+
+func derivationColumns(all []derivationView, wide bool) []output.Column[derivationView] {
 	type view = derivationView
 	owned := func(d view) bool { return d.Owner != "" }
-	store := func(d view) string { return d.Store }
-	err := show(c.Out, shown, []column[view]{
-		{terminal.Column{Title: "STORE"}, differ(shown, store), store},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(d view) string { return d.Consumer }},
-		{terminal.Column{Title: "GENERATION"}, true, func(d view) string { return fmt.Sprint(d.Generation) }},
-		{terminal.Column{Title: "SINCE"}, true, func(d view) string { return moment(d.First) }},
-		{terminal.Column{Title: "STATE"}, true, view.state},
-		{terminal.Column{Title: "IDENTITY", Flexible: true}, true, func(d view) string { return d.Derivation }},
-		{terminal.Column{Title: "OWNER", Flexible: true}, l.columns(c) == terminal.Unlimited && slices.ContainsFunc(shown, owned), func(d view) string { return d.Owner }},
-	}, l.columns(c))
-	fmt.Fprintln(c.Err, counted(len(shown), len(all), "derivation"))
-	return failed(err)
+	return []output.Column[view]{
+		output.Text("STORE", func(d view) string { return d.Store }).IfVaried(),
+		output.Flexible("CONSUMER", func(d view) string { return d.Consumer }),
+		output.Text("GENERATION", func(d view) string { return fmt.Sprint(d.Generation) }),
+		output.Text("SINCE", func(d view) string { return moment(d.First) }),
+		output.Text("STATE", view.state),
+		output.Flexible("IDENTITY", func(d view) string { return d.Derivation }),
+		output.Flexible("OWNER", func(d view) string { return d.Owner }).If(wide && slices.ContainsFunc(all, owned)),
+	}
 }
 
 func (d derivationView) state() string {

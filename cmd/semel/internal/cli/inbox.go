@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
@@ -92,23 +92,19 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 			Consumers []pending `json:"consumers"`
 		}{all})
 	}
-	blocked := column[pending]{terminal.Column{Title: "BLOCKED"}, slices.ContainsFunc(all, func(p pending) bool { return p.Blocked > 0 }),
-		func(p pending) string { return fmt.Sprint(p.Blocked) }}
-	number := func(title string, of func(pending) int64) column[pending] {
-		return column[pending]{terminal.Column{Title: title}, true, func(p pending) string { return fmt.Sprint(of(p)) }}
-	}
-	span := func(title string, of func(pending) float64) column[pending] {
-		return column[pending]{terminal.Column{Title: title}, true, func(p pending) string {
+	blocked := slices.ContainsFunc(all, func(p pending) bool { return p.Blocked > 0 })
+	span := func(title string, of func(pending) float64) output.Column[pending] {
+		return output.Text(title, func(p pending) string {
 			return time.Duration(of(p) * float64(time.Second)).Round(time.Second).String()
-		}}
+		})
 	}
-	return failed(show(c.Out, all, []column[pending]{
-		{terminal.Column{Title: "STORE"}, differ(all, func(p pending) string { return p.Store }), func(p pending) string { return p.Store }},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(p pending) string { return p.Consumer }},
-		number("DUE", func(p pending) int64 { return p.Due }), number("IN PROGRESS", func(p pending) int64 { return p.InProgress }),
-		number("LATER", func(p pending) int64 { return p.Later }), blocked,
+	return printTable(c, l, all, output.Fixed(
+		output.Text("STORE", func(p pending) string { return p.Store }).IfVaried(),
+		output.Flexible("CONSUMER", func(p pending) string { return p.Consumer }),
+		output.Number("DUE", func(p pending) int64 { return p.Due }), output.Number("IN PROGRESS", func(p pending) int64 { return p.InProgress }),
+		output.Number("LATER", func(p pending) int64 { return p.Later }), output.Number("BLOCKED", func(p pending) int64 { return p.Blocked }).If(blocked),
 		span("NEXT IN", func(p pending) float64 { return p.Next }), span("OLDEST", func(p pending) float64 { return p.Oldest }),
-	}, l.columns(c)))
+	))
 }
 
 // printOverdue prints the consumers whose oldest message is older than their policy

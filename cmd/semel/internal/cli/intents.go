@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
@@ -123,18 +123,7 @@ func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f store.
 			}
 		}
 	}
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Rows  []intentView `json:"rows"`
-			Count int          `json:"count"`
-		}{views, count})
-	}
-	columns := l.columns(c)
-	if err := show(c.Out, views, intentColumns(views, columns == terminal.Unlimited), columns); err != nil {
-		return failed(err)
-	}
-	fmt.Fprintln(c.Err, counted(len(views), count, "intent"))
-	return nil
+	return printList(c, l, "rows", "intent", views, count, intentColumns)
 }
 
 // intentView is the row of an intent, with its recipient under its own name, as show has it.
@@ -150,7 +139,7 @@ func newIntentView(st string, row store.StoredRow) intentView {
 
 // intentColumns are those of the list of intents. What all have in common, and an id where
 // recipients tell them apart, is left out where the width is limited.
-func intentColumns(views []intentView, wide bool) []column[intentView] {
+func intentColumns(views []intentView, wide bool) []output.Column[intentView] {
 	source := func(v intentView) string { return v.Source }
 	kind := func(v intentView) string { return v.Type }
 	purpose := func(v intentView) string { return v.Subject }
@@ -161,18 +150,18 @@ func intentColumns(views []intentView, wide bool) []column[intentView] {
 		return slices.ContainsFunc(views, func(v intentView) bool { return text(v) != "" })
 	}
 	recipients := some(recipient)
-	return []column[intentView]{
-		{terminal.Column{Title: "NUMBER"}, true, func(v intentView) string { return fmt.Sprint(v.Number) }},
-		{terminal.Column{Title: "STORE"}, differ(views, store), store},
-		{terminal.Column{Title: "STATE"}, true, func(v intentView) string { return string(v.State) }},
-		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v intentView) string { return string(v.Reason) }},
-		{terminal.Column{Title: "SENDER", Flexible: true}, wide || differ(views, sender), sender},
-		{terminal.Column{Title: "WRITTEN BY", Flexible: true}, wide || differ(views, source), source},
-		{terminal.Column{Title: "TYPE", Flexible: true}, wide && some(kind) || differ(views, kind), kind},
-		{terminal.Column{Title: "PURPOSE", Flexible: true}, wide && some(purpose) || differ(views, purpose), purpose},
-		{terminal.Column{Title: "RECIPIENT", Flexible: true}, recipients, recipient},
-		{terminal.Column{Title: "ID", Flexible: true}, wide || !recipients, func(v intentView) string { return idOf(v.View) }},
-		{terminal.Column{Title: "WRITTEN"}, true, func(v intentView) string { return received(v.View, wide) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v intentView) string { return beyond(v.Reason, v.Last) }},
+	return []output.Column[intentView]{
+		output.Text("NUMBER", func(v intentView) string { return fmt.Sprint(v.Number) }),
+		output.Text("STORE", store).IfVaried(),
+		output.Text("STATE", func(v intentView) string { return string(v.State) }),
+		output.Flexible("REASON", func(v intentView) string { return string(v.Reason) }),
+		output.Flexible("SENDER", sender).If(wide).OrVaried(),
+		output.Flexible("WRITTEN BY", source).If(wide).OrVaried(),
+		output.Flexible("TYPE", kind).If(wide && some(kind)).OrVaried(),
+		output.Flexible("PURPOSE", purpose).If(wide && some(purpose)).OrVaried(),
+		output.Flexible("RECIPIENT", recipient).If(recipients),
+		output.Flexible("ID", func(v intentView) string { return idOf(v.View) }).If(wide || !recipients),
+		output.Text("WRITTEN", func(v intentView) string { return received(v.View, wide) }),
+		output.Flexible("LAST ERROR", func(v intentView) string { return beyond(v.Reason, v.Last) }),
 	}
 }

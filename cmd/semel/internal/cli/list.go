@@ -1,15 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/store"
@@ -59,6 +61,39 @@ func (l *listing) columns(c *common) int {
 		return terminal.Unlimited
 	}
 	return c.Width
+}
+
+// document is a list as JSON: its things under their name, and how many there are of all.
+type document struct {
+	name   string
+	things any
+	count  int
+}
+
+// MarshalJSON keeps the order: a map would sort its keys.
+func (d document) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(d.things)
+	return fmt.Appendf(nil, `{%q:%s,"count":%d}`, d.name, &b, d.count), err
+}
+
+// printList prints things as the flags want them, and on stderr how many there are of all.
+func printList[T any](c *common, l *listing, name, thing string, shown []T, all int, columns func([]T, bool) []output.Column[T]) error {
+	if c.json {
+		return writeJSON(c.Out, document{name, append([]T{}, shown...), all})
+	}
+	err := printTable(c, l, shown, columns)
+	fmt.Fprintln(c.Err, counted(len(shown), all, thing))
+	return err
+}
+
+// printTable prints things as a table that the flags want; columns is told whether its width
+// has no limit.
+func printTable[T any](c *common, l *listing, things []T, columns func(things []T, wide bool) []output.Column[T]) error {
+	width := l.columns(c)
+	return failed(output.Table(c.Out, things, columns(things, width == terminal.Unlimited), width))
 }
 
 // rowList lists rows, in these states where nobody says.
@@ -112,17 +147,9 @@ func (c *common) list(ctx context.Context, a *assembly.Assembly, f store.RowFilt
 			}
 		}
 	}
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Rows  []operate.View `json:"rows"`
-			Count int            `json:"count"`
-		}{append([]operate.View{}, views...), count})
+	if err := printList(c, l, "rows", "row", views, count, rowColumns); err != nil || c.json {
+		return err
 	}
-	columns := l.columns(c)
-	if err := show(c.Out, views, rowColumns(views, columns == terminal.Unlimited), columns); err != nil {
-		return failed(err)
-	}
-	fmt.Fprintln(c.Err, counted(len(views), count, "row"))
 	if count == 0 {
 		if err := c.pointAtReasons(ctx, a, f); err != nil {
 			return err
@@ -172,54 +199,25 @@ func (c *common) pointAtLetters(ctx context.Context, a *assembly.Assembly, f sto
 	return nil
 }
 
-// column is a column of a list of things.
-type column[T any] struct {
-	terminal.Column
-	show bool
-	text func(T) string
-}
-
-// differ reports whether not all things have the same text there.
-func differ[T any](things []T, text func(T) string) bool {
-	return slices.ContainsFunc(things, func(t T) bool { return text(t) != text(things[0]) })
-}
-
-// show prints a table of things in so many columns of the terminal.
-func show[T any](w io.Writer, things []T, all []column[T], columns int) error {
-	all = slices.DeleteFunc(all, func(c column[T]) bool { return !c.show })
-	var table terminal.Table
-	for _, c := range all {
-		table.Columns = append(table.Columns, c.Column)
-	}
-	for _, thing := range things {
-		var cells []string
-		for _, c := range all {
-			cells = append(cells, c.text(thing))
-		}
-		table.Add(cells...)
-	}
-	return table.Write(w, columns)
-}
-
 // rowColumns are those of the list of rows. What all rows have in common, and
 // what few need, is left out where the width is limited.
-func rowColumns(views []operate.View, wide bool) []column[operate.View] {
+func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	versioned := slices.ContainsFunc(views, func(v operate.View) bool { return v.Version > 0 })
-	return []column[operate.View]{
-		{terminal.Column{Title: "NUMBER"}, true, func(v operate.View) string { return fmt.Sprint(v.Number) }},
-		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
-		{terminal.Column{Title: "STATE"}, wide || differ(views, stateOf), stateOf},
-		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v operate.View) string { return string(v.Reason) }},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(views, consumerOf), consumerOf},
-		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
-		{terminal.Column{Title: "STREAM", Flexible: true}, versioned, operate.View.StreamName},
-		{terminal.Column{Title: "VERSION"}, versioned, versionOf},
-		{terminal.Column{Title: "KEY", Flexible: true}, slices.ContainsFunc(views, func(v operate.View) bool { return v.Lined && v.KeyName() != "" }), keyOf},
-		{terminal.Column{Title: "ATTEMPTS"}, wide, func(v operate.View) string { return fmt.Sprint(v.Attempts) }},
-		{terminal.Column{Title: "REPEATED"}, wide, func(v operate.View) string { return fmt.Sprint(v.Repeated) }},
-		{terminal.Column{Title: "DUE"}, slices.ContainsFunc(views, operate.View.Waits), dueOf},
-		{terminal.Column{Title: "RECEIVED"}, true, func(v operate.View) string { return received(v, wide) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return beyond(v.Reason, v.Last) }},
+	return []output.Column[operate.View]{
+		output.Text("NUMBER", func(v operate.View) string { return fmt.Sprint(v.Number) }),
+		output.Text("STORE", storeOf).IfVaried(),
+		output.Text("STATE", stateOf).If(wide).OrVaried(),
+		output.Flexible("REASON", func(v operate.View) string { return string(v.Reason) }),
+		output.Flexible("CONSUMER", consumerOf).If(wide).OrVaried(),
+		output.Flexible("ID", idOf),
+		output.Flexible("STREAM", operate.View.StreamName).If(versioned),
+		output.Text("VERSION", versionOf).If(versioned),
+		output.Flexible("KEY", keyOf).If(slices.ContainsFunc(views, func(v operate.View) bool { return v.Lined && v.KeyName() != "" })),
+		output.Text("ATTEMPTS", func(v operate.View) string { return fmt.Sprint(v.Attempts) }).If(wide),
+		output.Text("REPEATED", func(v operate.View) string { return fmt.Sprint(v.Repeated) }).If(wide),
+		output.Text("DUE", dueOf).If(slices.ContainsFunc(views, operate.View.Waits)),
+		output.Text("RECEIVED", func(v operate.View) string { return received(v, wide) }),
+		output.Flexible("LAST ERROR", func(v operate.View) string { return beyond(v.Reason, v.Last) }),
 	}
 }
 
@@ -330,24 +328,23 @@ func (c *common) summarizeBy(ctx context.Context, a *assembly.Assembly, f store.
 }
 
 func (c *common) printGroups(groups []operate.Group, l *listing) error {
-	columns := l.columns(c)
-	return failed(show(c.Out, groups, groupColumns(groups, columns == terminal.Unlimited), columns))
+	return printTable(c, l, groups, groupColumns)
 }
 
 // groupColumns are those of the summary.
-func groupColumns(groups []operate.Group, wide bool) []column[operate.Group] {
+func groupColumns(groups []operate.Group, wide bool) []output.Column[operate.Group] {
 	state := func(g operate.Group) string { return string(g.State) }
 	consumer := func(g operate.Group) string { return g.Consumer }
 	store := func(g operate.Group) string { return g.Store }
 	named := slices.ContainsFunc(groups, func(g operate.Group) bool { return g.ID != "" })
-	return []column[operate.Group]{
-		{terminal.Column{Title: "GROUP"}, named, func(g operate.Group) string { return g.ID }},
-		{terminal.Column{Title: "COUNT"}, true, func(g operate.Group) string { return fmt.Sprintf("%5d", g.Count) }},
-		{terminal.Column{Title: "STORE"}, differ(groups, store), store},
-		{terminal.Column{Title: "STATE"}, wide || differ(groups, state), state},
-		{terminal.Column{Title: "REASON", Flexible: true}, true, func(g operate.Group) string { return string(g.Reason) }},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(groups, consumer), consumer},
-		{terminal.Column{Title: "OLDEST"}, true, func(g operate.Group) string { return g.First.UTC().Format(time.DateOnly) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(g operate.Group) string { return beyond(g.Reason, g.Error) }},
+	return []output.Column[operate.Group]{
+		output.Text("GROUP", func(g operate.Group) string { return g.ID }).If(named),
+		output.Text("COUNT", func(g operate.Group) string { return fmt.Sprintf("%5d", g.Count) }),
+		output.Text("STORE", store).IfVaried(),
+		output.Text("STATE", state).If(wide).OrVaried(),
+		output.Flexible("REASON", func(g operate.Group) string { return string(g.Reason) }),
+		output.Flexible("CONSUMER", consumer).If(wide).OrVaried(),
+		output.Text("OLDEST", func(g operate.Group) string { return g.First.UTC().Format(time.DateOnly) }),
+		output.Flexible("LAST ERROR", func(g operate.Group) string { return beyond(g.Reason, g.Error) }),
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/kafka"
 	"github.com/spf13/cobra"
@@ -136,9 +136,8 @@ func (c *common) plan(all []grouped, bare *bareGroup, l *listing) error {
 			return err
 		}
 	} else {
-		columns := l.columns(c)
-		if err := show(c.Out, views, positionColumns(views, columns == terminal.Unlimited), columns); err != nil {
-			return failed(err)
+		if err := printTable(c, l, views, positionColumns); err != nil {
+			return err
 		}
 		fmt.Fprintln(c.Err, counted(len(views), total, "partition"))
 	}
@@ -175,25 +174,25 @@ func (c *common) resetLine(bare *bareGroup) string {
 	return shell(append(words, "--because", "restored from a backup")...)
 }
 
-func positionColumns(views []operate.PositionView, wide bool) []column[operate.PositionView] {
+func positionColumns(views []operate.PositionView, wide bool) []output.Column[operate.PositionView] {
 	type view = operate.PositionView
 	consumer := func(v view) string { return v.Consumer }
 	group := func(v view) string { return v.Group }
-	number := func(title string, show bool, of func(view) *int64) column[view] {
-		return column[view]{terminal.Column{Title: title}, show, func(v view) string { return offsetText(of(v)) }}
+	number := func(title string, show bool, of func(view) *int64) output.Column[view] {
+		return output.Text(title, func(v view) string { return offsetText(of(v)) }).If(show)
 	}
-	return []column[view]{
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(views, consumer), consumer},
-		{terminal.Column{Title: "GROUP", Flexible: true}, wide || differ(views, group), group},
-		{terminal.Column{Title: "PARTITION", Flexible: true}, true, view.Name},
-		{terminal.Column{Title: "STANDING"}, true, func(v view) string { return v.Standing }},
+	return []output.Column[view]{
+		output.Flexible("CONSUMER", consumer).If(wide).OrVaried(),
+		output.Flexible("GROUP", group).If(wide).OrVaried(),
+		output.Flexible("PARTITION", view.Name),
+		output.Text("STANDING", func(v view) string { return v.Standing }),
 		number("STORE", true, func(v view) *int64 { return v.StoreAt }),
 		number("GROUP AT", true, func(v view) *int64 { return v.GroupAt }),
 		number("LOG START", wide, func(v view) *int64 { return &v.LogStart }),
 		number("LOG END", wide, func(v view) *int64 { return &v.LogEnd }),
 		number("RESET TO", true, func(v view) *int64 { return v.To }),
 		number("MISSING", true, func(v view) *int64 { return &v.Missing }),
-		number("GONE", wide || differ(views, func(v view) string { return fmt.Sprint(v.Gone) }), func(v view) *int64 { return &v.Gone }),
+		number("GONE", wide, func(v view) *int64 { return &v.Gone }).OrVaried(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
@@ -177,19 +178,16 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 		return nil
 	}
 	type view = operate.Reaped
-	number := func(of func(view) int64) func(view) string {
-		return func(v view) string { return fmt.Sprint(of(v)) }
-	}
-	err := show(c.Out, done, []column[view]{
-		{terminal.Column{Title: "STORE"}, differ(done, func(v view) string { return v.Store }), func(v view) string { return v.Store }},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return v.Consumer }},
-		{terminal.Column{Title: "UP TO"}, true, func(v view) string { return maybeMoment(v.Cutoff) }},
-		{terminal.Column{Title: "MARKERS"}, true, number(func(v view) int64 { return v.Markers })},
-		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(done, func(v view) bool { return v.Days != nil }), func(v view) string { return maybeNumber(v.Days) }},
-		{terminal.Column{Title: "ROWS"}, true, number(func(v view) int64 { return v.Rows })},
-		{terminal.Column{Title: "BODIES"}, true, number(func(v view) int64 { return v.Bodies })},
-		{terminal.Column{Title: "STAY"}, true, number(func(v view) int64 { return v.Kept })},
-	}, new(listing).columns(c))
+	err := printTable(c, &listing{}, done, output.Fixed(
+		output.Text("STORE", func(v view) string { return v.Store }).IfVaried(),
+		output.Flexible("CONSUMER", func(v view) string { return v.Consumer }),
+		output.Text("UP TO", func(v view) string { return maybeMoment(v.Cutoff) }),
+		output.Number("MARKERS", func(v view) int64 { return v.Markers }),
+		output.Text("DAYS", func(v view) string { return maybeNumber(v.Days) }).If(slices.ContainsFunc(done, func(v view) bool { return v.Days != nil })),
+		output.Number("ROWS", func(v view) int64 { return v.Rows }),
+		output.Number("BODIES", func(v view) int64 { return v.Bodies }),
+		output.Number("STAY", func(v view) int64 { return v.Kept }),
+	))
 	for _, r := range done {
 		switch {
 		case r.Stopped != "":
@@ -201,7 +199,7 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 	if dry {
 		fmt.Fprintln(c.Err, afterDryRun(done))
 	}
-	return failed(err)
+	return err
 }
 
 // afterDryRun says what to do about what was only counted.
@@ -261,8 +259,8 @@ func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listin
 			Count     int                `json:"count"`
 		}{views, n})
 	}
-	if err := show(c.Out, views, keptColumns(views, l.columns(c) == terminal.Unlimited), l.columns(c)); err != nil {
-		return failed(err)
+	if err := printTable(c, l, views, keptColumns); err != nil {
+		return err
 	}
 	for _, v := range views {
 		for _, line := range v.Remarks() {
@@ -272,18 +270,18 @@ func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listin
 	return nil
 }
 
-func keptColumns(views []operate.KeptView, wide bool) []column[operate.KeptView] {
+func keptColumns(views []operate.KeptView, wide bool) []output.Column[operate.KeptView] {
 	type view = operate.KeptView
 	store := func(v view) string { return v.Store }
-	return []column[view]{
-		{terminal.Column{Title: "STORE"}, differ(views, store), store},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return v.Consumer }},
-		{terminal.Column{Title: "KEEPS"}, true, func(v view) string { return spanOf(v.Keep, "for ever") }},
-		{terminal.Column{Title: "LATEST COPY"}, true, func(v view) string { return spanOf(v.Horizon, "-") }},
-		{terminal.Column{Title: "REAPED TO"}, true, func(v view) string { return maybeMoment(v.Low) }},
-		{terminal.Column{Title: "BEHIND"}, true, func(v view) string { return spanOf(v.Behind, "-") }},
-		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(views, func(v view) bool { return v.Days != nil }), func(v view) string { return daysOf(v.Days, wide) }},
-		{terminal.Column{Title: "LAST DAY"}, true, func(v view) string { return fmt.Sprint(v.LastDay) }},
+	return []output.Column[view]{
+		output.Text("STORE", store).IfVaried(),
+		output.Flexible("CONSUMER", func(v view) string { return v.Consumer }),
+		output.Text("KEEPS", func(v view) string { return spanOf(v.Keep, "for ever") }),
+		output.Text("LATEST COPY", func(v view) string { return spanOf(v.Horizon, "-") }),
+		output.Text("REAPED TO", func(v view) string { return maybeMoment(v.Low) }),
+		output.Text("BEHIND", func(v view) string { return spanOf(v.Behind, "-") }),
+		output.Text("DAYS", func(v view) string { return daysOf(v.Days, wide) }).If(slices.ContainsFunc(views, func(v view) bool { return v.Days != nil })),
+		output.Text("LAST DAY", func(v view) string { return fmt.Sprint(v.LastDay) }),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -109,7 +110,7 @@ func TestWhatIsKeptFitsAUsualTerminal(t *testing.T) {
 		has     string
 	}{{usualWidth, " 33 "}, {terminal.Unlimited, " 33 from 2026-10-26 "}} {
 		var out bytes.Buffer
-		if err := show(&out, views, keptColumns(views, c.columns == terminal.Unlimited), c.columns); err != nil {
+		if err := output.Table(&out, views, keptColumns(views, c.columns == terminal.Unlimited), c.columns); err != nil {
 			t.Fatal(err)
 		}
 		if text := out.String(); !strings.Contains(text, c.has) || !strings.HasSuffix(text, " 100000\n") {

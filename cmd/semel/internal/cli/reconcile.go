@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/reconcile"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -155,15 +156,19 @@ func (f *findings) write(c *common, r *reconciling) error {
 
 func (f *findings) table(c *common, r *reconciling) error {
 	if len(f.List) > 0 {
-		t := terminal.Table{Columns: []terminal.Column{{Title: "WHAT"}, {Title: "ID", Flexible: true}, {Title: "SOURCE", Flexible: true}, {Title: "SENT"}, {Title: "EFFECTS"}}}
-		for _, one := range f.List {
-			sent := ""
-			if !one.Sent.IsZero() {
-				sent = one.Sent.Format(time.RFC3339)
-			}
-			t.Add(string(one.Kind), one.ID, one.Source, sent, fmt.Sprint(one.Effects))
-		}
-		if err := t.Write(c.Out, r.columns(c)); err != nil {
+		type view = reconcile.Finding
+		if err := printTable(c, &r.listing, f.List, output.Fixed(
+			output.Text("WHAT", func(v view) string { return string(v.Kind) }),
+			output.Flexible("ID", func(v view) string { return v.ID }),
+			output.Flexible("SOURCE", func(v view) string { return v.Source }),
+			output.Text("SENT", func(v view) string {
+				if v.Sent.IsZero() {
+					return ""
+				}
+				return v.Sent.Format(time.RFC3339)
+			}),
+			output.Number("EFFECTS", func(v view) int64 { return int64(v.Effects) }),
+		)); err != nil {
 			return err
 		}
 	}

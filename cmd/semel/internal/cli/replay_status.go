@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -95,18 +96,17 @@ func (c *common) replays(ctx context.Context, store string, l *listing) error {
 		}{all})
 	}
 	type view = replayView
-	of := func(v view) string { return v.Store }
-	err = show(c.Out, all, []column[view]{
-		{terminal.Column{Title: "STORE"}, differ(all, of), of},
-		{terminal.Column{Title: "NUMBER"}, true, func(v view) string { return fmt.Sprint(v.Number) }},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return v.Consumer }},
-		{terminal.Column{Title: "STATE"}, true, view.state},
-		{terminal.Column{Title: "STARTED"}, true, func(v view) string { return moment(v.Started) }},
-		{terminal.Column{Title: "BY", Flexible: true}, true, func(v view) string { return v.Who }},
-		{terminal.Column{Title: "SO FAR", Flexible: true}, true, func(v view) string { return replay.Sum(v.Progress.Counts) }},
-	}, l.columns(c))
+	err = printTable(c, l, all, output.Fixed(
+		output.Text("STORE", func(v view) string { return v.Store }).IfVaried(),
+		output.Text("NUMBER", func(v view) string { return fmt.Sprint(v.Number) }),
+		output.Flexible("CONSUMER", func(v view) string { return v.Consumer }),
+		output.Text("STATE", view.state),
+		output.Text("STARTED", func(v view) string { return moment(v.Started) }),
+		output.Flexible("BY", func(v view) string { return v.Who }),
+		output.Flexible("SO FAR", func(v view) string { return replay.Sum(v.Progress.Counts) }),
+	))
 	fmt.Fprintln(c.Err, counted(len(all), len(all), "replay"))
-	return failed(err)
+	return err
 }
 
 func replayStop(c *common) *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
@@ -120,7 +121,7 @@ func (l *topLook) frame(columns int, s sorting) []string {
 		lines = append(lines, fit("there are no consumers: neither the policy nor a store knows one", columns))
 	} else {
 		var table bytes.Buffer
-		_ = show(&table, all, topColumns(all, l.At), columns) // a buffer takes everything
+		_ = output.Table(&table, all, topColumns(all, l.At), columns) // a buffer takes everything
 		lines = append(lines, strings.Split(strings.TrimRight(table.String(), "\n"), "\n")...)
 	}
 	for _, note := range l.Notes {
@@ -145,10 +146,10 @@ func unlimitedUnless(narrow bool, columns int) int {
 	return columns
 }
 
-func topColumns(all []topView, now time.Time) []column[topView] {
+func topColumns(all []topView, now time.Time) []output.Column[topView] {
 	storeOf := func(v topView) string { return v.Store }
-	number := func(title string, of func(topView) (int64, bool)) column[topView] {
-		return column[topView]{terminal.Column{Title: title}, true, func(v topView) string {
+	number := func(title string, of func(topView) (int64, bool)) output.Column[topView] {
+		return output.Text(title, func(v topView) string {
 			n, more := of(v)
 			switch {
 			case v.Unread:
@@ -157,18 +158,18 @@ func topColumns(all []topView, now time.Time) []column[topView] {
 				return fmt.Sprintf("%d+", n)
 			}
 			return fmt.Sprint(n)
-		}}
+		})
 	}
-	return []column[topView]{
-		{terminal.Column{Title: "STORE", Flexible: true}, differ(all, storeOf), storeOf},
-		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v topView) string { return legible.Printable(v.Consumer) }},
-		{terminal.Column{Title: "STATE"}, true, func(v topView) string { return cmp.Or(v.State, "-") }},
-		{terminal.Column{Title: "RATE/S"}, true, func(v topView) string { return figure(v.PerSecond, "%.1f") }},
-		{terminal.Column{Title: "LAG"}, true, func(v topView) string { return figure(v.Lag, "%.0f") }},
+	return []output.Column[topView]{
+		output.Flexible("STORE", storeOf).IfVaried(),
+		output.Flexible("CONSUMER", func(v topView) string { return legible.Printable(v.Consumer) }),
+		output.Text("STATE", func(v topView) string { return cmp.Or(v.State, "-") }),
+		output.Text("RATE/S", func(v topView) string { return figure(v.PerSecond, "%.1f") }),
+		output.Text("LAG", func(v topView) string { return figure(v.Lag, "%.0f") }),
 		number("WAIT", func(v topView) (int64, bool) { return v.Waiting, v.MoreWaiting }),
-		{terminal.Column{Title: "OLDEST"}, true, oldest},
+		output.Text("OLDEST", oldest),
 		number("ASIDE", func(v topView) (int64, bool) { return v.Aside, v.MoreAside }),
-		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v topView) string { return cmp.Or(legible.Printable(v.Error), lastError(v.LastError, now), "-") }},
+		output.Flexible("WHY", func(v topView) string { return cmp.Or(legible.Printable(v.Error), lastError(v.LastError, now), "-") }),
 	}
 }
 
