@@ -223,7 +223,7 @@ func (c *common) seal(ctx context.Context, a *assembly.Assembly, p *policy.Polic
 		done = append(done, sealedView{s.Name(), lines, elsewhere})
 	}
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"stores": done})
+		return c.writeJSON(map[string]any{"stores": done})
 	}
 	for _, d := range done {
 		fmt.Fprintf(c.Out, "%s: %s sealed\n", legible.Printable(d.Store), counted(d.Lines, d.Lines, "act"))

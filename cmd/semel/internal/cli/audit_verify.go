@@ -162,7 +162,7 @@ func (c *common) verifyFile(cmd *cobra.Command, f *verification, by operate.Veri
 
 func (c *common) printVerified(all []operate.Verified) error {
 	if c.json {
-		if err := writeJSON(c.Out, map[string]any{"chains": all}); err != nil {
+		if err := c.writeJSON(map[string]any{"chains": all}); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (c *common) printVerified(all []operate.Verified) error {
 		}
 	}
 	if wrong > 0 {
-		return &failure{exitFound, fmt.Errorf("the audit is not as it was sealed: %s", counted(int(wrong), int(wrong), "finding"))}
+		return found(fmt.Errorf("the audit is not as it was sealed: %s", counted(int(wrong), int(wrong), "finding")))
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (c *common) explain(number int) error {
 	}
 	q := questionView{all[at].Number, all[at].Asks, all[at].Explain}
 	if c.json {
-		return writeJSON(c.Out, q)
+		return c.writeJSON(q)
 	}
 	_, err := fmt.Fprintf(c.Out, "%d. %s\n\n%s\n", q.Number, q.Asks, c.wrapped(q.Explain, 0))
 	return failed(err)
@@ -189,14 +189,14 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 		return ctx.Err()
 	}
 	if n := counts[check.Fail]; n > 0 {
-		return &failure{exitFound, fmt.Errorf("%s with fail; semel check --explain N says why it is asked: %s", counted(n, n, "question")+map[bool]string{true: " is answered", false: " are answered"}[n == 1], strings.Join(failing, ", "))}
+		return found(fmt.Errorf("%s with fail; semel check --explain N says why it is asked: %s", counted(n, n, "question")+map[bool]string{true: " is answered", false: " are answered"}[n == 1], strings.Join(failing, ", ")))
 	}
 	return nil
 }
 
 func (c *common) printChecks(views []checkView, counts map[check.Result]int) error {
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			Consumers     []checkView `json:"consumers"`
 			Pass          int         `json:"pass"`
 			Fail          int         `json:"fail"`

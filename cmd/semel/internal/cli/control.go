@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -170,23 +169,6 @@ func (c *common) withControlled(ctx context.Context, store string, strangers boo
 	return work(all)
 }
 
-// meant are the consumers of a store that the policy has, and then those that it has not
-// and the store knows.
-func meant(p *policy.Policy, store string, known []string) []string {
-	var names []string
-	for _, consumer := range p.Consumers {
-		if consumer.Store == store {
-			names = append(names, consumer.Name)
-		}
-	}
-	for _, name := range known {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // wish carries out a wish and prints what became of it for each consumer.
 func (c *common) wish(ctx context.Context, w operate.Wish, all []controlled) error {
 	done := []operate.Controlled{}
@@ -213,7 +195,7 @@ func (c *common) wish(ctx context.Context, w operate.Wish, all []controlled) err
 			Results   []operate.Controlled `json:"results"`
 			Failed    int                  `json:"failed"`
 		}{w.Verb, w.PerSecond, w.DryRun, done, bad}
-		if err := writeJSON(c.Out, document); err != nil {
+		if err := c.writeJSON(document); err != nil {
 			return err
 		}
 	}
@@ -259,37 +241,4 @@ func wished(w operate.Wish) string {
 		return "without a limit"
 	}
 	return fmt.Sprintf("limited to %d messages a second in each process", w.PerSecond)
-}
-
-// pausedWhy says that a consumer is paused, by whom and why; empty if it is not.
-func pausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string, error) {
-	consumer, err := controlledAs(ctx, s, consumer)
-	if err != nil {
-		return "", err
-	}
-	v, err := operate.ControlOf(ctx, s.Name(), s, consumer)
-	if err != nil || !v.Paused {
-		return "", err
-	}
-	return fmt.Sprintf("consumer %s is paused by %s: %s", legible.Printable(consumer), legible.Printable(v.Pause.By), legible.Printable(v.Pause.Why)), nil
-}
-
-// printPaused prints which consumers of rows that are due are paused, unless this command
-// works on the rows.
-func (c *common) printPaused(ctx context.Context, s *assembly.Store, done []operate.Result, then follow) error {
-	told := map[string]bool{}
-	for _, r := range done {
-		if !due(r) || told[r.Consumer] || then.run {
-			continue
-		}
-		told[r.Consumer] = true
-		why, err := pausedWhy(ctx, s, r.Consumer)
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			fmt.Fprintln(c.Err, why+";\nits rows wait until semel resume lets it go on")
-		}
-	}
-	return nil
 }

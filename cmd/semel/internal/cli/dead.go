@@ -109,7 +109,7 @@ func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f store.
 		}
 	}
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"letters": views, "count": count})
+		return c.writeJSON(map[string]any{"letters": views, "count": count})
 	}
 	if err := printTable(c, l, views, rowColumns); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (c *common) concludeReplay(r *deadReplaying, letters []operate.Letter, stop
 		}
 	}
 	if c.json {
-		if err := writeJSON(c.Out, done); err != nil {
+		if err := c.writeJSON(done); err != nil {
 			return err
 		}
 	} else {
@@ -190,14 +190,6 @@ func (c *common) printReplay(done replayed) {
 			fmt.Fprintf(c.Out, "%s not as foretold\n", verbed(done.Changed, "letter", "is", "are"))
 		}
 	}
-}
-
-// verbed is a number of things with its verb.
-func verbed(n int, thing, one, many string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s %s", thing, one)
-	}
-	return fmt.Sprintf("%d %ss %s", n, thing, many)
 }
 
 func (c *common) letterLine(l operate.Letter) string {

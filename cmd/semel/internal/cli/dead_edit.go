@@ -113,7 +113,7 @@ func (c *common) edit(ctx context.Context, number int64, e *deadEditing) error {
 		}
 	}
 	if c.json {
-		return writeJSON(c.Out, v)
+		return c.writeJSON(v)
 	}
 	if v.Changed && !e.dryRun {
 		fmt.Fprintf(c.Out, "%d %s %s: edited; semel dead replay %d runs it\n", number, legible.Printable(v.Consumer), legible.Printable(v.ID), number)

@@ -136,7 +136,7 @@ func (c *common) showLetter(ctx context.Context, at letterPlace, store string, p
 	case !errors.Is(err, errFound):
 		return failed(err)
 	case c.json:
-		return writeJSON(c.Out, d)
+		return c.writeJSON(d)
 	}
 	return failed(writeLetter(c.Out, d))
 }

@@ -109,7 +109,7 @@ func (c *common) listTopic(ctx context.Context, name string, f *filter, l *listi
 		shown = all[:min(l.limit, len(all))]
 	}
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"letters": append([]operate.TopicLetter{}, shown...), "count": len(all)})
+		return c.writeJSON(map[string]any{"letters": append([]operate.TopicLetter{}, shown...), "count": len(all)})
 	}
 	if err := printTable(c, l, shown, topicColumns); err != nil {
 		return err
@@ -138,14 +138,6 @@ func topicColumns(all []operate.TopicLetter, wide bool) []output.Column[operate.
 		output.Flexible("FROM", func(l letter) string { return l.From }).If(wide),
 		output.Flexible("ERROR", func(l letter) string { return cmp.Or(l.Why, l.Error) }),
 	}
-}
-
-// base64Named marks what is no text.
-func base64Named(encoded string) string {
-	if encoded == "" {
-		return ""
-	}
-	return "base64:" + encoded
 }
 
 // replayTopic replays letters of a topic: of those that the store has set aside their rows, and

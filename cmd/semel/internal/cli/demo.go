@@ -94,7 +94,7 @@ transaction, and between booking and settling. The figures are their databases'.
 
 func (c *common) printDemo(r demo.Report) error {
 	if c.json {
-		return writeJSON(c.Out, r)
+		return c.writeJSON(r)
 	}
 	if err := r.Write(c.Out); err != nil {
 		return failed(err)

@@ -24,7 +24,7 @@ func newLines(in io.Reader) *bufio.Scanner {
 
 func (c *common) printErased(all []operate.ErasureReport, e *erasing, unreached []string) error {
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			DryRun    bool                    `json:"dry_run"`
 			Stores    []operate.ErasureReport `json:"stores"`
 			Unreached []string                `json:"unreached"`
@@ -91,11 +91,6 @@ func (c *common) printLeft(all []operate.ErasureReport, e *erasing) error {
 		}
 	}
 	return err
-}
-
-// printf shows how far an erasure is, on a terminal.
-func (l *liveLine) printf(format string, args ...any) {
-	l.show(legible.Printable(fmt.Sprintf(format, args...)))
 }
 
 // unreached says what an erasure leaves, by the policy and the kinds of the stores.

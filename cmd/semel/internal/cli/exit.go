@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"sync"
-	"syscall"
+	"regexp"
+	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // The exit codes; docs and scripts rely on them.
@@ -43,14 +44,8 @@ func failed(err error) error {
 	return &failure{exitFailed, err}
 }
 
-// checked is failed, but for tables that do not fit: finding those is what the
-// command is for, and exits with 4.
-func checked(err error) error {
-	if errors.Is(err, semel.ErrSchema) {
-		return &failure{exitFound, err}
-	}
-	return failed(err)
-}
+// found makes an error of what a command looked for and found exit with 4.
+func found(err error) error { return &failure{exitFound, err} }
 
 // usage is wrong use that only the command itself can see.
 func usage(format string, args ...any) error {
@@ -116,32 +111,28 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP
-// ends, so that a command can finish what it does. A second SIGINT or SIGTERM
-// ends the process at once; a second SIGHUP does not, because of one terminal
-// that goes away both the kernel and the shell tell. Who started the process
-// with SIGHUP ignored, as nohup does, wants it to go on.
-func interruptible(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 3)
-	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		wanted = append(wanted, syscall.SIGHUP)
-	}
-	signal.Notify(signals, wanted...)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		for s := range signals {
-			if ctx.Err() != nil && s != syscall.SIGHUP {
-				os.Exit(exitInterrupted)
+// spans are the places in texts of the library in which a time stands that a policy writes
+// in another way: the words before it, with what takes their place, and the time.
+var spans = []struct {
+	at   *regexp.Regexp
+	says string
+}{
+	{regexp.MustCompile(`\bRetention\.Keep is ([0-9.hmsµn]+), and`), "its retention is %, and"},
+	{regexp.MustCompile(`\ba copy can come ([0-9.hmsµn]+) late\b`), "a copy can come % late"},
+	{regexp.MustCompile(`\bkeeps markers for ([0-9.hmsµn]+) only\b`), "keeps markers for % only"},
+}
+
+// message returns a line of an error in the words of a policy.
+func message(line string) string {
+	line = operate.Plain(line)
+	for _, s := range spans {
+		line = s.at.ReplaceAllStringFunc(line, func(found string) string {
+			d, err := time.ParseDuration(s.at.FindStringSubmatch(found)[1])
+			if err != nil {
+				return found
 			}
-			cancel()
-		}
-	})
-	return ctx, func() {
-		signal.Stop(signals)
-		close(signals)
-		watch.Wait()
-		cancel()
+			return strings.Replace(s.says, "%", legible.Span(d), 1)
+		})
 	}
+	return line
 }

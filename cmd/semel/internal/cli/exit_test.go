@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,49 +39,15 @@ func TestAHaltIsNoInterruption(t *testing.T) {
 	}
 }
 
-// A server that takes connections and never answers.
-func silent(t *testing.T, connected func()) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { _ = c.Close() })
-			connected()
+func TestWhatTheLibrarySaysInTheWordsOfAPolicy(t *testing.T) {
+	for line, want := range map[string]string{
+		`consumer billing: semel: consumer "billing" cannot start: Retention.Keep is 720h0m0s, and a copy can come 1080h0m0s late (x); keep markers for longer than that`:      `consumer "billing" cannot start: its retention is 30d, and a copy can come 45d late (x); keep markers for longer than that`,
+		`a copy can come 24h1m5s late (x), and consumer "billing" keeps markers for 1h0m0s only; nothing is removed until its retention is longer`:                             `a copy can come 24h1m5s late (x), and consumer "billing" keeps markers for 1h only; nothing is removed until its retention is longer`,
+		`consumer "billing" cannot start: Retention.Keep is 720h0m0s, and the source's broker can deliver a record again without an end (x); keep markers for ever, or let it`: `consumer "billing" cannot start: its retention is 30d, and the source's broker can deliver a record again without an end (x); keep markers for ever, or let it`,
+		"a copy can come ... late": "a copy can come ... late",
+	} {
+		if got := message(line); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
-	}()
-	return listener.Addr().String()
-}
-
-func TestARunThatIsStoppedBeforeItFetches(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	policy := filepath.Join(t.TempDir(), "semel.yaml")
-	text := strings.ReplaceAll(`version: 1
-stores:
-  shop: {postgres: {url: "postgres://u@ADDRESS/d?sslmode=disable"}}
-sources:
-  payments: {file: {path: payments.jsonl, format: cloudevents}}
-consumers:
-  billing:
-    from: payments
-    store: shop
-    identity: {id: id, source: source}
-    handler: {sql: {statements: ["insert into t values (1)"]}}
-    retention: forever
-`, "ADDRESS", silent(t, stop))
-	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out, err bytes.Buffer
-	code := Main(ctx, []string{"run", "--config", policy}, Streams{In: strings.NewReader(""), Out: &out, Err: &err, Env: os.LookupEnv})
-	if code != exitDone || !strings.Contains(err.String(), "stopped before anything was fetched") {
-		t.Errorf("exit code %d: %s%s", code, &out, &err)
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -50,20 +49,6 @@ func (f *filter) add(c *common, cmd *cobra.Command, standard ...store.RowState) 
 	return c.withConsumer(cmd, "only rows of this consumer")
 }
 
-// refuseEmpty refuses flags that are given and empty, as with a variable of the shell
-// that is not set: they would choose everything.
-func refuseEmpty(cmd *cobra.Command, names ...string) {
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		for _, name := range names {
-			f := cmd.Flags().Lookup(name)
-			if f != nil && f.Changed && strings.TrimSpace(strings.Trim(f.Value.String(), "[]")) == "" {
-				return usage("--%s is empty, which would choose all; leave it out if that is meant", name)
-			}
-		}
-		return nil
-	}
-}
-
 // rows is the filter of the flags.
 func (f *filter) rows(c *common, now func() time.Time) (store.RowFilter, error) {
 	chosen := store.RowFilter{Consumer: c.consumer, Reason: semel.Reason(f.reason), Type: f.kind}
@@ -94,19 +79,6 @@ func (f *filter) received(chosen *store.RowFilter, now func() time.Time) error {
 	at, err := timeOf("before", f.before, now)
 	chosen.ReceivedBefore = at
 	return err
-}
-
-// timeOf reads the time that a flag gives, or how long ago it was.
-func timeOf(flag, text string, now func() time.Time) (time.Time, error) {
-	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
-		return now().Add(-ago), nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	return time.Time{}, usage("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
 // targets are the rows of an act: numbers, or with --all what the flags choose.
@@ -146,55 +118,6 @@ func givenFilter(cmd *cobra.Command) string {
 		}
 	}
 	return ""
-}
-
-// operator is who acts.
-func operator(as string) (string, error) {
-	if as != "" {
-		return as, nil
-	}
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username, nil
-	}
-	return "", usage("the operating system does not say who you are; use --as NAME")
-}
-
-// storeFlag adds the flag for the store, or for a database without a policy.
-func storeFlag(cmd *cobra.Command, store *string) {
-	cmd.Flags().StringVar(store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
-}
-
-// recordFlags add the flags for the record of an act; see recorded.
-func recordFlags(cmd *cobra.Command, who, why *string) {
-	becauseFlag(cmd, why, "why you do this, for the record")
-	whoFlag(cmd, who)
-}
-
-// becauseFlag adds the flag for why somebody acts, which no command uses as a filter.
-func becauseFlag(cmd *cobra.Command, why *string, help string) {
-	cmd.Flags().StringVarP(why, "because", "m", "", help)
-}
-
-func whoFlag(cmd *cobra.Command, who *string) {
-	cmd.Flags().StringVar(who, "as", "", "who does it, for the record (default: the user of the operating system)")
-}
-
-// recorded checks what the record of an act needs, and finds out who is to be in it. Of what
-// is not done nobody has to say why.
-func recorded(who *string, why string, dry bool) (err error) {
-	if strings.TrimSpace(why) == "" && !dry {
-		return usage("--because is missing: say why you do this, it is recorded with the act")
-	}
-	*who, err = operator(*who)
-	return err
-}
-
-// because is what is done, with why where somebody says it.
-func because(what, why string) string {
-	if strings.TrimSpace(why) == "" {
-		return what
-	}
-	return what + ": " + why
 }
 
 // words are states as a flag has them.

@@ -197,7 +197,7 @@ func (c *common) showGap(ctx context.Context, boxes []operate.Box, f operate.Str
 		return failed(err)
 	}
 	if c.json {
-		return writeJSON(c.Out, detail)
+		return c.writeJSON(detail)
 	}
 	if err := writeStream(c.Out, detail); err != nil {
 		return failed(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -151,7 +150,7 @@ func (c *common) concludeSkips(o operate.Skip, done []operate.Skipped, stopped e
 			Results []operate.Skipped `json:"results"`
 			Failed  int               `json:"failed"`
 		}{"skip", o.DryRun, append([]operate.Skipped{}, done...), bad}
-		if err := writeJSON(c.Out, document); err != nil {
+		if err := c.writeJSON(document); err != nil {
 			return err
 		}
 	}
@@ -273,7 +272,7 @@ func (c *common) backfill(ctx context.Context, b backfill) error {
 	}
 	summary, err := running.All(ctx, map[string]running.Consumer{of.Name: reader}, nil, nil)
 	if c.json {
-		err = errors.Join(failed(err), writeJSON(c.Out, summary))
+		err = errors.Join(failed(err), c.writeJSON(summary))
 	} else {
 		err = errors.Join(failed(err), summary.Write(c.Out))
 	}
@@ -292,65 +291,4 @@ func (c *common) recordBackfill(ctx context.Context, a *assembly.Assembly, of *p
 		}
 	}
 	return nil
-}
-
-// sentFile is a file of messages for a consumer, and the store of that.
-type sentFile struct {
-	of       *policy.Consumer
-	format   file.Format
-	in       io.Reader
-	assembly *assembly.Assembly
-	close    func()
-}
-
-// openSent opens a file for the consumer of the flags, and its store. fits, if not nil, says
-// what is in the way before anything is opened.
-func (c *common) openSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
-	p, err := c.load()
-	if err != nil {
-		return nil, err
-	}
-	g := &sentFile{of: p.Consumer(c.consumer)}
-	if g.of == nil {
-		return nil, usage("no consumer %q in %s", c.consumer, c.config)
-	}
-	if fits != nil {
-		if err := fits(p, g.of); err != nil {
-			return nil, err
-		}
-	}
-	if g.format, err = formatOf(format); err != nil {
-		return nil, err
-	}
-	in, err := c.input(name)
-	if err != nil {
-		return nil, failed(err)
-	}
-	if g.assembly, err = c.openChecked(ctx, p, g.of.Store); err != nil {
-		_ = in.Close() // it was only read
-		return nil, err
-	}
-	g.in, g.close = in, func() { c.close(g.assembly); _ = in.Close() }
-	return g, nil
-}
-
-func formatOf(word string) (file.Format, error) {
-	for _, f := range []file.Format{file.CloudEvents, file.Envelope, file.JSON} {
-		if f.String() == word {
-			return f, nil
-		}
-	}
-	return 0, usage("--format %q is unknown; use envelope, cloudevents or json", word)
-}
-
-// input is a file, or standard input.
-func (c *common) input(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(c.In), nil
-	}
-	info, err := os.Stat(name)
-	if err == nil && info.IsDir() {
-		return nil, fmt.Errorf("file %s: it is a directory; name a file in it", name)
-	}
-	return os.Open(name)
 }

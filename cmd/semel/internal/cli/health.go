@@ -120,14 +120,14 @@ command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`
 
 func (c *common) printHealth(h metrics.Health, asked string) error {
 	if c.json {
-		if err := writeJSON(c.Out, h); err != nil {
+		if err := c.writeJSON(h); err != nil {
 			return err
 		}
 	} else if err := writeHealth(c.Out, h); err != nil {
 		return failed(err)
 	}
 	if !h.OK {
-		return &failure{exitFound, fmt.Errorf("the run is not %s; this says of its stores what to do: %s", asked, shell("semel", "top", "--config", c.config))}
+		return found(fmt.Errorf("the run is not %s; this says of its stores what to do: %s", asked, shell("semel", "top", "--config", c.config)))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 		"help --config x run":       `semel: unknown flag: --config; see 'semel help --help'`,
 		"help completion powershel": `semel: unknown command "powershel" for "semel completion"; did you mean powershell?`,
 	} {
-		code, out, log := command(strings.Fields(line)...)
+		code, out, log := invoke(strings.Fields(line)...)
 		if first, _, _ := strings.Cut(log, "\n"); code != exitUsage || out != "" || first != want {
 			t.Errorf("semel %s: exit code %d, %q\ngot  %s\nwant %s", line, code, out, first, want)
 		}
@@ -86,14 +86,14 @@ func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 }
 
 func TestTheVersionIsAFlagToo(t *testing.T) {
-	_, want, _ := command("version")
-	if code, got, _ := command("--version"); code != exitDone || got != want || !strings.HasPrefix(got, "semel ") {
+	_, want, _ := invoke("version")
+	if code, got, _ := invoke("--version"); code != exitDone || got != want || !strings.HasPrefix(got, "semel ") {
 		t.Errorf("exit code %d, %q, want %q", code, got, want)
 	}
 }
 
 func TestWithoutACommandThereIsHelp(t *testing.T) {
-	if code, out, _ := command(); code != exitDone || !strings.Contains(out, "Examples:\n  semel run") {
+	if code, out, _ := invoke(); code != exitDone || !strings.Contains(out, "Examples:\n  semel run") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
@@ -105,7 +105,7 @@ func TestNoHelpIsWiderThanAUsualTerminal(t *testing.T) {
 		if cmd.Hidden || len(path) > 0 && path[0] == "completion" {
 			return
 		}
-		_, out, _ := command(append([]string{"help"}, path...)...)
+		_, out, _ := invoke(append([]string{"help"}, path...)...)
 		if !strings.Contains(out, "Usage:") {
 			t.Errorf("semel help %s: %q", strings.Join(path, " "), out)
 		}
@@ -119,7 +119,7 @@ func TestNoHelpIsWiderThanAUsualTerminal(t *testing.T) {
 
 func TestHelpIsGivenForACommandThatIsThere(t *testing.T) {
 	for _, line := range []string{"help", "help run", "help parked retry", "help completion", "help completion bash", "help help"} {
-		if code, out, log := command(strings.Fields(line)...); code != exitDone || !strings.Contains(out, "Usage:") || log != "" {
+		if code, out, log := invoke(strings.Fields(line)...); code != exitDone || !strings.Contains(out, "Usage:") || log != "" {
 			t.Errorf("semel %s: exit code %d, %q:\n%s", line, code, log, out)
 		}
 	}

@@ -144,7 +144,7 @@ func (o *identityAct) begin(args []string) error {
 // printIdentityAct prints what was done, or would be.
 func (c *common) printIdentityAct(o *identityAct, consumer, what string) error {
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			Verb     string `json:"verb"`
 			DryRun   bool   `json:"dry_run"`
 			Consumer string `json:"consumer"`

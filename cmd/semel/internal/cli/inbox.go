@@ -13,11 +13,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// waiting are the states of a row that is, or will be, worked on.
-func waiting() []store.RowState {
-	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked}
-}
-
 func inboxCommand(c *common) *cobra.Command {
 	return group("inbox", "Show what waits in the store, and retry, resolve or discard it",
 		rowList(c, "List what waits, is worked on, or will be", waiting()...), inboxStats(c), rowShow(c),
@@ -88,7 +83,7 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 	}
 	c.printOverdue(a, all)
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			Consumers []pending `json:"consumers"`
 		}{all})
 	}

@@ -59,7 +59,7 @@ func migrateUp(c *common) *cobra.Command {
 
 func (c *common) printChanges(changes []assembly.Change) error {
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"stores": changes})
+		return c.writeJSON(map[string]any{"stores": changes})
 	}
 	for _, change := range changes {
 		for _, name := range change.Applied {
@@ -120,7 +120,7 @@ func migrateStatus(c *common) *cobra.Command {
 
 func (c *common) printStatus(views []migrationView) error {
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"migrations": views})
+		return c.writeJSON(map[string]any{"migrations": views})
 	}
 	table := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STORE\tVERSION\tNAME\tAPPLIED")
@@ -236,7 +236,7 @@ func adoptedTables(p *policy.Policy, store string) (tables []string) {
 
 func (c *common) printGrants(views []grantsView) error {
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"stores": views})
+		return c.writeJSON(map[string]any{"stores": views})
 	}
 	for _, v := range views {
 		fmt.Fprintf(c.Out, "-- store %s\n", v.Store)
@@ -245,4 +245,13 @@ func (c *common) printGrants(views []grantsView) error {
 		}
 	}
 	return nil
+}
+
+// checked is failed, but for tables that do not fit: finding those is what the
+// command is for, and exits with 4.
+func checked(err error) error {
+	if errors.Is(err, semel.ErrSchema) {
+		return found(err)
+	}
+	return failed(err)
 }

@@ -52,7 +52,7 @@ func showCommand(c *common, short string, tell func(*operate.Detail)) *cobra.Com
 			}
 			tell(&detail)
 			if c.json {
-				return writeJSON(c.Out, detail)
+				return c.writeJSON(detail)
 			}
 			return failed(c.writeDetail(c.Out, detail))
 		},

@@ -132,7 +132,7 @@ func (c *common) plan(all []grouped, bare *bareGroup, l *listing) error {
 			Ahead      int                    `json:"ahead"`
 			Missing    int64                  `json:"missing"`
 		}{views, total, ahead, missing}
-		if err := writeJSON(c.Out, document); err != nil {
+		if err := c.writeJSON(document); err != nil {
 			return err
 		}
 	} else {
@@ -145,7 +145,7 @@ func (c *common) plan(all []grouped, bare *bareGroup, l *listing) error {
 		return nil
 	}
 	what := fmt.Sprintf("in %s a group is ahead of its store, and the effects of up to %s may be missing", counted(ahead, ahead, "partition"), counted(int(missing), int(missing), "record"))
-	return &failure{exitFound, fmt.Errorf("%s; %s", what, c.remedy(bare, ahead, byPerson))}
+	return found(fmt.Errorf("%s; %s", what, c.remedy(bare, ahead, byPerson)))
 }
 
 // remedy says what sets those partitions right, of which some were set by a person.

@@ -133,7 +133,7 @@ func (c *common) concludePositions(done []operate.PositionView, left int, stoppe
 			Results []operate.PositionView `json:"results"`
 			Failed  int                    `json:"failed"`
 		}{s.verb, s.DryRun, done, bad}
-		if err := writeJSON(c.Out, document); err != nil {
+		if err := c.writeJSON(document); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (c *common) concludePositions(done []operate.PositionView, left int, stoppe
 	case bad > 0:
 		return failed(fmt.Errorf("%d of %d partitions %s", bad, len(done), map[bool]string{true: "would be refused", false: "were not set"}[s.DryRun]))
 	case len(done) == 0 && left > 0:
-		return &failure{exitFound, fmt.Errorf("nothing was set: in %s the group is ahead of its store since a person, or an older release, has set it so; --ahead takes those, too", counted(left, left, "partition"))}
+		return found(fmt.Errorf("nothing was set: in %s the group is ahead of its store since a person, or an older release, has set it so; --ahead takes those, too", counted(left, left, "partition")))
 	case len(done) == 0:
 		fmt.Fprintln(c.Err, "no group is ahead of its store: there is nothing to set")
 	case again > 0:

@@ -73,14 +73,14 @@ func inHostile(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 	}
-	if code, _, log := command("run", "--consumer", "parking", "--log-level", "debug"); code != exitDone {
+	if code, _, log := invoke("run", "--consumer", "parking", "--log-level", "debug"); code != exitDone {
 		t.Fatalf("exit code %d:\n%s", code, log)
 	}
 }
 
 // command runs semel in this process and returns what it printed on stdout and
 // on stderr.
-func command(args ...string) (code int, stdout, stderr string) {
+func invoke(args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	code = Main(context.Background(), args, Streams{
 		In: strings.NewReader(""), Out: &out, Err: &err, OutTerminal: true, Env: os.LookupEnv,
@@ -172,7 +172,7 @@ func TestNothingThatAMessageHoldsRulesTheTerminal(t *testing.T) {
 				inHostile(t, text)
 				var halted, refused bool
 				for _, args := range commandsWith(text) {
-					code, out, log := command(args...)
+					code, out, log := invoke(args...)
 					if found := unsafe(out + log); found != "" {
 						t.Errorf("semel %.200q printed %s", args, found)
 					}

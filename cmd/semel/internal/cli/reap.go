@@ -11,7 +11,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
@@ -102,7 +101,7 @@ func (c *common) reap(ctx context.Context, a *assembly.Assembly, f *reapFlags) e
 		live := c.liveLine()
 		record := f.record(ctx, s, r)
 		sum, err := operate.Reap(ctx, s.Name(), s, r, f.dry, func(sum operate.Reaped) error {
-			live.update(sum)
+			live.printf("%s: %d markers, %d bodies", sum.Consumer, sum.Markers, sum.Bodies)
 			return record(sum)
 		})
 		live.end()
@@ -117,7 +116,7 @@ func (c *common) reap(ctx context.Context, a *assembly.Assembly, f *reapFlags) e
 	}
 	err = errors.Join(c.printReaped(done, f.dry), err)
 	if err == nil && slices.ContainsFunc(done, func(r operate.Reaped) bool { return r.Stopped != "" }) {
-		return &failure{exitFound, errors.New("nothing is removed of a consumer above, which says why")}
+		return found(errors.New("nothing is removed of a consumer above, which says why"))
 	}
 	return err
 }
@@ -138,37 +137,9 @@ func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *store.Stor
 	}
 }
 
-// liveLine shows on a terminal how far something is.
-func (c *common) liveLine() *liveLine { return &liveLine{c: c, shown: time.Now()} }
-
-type liveLine struct {
-	c     *common
-	shown time.Time
-	any   bool
-}
-
-func (l *liveLine) update(sum operate.Reaped) {
-	l.show(fmt.Sprintf("%s: %d markers, %d bodies", legible.Printable(sum.Consumer), sum.Markers, sum.Bodies))
-}
-
-// show shows a line, once in a second at most.
-func (l *liveLine) show(line string) {
-	if !l.c.ErrTerminal || time.Since(l.shown) < time.Second {
-		return
-	}
-	l.shown, l.any = time.Now(), true
-	fmt.Fprint(l.c.raw.Err, "\r"+terminal.Cut(line, l.c.Width-1)+"\x1b[K")
-}
-
-func (l *liveLine) end() {
-	if l.any {
-		fmt.Fprint(l.c.raw.Err, "\r\x1b[K")
-	}
-}
-
 func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			DryRun    bool             `json:"dry_run"`
 			Consumers []operate.Reaped `json:"consumers"`
 		}{dry, done})
@@ -210,21 +181,6 @@ func afterDryRun(done []operate.Reaped) string {
 	return "nothing was removed"
 }
 
-func maybeNumber(n *int64) string {
-	if n == nil {
-		return "-"
-	}
-	return fmt.Sprint(*n)
-}
-
-// maybeMoment is a time without seconds, or a dash.
-func maybeMoment(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return t.UTC().Format("2006-01-02 15:04Z")
-}
-
 func reapStatus(c *common) *cobra.Command {
 	f, l := &reapFlags{}, &listing{}
 	cmd := &cobra.Command{
@@ -254,7 +210,7 @@ func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listin
 		return err
 	}
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			Consumers []operate.KeptView `json:"consumers"`
 			Count     int                `json:"count"`
 		}{views, n})
@@ -365,7 +321,7 @@ func (c *common) forgetLane(ctx context.Context, a *assembly.Assembly, lane stri
 		}
 	}
 	if c.json {
-		return writeJSON(c.Out, forgotten{dry, in[0].Name(), c.consumer, lane})
+		return c.writeJSON(forgotten{dry, in[0].Name(), c.consumer, lane})
 	}
 	done := "is forgotten"
 	if dry {

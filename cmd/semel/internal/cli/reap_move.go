@@ -97,7 +97,7 @@ func (c *common) began(name string, err error) error {
 		return failed(err)
 	}
 	if c.json {
-		return writeJSON(c.Out, map[string]string{"consumer": name, "result": "moving"})
+		return c.writeJSON(map[string]string{"consumer": name, "result": "moving"})
 	}
 	_, err = fmt.Fprintf(c.Out, "%s: moves; start processes with this policy, and when no other runs any more: semel reap move --end\n", name)
 	return failed(err)
@@ -106,11 +106,11 @@ func (c *common) began(name string, err error) error {
 func (c *common) ended(name string, done sqlstore.Moved, err error) error {
 	switch {
 	case errors.Is(err, semel.ErrState):
-		return &failure{exitFound, err}
+		return found(err)
 	case err != nil:
 		return failed(err)
 	case c.json:
-		err = writeJSON(c.Out, struct {
+		err = c.writeJSON(struct {
 			Consumer string  `json:"consumer"`
 			Copied   int64   `json:"copied"`
 			Removed  int64   `json:"removed"`
@@ -121,7 +121,7 @@ func (c *common) ended(name string, done sqlstore.Moved, err error) error {
 		_, err = fmt.Fprintf(c.Out, "%s: moved; %d markers copied, %d removed from the table of all, held for %v\n", name, done.Copied, done.Removed, done.Held.Round(time.Millisecond))
 	}
 	if err == nil && !done.Fenced {
-		return &failure{exitFound, errors.New("the table of all could not be locked, to close it to processes of before: call it again when less is going on")}
+		return found(errors.New("the table of all could not be locked, to close it to processes of before: call it again when less is going on"))
 	}
 	return failed(err)
 }

@@ -90,7 +90,7 @@ type reaperText struct {
 
 func (c *common) printReapers(all []reaperText) error {
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			Stores []reaperText `json:"stores"`
 		}{all})
 	}

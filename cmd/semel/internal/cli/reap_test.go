@@ -3,41 +3,17 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
-
-// bare is a database that is named without a policy, with Semel's tables.
-func bare(t *testing.T, out, log *bytes.Buffer) (*common, *policy.Policy, *assembly.Assembly) {
-	t.Helper()
-	c := &common{Streams: Streams{Out: out, Err: log, Env: os.LookupEnv}}
-	c.logs.level = "info"
-	p, name, err := c.loadFor("sqlite:" + filepath.Join(t.TempDir(), "shop.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := c.open(p, name, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.close(a) })
-	if _, err := a.Stores[0].Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c, p, a
-}
 
 func TestABareDatabaseKnowsWhomAReaperIsCalledFor(t *testing.T) {
 	var out, log bytes.Buffer

@@ -109,23 +109,6 @@ func (r *reconciling) fits(c *common) (err error) {
 	return nil
 }
 
-// hasMarkers says of a consumer that there is nothing to compare with.
-func hasMarkers(p *policy.Policy, of *policy.Consumer) error {
-	if p.Store(of.Store).Redis != nil {
-		return usage("consumer %s keeps keys in store %s for a time, and no markers to compare with", of.Name, of.Store)
-	}
-	return nil
-}
-
-// keptSince is since when the markers of a consumer are all kept; zero if they always were.
-func keptSince(ctx context.Context, s *assembly.Store, consumer string) (time.Time, error) {
-	all, err := s.Retentions(ctx, consumer)
-	if err != nil || len(all) == 0 {
-		return time.Time{}, err
-	}
-	return all[0].Low, nil
-}
-
 // findings are those that are shown, with how many there are of each kind.
 type findings struct {
 	reconcile.Counts
@@ -142,7 +125,7 @@ func (f *findings) add(one reconcile.Finding) error {
 
 func (f *findings) write(c *common, r *reconciling) error {
 	if c.json {
-		if err := writeJSON(c.Out, f); err != nil {
+		if err := c.writeJSON(f); err != nil {
 			return err
 		}
 	} else if err := f.table(c, r); err != nil {
@@ -151,7 +134,7 @@ func (f *findings) write(c *common, r *reconciling) error {
 	if f.Found() == 0 {
 		return nil
 	}
-	return &failure{exitFound, fmt.Errorf("reconcile: %s", f.found())}
+	return found(fmt.Errorf("reconcile: %s", f.found()))
 }
 
 func (f *findings) table(c *common, r *reconciling) error {

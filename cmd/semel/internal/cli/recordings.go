@@ -112,7 +112,7 @@ a message is in them but hashes. SIGUSR1 does the same without an address.`,
 
 func (c *common) printRecorded(answer metrics.Recorded) error {
 	if c.json {
-		if err := writeJSON(c.Out, answer); err != nil {
+		if err := c.writeJSON(answer); err != nil {
 			return err
 		}
 	} else {

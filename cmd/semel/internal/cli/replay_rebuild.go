@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
 )
 
@@ -167,7 +164,7 @@ func (c *common) switchLine(name string, number int64) string {
 func (c *common) rebuildResult(run *rebuild.Runner, is store.GenerationState, err error) error {
 	r := &run.Replay
 	if c.json {
-		if e := writeJSON(c.Out, struct {
+		if e := c.writeJSON(struct {
 			Number     int64              `json:"number"`
 			Generation int64              `json:"generation"`
 			State      string             `json:"state"`
@@ -193,128 +190,3 @@ func (c *common) rebuildResult(run *rebuild.Runner, is store.GenerationState, er
 
 // What an operator asks of a consumer that works in generations is asked of the one that is
 // active: what stands in the one before is no longer worked on.
-
-// firstGeneration ends the name of a consumer's first generation where somebody means that, and
-// not the active one. It is kept under the consumer's own name.
-const firstGeneration = "@0"
-
-// generationOf takes apart what somebody names; without a generation it is -1.
-func generationOf(name string) (consumer string, number int64) {
-	if public, first := strings.CutSuffix(name, firstGeneration); first {
-		return public, 0
-	}
-	if public, number := admin.GenerationOf(name); number > 0 {
-		return public, number
-	}
-	return name, -1
-}
-
-// inActive is the name under which records of a consumer stand now, for a filter; a name that
-// nobody knows is refused.
-func (c *common) inActive(ctx context.Context, a *assembly.Assembly, name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	kept, generational, err := inActiveOf(ctx, a.Stores, name)
-	if err != nil || generational {
-		return kept, err
-	}
-	return name, c.refuseStranger(ctx, a, name)
-}
-
-// inActiveOf is inActive of some stores; false: none of them knows a generation of the consumer,
-// and its name is what it is.
-func inActiveOf(ctx context.Context, stores []*assembly.Store, name string) (kept string, generational bool, err error) {
-	public, number := generationOf(name)
-	for _, s := range stores {
-		all, err := s.Generations(ctx, public)
-		if err != nil {
-			return "", false, failed(fmt.Errorf("store %s: %w", s.Name(), err))
-		}
-		for _, g := range all {
-			generational = true
-			if number < 0 && g.State == store.GenerationActive || g.Number == number {
-				return admin.GenerationName(public, g.Number), true, nil
-			}
-		}
-	}
-	if generational {
-		return "", true, usage("--consumer %s: %s has no generation %d", name, public, number)
-	}
-	return name, false, nil
-}
-
-// inAll are the names under which records of a consumer stand, of each generation; of one that
-// is named with its generation it is that name alone.
-func (c *common) inAll(ctx context.Context, a *assembly.Assembly, name string) (names []string, err error) {
-	if _, number := generationOf(name); number >= 0 {
-		one, err := c.inActive(ctx, a, name)
-		return []string{one}, err
-	}
-	for _, s := range a.Stores {
-		all, err := s.Generations(ctx, name)
-		if err != nil {
-			return nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
-		}
-		for _, g := range all {
-			names = append(names, admin.GenerationName(name, g.Number))
-		}
-	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		return slices.Compact(names), nil
-	}
-	return []string{name}, c.refuseStranger(ctx, a, name)
-}
-
-// worked says of the name under which a row stands why nobody would work on it: the policy has
-// no such consumer, or the consumer has left the row's generation. It is nil where somebody does.
-func worked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(string) error {
-	known := map[string]error{}
-	return func(name string) error {
-		why, found := known[name]
-		if !found {
-			why = unworked(ctx, a.Policy(), s, name)
-			known[name] = why
-		}
-		return why
-	}
-}
-
-func unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
-	public, number := admin.GenerationOf(name)
-	if len(p.Consumers) > 0 && p.Consumer(public) == nil {
-		return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", public)
-	}
-	all, err := s.Generations(ctx, public)
-	if err != nil {
-		return err
-	}
-	for _, g := range all {
-		switch {
-		case g.Number != number:
-		case g.State == store.GenerationActive || g.State == store.GenerationBuilding:
-			return nil
-		default:
-			return errors.New("its consumer has left generation " + fmt.Sprint(number) + ", which is " + g.State.String() + "; whatever takes effect does so in the active one")
-		}
-	}
-	return nil
-}
-
-// controlledAs is the name by which operators want something of whoever works on these rows: a
-// rebuild is paused by its generation's name, and the consumer by its own.
-func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
-	public, _ := admin.GenerationOf(name)
-	if public == name {
-		return name, nil
-	}
-	active, err := s.KeptAs(ctx, public)
-	if err != nil {
-		return "", fmt.Errorf("consumer %s: its generations: %w", legible.Printable(public), err)
-	}
-	if active == name {
-		return public, nil
-	}
-	return name, nil
-}

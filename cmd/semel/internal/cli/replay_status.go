@@ -91,7 +91,7 @@ func (c *common) replays(ctx context.Context, store string, l *listing) error {
 		}
 	}
 	if c.json {
-		return writeJSON(c.Out, struct {
+		return c.writeJSON(struct {
 			Replays []replayView `json:"replays"`
 		}{all})
 	}
@@ -155,7 +155,7 @@ func (c *common) stopReplay(ctx context.Context, s *assembly.Store, number int64
 	}
 	view := viewOfReplay(s.Name(), &r)
 	if c.json {
-		return writeJSON(c.Out, view)
+		return c.writeJSON(view)
 	}
 	_, err = fmt.Fprintf(c.Out, "replay %d of %s is %s: %s\n", number, terminal.Line(r.Consumer), view.state(), replay.Sum(r.Progress.Counts))
 	return failed(err)
@@ -181,7 +181,7 @@ func (r *replayRun) printPlan() error {
 		if view.Lanes == nil {
 			view.Lanes = []admin.ReplayLane{}
 		}
-		return writeJSON(r.Out, view)
+		return r.writeJSON(view)
 	}
 	fmt.Fprintf(r.Out, "consumer %s, effects outside: %s\n", view.Consumer, view.Effects)
 	fmt.Fprintf(r.Out, "range: %s\n", orNothing(view.Range))
@@ -269,7 +269,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 		view.Inbox = &inbox
 	}
 	if r.json {
-		if e := writeJSON(r.Out, view); e != nil {
+		if e := r.writeJSON(view); e != nil {
 			return errors.Join(err, e)
 		}
 	} else {

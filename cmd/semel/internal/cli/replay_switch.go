@@ -151,13 +151,13 @@ func (c *common) switchTo(ctx context.Context, of *rebuiltOf, w *switching) erro
 		Act: store.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Report: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
 	from, err := s.Do(ctx)
 	if errors.Is(err, rebuild.ErrParked) {
-		return &failure{exitFound, err}
+		return found(err)
 	}
 	if err != nil {
 		return failed(err)
 	}
 	if c.json {
-		return writeJSON(c.Out, switched{of.replay.Number, of.consumer.Name, from, s.To, false})
+		return c.writeJSON(switched{of.replay.Number, of.consumer.Name, from, s.To, false})
 	}
 	_, err = fmt.Fprintf(c.Out, "generation %d of %s is active; generation %d is kept until it is dropped:\n  %s\n", s.To, of.consumer.Name, from,
 		shell("semel", "replay", "drop", "--config", c.config, "--consumer", of.consumer.Name, fmt.Sprint(of.replay.Number), "--because", "…"))
@@ -208,7 +208,7 @@ func (c *common) wouldSwitch(ctx context.Context, of *rebuiltOf) error {
 	if err != nil {
 		return failed(err)
 	}
-	return writeJSON(c.Out, says)
+	return c.writeJSON(says)
 }
 
 func replayDrop(c *common) *cobra.Command {
@@ -257,7 +257,7 @@ func (c *common) drop(ctx context.Context, of *rebuiltOf, w *switching) error {
 		}
 	}
 	if c.json {
-		return writeJSON(c.Out, d)
+		return c.writeJSON(d)
 	}
 	if w.dry {
 		_, err = fmt.Fprintf(c.Out, "would remove what is kept of generation %d of %s\n", number, name)

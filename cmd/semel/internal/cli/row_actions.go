@@ -175,7 +175,7 @@ func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped er
 			Results []operate.Result `json:"results"`
 			Failed  int              `json:"failed"`
 		}{o.Verb, o.DryRun, append([]operate.Result{}, done...), bad}
-		if err := writeJSON(c.Out, document); err != nil {
+		if err := c.writeJSON(document); err != nil {
 			return err
 		}
 	}
@@ -277,4 +277,24 @@ func parseOutcome(text, done string) (admin.Resolution, error) {
 		return 0, usage("--outcome is missing: say what you found out, %s or not-%s; while nobody knows, the message waits as it is", done, done)
 	}
 	return 0, usage("--outcome is %q; it is %s or not-%s", text, done, done)
+}
+
+// printPaused prints which consumers of rows that are due are paused, unless this command
+// works on the rows.
+func (c *common) printPaused(ctx context.Context, s *assembly.Store, done []operate.Result, then follow) error {
+	told := map[string]bool{}
+	for _, r := range done {
+		if !due(r) || told[r.Consumer] || then.run {
+			continue
+		}
+		told[r.Consumer] = true
+		why, err := pausedWhy(ctx, s, r.Consumer)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			fmt.Fprintln(c.Err, why+";\nits rows wait until semel resume lets it go on")
+		}
+	}
+	return nil
 }

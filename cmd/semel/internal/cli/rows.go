@@ -241,10 +241,3 @@ func whenGiven(t *time.Time) string {
 	}
 	return moment(*t)
 }
-
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(time.DateTime + "Z")
-}

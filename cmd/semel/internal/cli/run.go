@@ -101,7 +101,7 @@ func (c *common) run(ctx context.Context, p *policy.Policy, migrate bool, o asse
 // print prints the counts, and for people what was set aside and why.
 func (e *execution) print(s running.Summary) error {
 	if e.json {
-		return writeJSON(e.Out, s)
+		return e.writeJSON(s)
 	}
 	if err := s.Write(e.Out); err != nil {
 		return failed(err)

@@ -131,7 +131,7 @@ func (c *common) seeded(table string) func(sqlstore.Seeded) {
 
 func (c *common) printSeeded(consumer, table string, sum sqlstore.Seeded) error {
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"consumer": consumer, "table": table,
+		return c.writeJSON(map[string]any{"consumer": consumer, "table": table,
 			"read": sum.Read, "written": sum.Written, "unusable": sum.Unusable, "resumed": sum.Resumed})
 	}
 	_, err := fmt.Fprintf(c.Out, "consumer %s: %d ids of %s read, %d markers written\n", terminal.Line(consumer), sum.Read, terminal.Line(table), sum.Written)

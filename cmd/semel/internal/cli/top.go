@@ -106,7 +106,7 @@ func (w *watching) once(ctx context.Context) error {
 	l := w.look(ctx)
 	var err error
 	if w.json {
-		err = writeJSON(w.Out, l)
+		err = w.writeJSON(l)
 	} else {
 		columns := unlimitedUnless(w.OutTerminal, w.Width)
 		for _, line := range l.frame(columns, sorting{}) {

@@ -50,10 +50,23 @@ func (s *shelf) SampleRows(_ context.Context, state store.RowState) (sqlstore.Sa
 	return sqlstore.Sampled{Consumers: s.rows[state], AtLeast: state == store.StateParked}, s.err
 }
 
+// topHistory is a policy of one consumer, with a run that can be asked.
+const topHistory = `version: 1
+listen: 127.0.0.1:9464
+stores: {shop: {sqlite: {path: shop.db}}}
+sources: {orders: {file: {path: orders.jsonl, format: json}}}
+consumers:
+  history:
+    from: orders
+    store: shop
+    identity: {id: ["body:/order", "body:/version"], source: "body:/from?"}
+    handler: {sql: {statements: [insert into history values (1)]}}
+`
+
 // topPolicy has the consumer history, and a run that can be asked.
 func topPolicy(t *testing.T) *policy.Policy {
 	t.Helper()
-	p, faults := policy.Parse("semel.yaml", []byte("listen: 127.0.0.1:9464\n"+history), os.LookupEnv)
+	p, faults := policy.Parse("semel.yaml", []byte(topHistory), os.LookupEnv)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -30,7 +28,7 @@ func versionCommand(c *common) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
 			if c.json {
-				return writeJSON(c.Out, b)
+				return c.writeJSON(b)
 			}
 			_, err := fmt.Fprintln(c.Out, b.line())
 			return failed(err)
@@ -62,14 +60,6 @@ func thisBuild() build {
 		}
 	}
 	return b
-}
-
-// writeJSON prints one document.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(terminal.JSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return failed(e.Encode(v))
 }
 
 func schemaCommand(c *common) *cobra.Command {

@@ -99,7 +99,7 @@ func (c *common) askWhy(ctx context.Context, asked *whyAsked) error {
 	document := newWhyView(asked, found, looked)
 	document.NotAsked = append(silent, unlisted...)
 	if c.json {
-		err = writeJSON(c.Out, document)
+		err = c.writeJSON(document)
 	} else {
 		err = c.printWhy(document)
 	}

@@ -122,8 +122,8 @@ func newFound(f *why.Facts) foundView {
 	a := why.Explain(f)
 	v := foundView{Store: f.Store, Consumer: f.Key.Consumer, Source: f.Key.Source, Stage: a.Stage, Applied: a.Applied, Says: a.Says,
 		Commands: []string{}, Markers: []markerView{}, Leased: newLeased(f.Leased), Rows: []whyRow{}, Missing: f.Missing, MoreCaused: f.MoreCaused, NoCaused: f.UnknownCaused, Unread: f.Unread, noMarkers: f.NoMarkers}
-	for _, command := range a.Do {
-		v.Commands = append(v.Commands, shell(command...))
+	for _, words := range a.Do {
+		v.Commands = append(v.Commands, shell(words...))
 	}
 	for _, m := range f.Markers {
 		v.Markers = append(v.Markers, markerView{m.Outcome.String(), m.At.UTC(), m.Generation, fingerprintOf(m.Fingerprint), m.Result})
@@ -193,9 +193,6 @@ func fingerprintOf(p semel.Fingerprint) string {
 	}
 	return fmt.Sprintf("%d:%x", p.Version, p.Sum)
 }
-
-// fieldWidth is how many columns the names of fields take.
-const fieldWidth = 20
 
 // printWhy prints what is known of a message: what became of it and what changes that first.
 func (c *common) printWhy(v whyView) error {
@@ -346,13 +343,4 @@ func (c *common) writeField(b *strings.Builder, name, value string) {
 	if value != "" {
 		fmt.Fprintf(b, "%-*s  %s\n", fieldWidth, name, c.wrapped(value, fieldWidth+2))
 	}
-}
-
-// wrapped is a text that fits the terminal behind so many columns, whole where nobody reads
-// it on one.
-func (c *common) wrapped(text string, behind int) string {
-	if !c.OutTerminal || c.Width-behind < fieldWidth {
-		return text
-	}
-	return strings.ReplaceAll(terminal.Wrap(text, c.Width-behind), "\n  ", "\n"+strings.Repeat(" ", behind))
 }

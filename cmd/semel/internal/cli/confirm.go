@@ -1,44 +1,20 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
-	"github.com/spf13/cobra"
 )
-
-// yesFlag adds the flag that answers the question of an act beforehand.
-func yesFlag(cmd *cobra.Command, yes *bool) {
-	cmd.Flags().BoolVar(yes, "yes", false, "do not ask")
-}
-
-// ask asks a person on a terminal, and returns an error unless the answer is yes.
-func (c *common) ask(question string) error {
-	fmt.Fprint(c.Out, question+" [y/N] ")
-	answer, err := bufio.NewReader(c.In).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
-		return nil
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return failed(err)
-	}
-	return failed(errors.New("nothing was changed"))
-}
-
-// asks reports whether a person can be asked.
-func (c *common) asks() bool { return c.OutTerminal && !c.json }
 
 // confirm asks before an act on all rows that no filter narrows, and before rows are discarded
 // of which a call may have taken effect. The act then changes only the rows that were counted.
@@ -154,4 +130,27 @@ func byReason(counts map[semel.Reason]int) string {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "not set aside")))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// pointAtReasons says, where no row has the reason that was asked for, which
+// reasons there are.
+func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f store.RowFilter) error {
+	if f.Reason == "" {
+		return nil
+	}
+	asked, counts := f.Reason, map[semel.Reason]int{}
+	f.Reason = ""
+	for _, s := range a.Stores {
+		groups, err := boxOf(s).Groups(ctx, f)
+		if err != nil {
+			return failed(err)
+		}
+		for _, g := range groups {
+			counts[g.Reason] += g.Count
+		}
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(c.Err, "--reason %q: no row has this reason; there are %s\n", asked, byReason(counts))
+	}
+	return nil
 }
