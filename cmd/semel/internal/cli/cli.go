@@ -12,23 +12,29 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/explain"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/messages"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/replays"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/runs"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/stores"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/spf13/cobra"
 )
 
 // Main runs the command that args name and returns the exit code.
-func Main(ctx context.Context, args []string, s Streams) int {
+func Main(ctx context.Context, args []string, s command.Streams) int {
 	safe := s
 	safe.Out, safe.Err = terminal.Text(s.Out), terminal.Text(s.Err)
-	root := newRoot(&common{Streams: safe, raw: s})
+	root := newRoot(&command.CLI{Streams: safe, Raw: s})
 	root.SetArgs(append([]string{}, args...)) // nil would be the arguments of the process
 	root.SetFlagErrorFunc(flagFault(root, args))
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	return report(safe.Err, root.ExecuteContext(ctx))
+	return command.Report(safe.Err, root.ExecuteContext(ctx))
 }
 
-func newRoot(c *common) *cobra.Command {
+func newRoot(c *command.CLI) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "semel",
 		Short: "Each message takes effect once",
@@ -37,7 +43,7 @@ is redelivered, retried, frozen or killed.
 
 Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 4 a check found something, 130 interrupted.`,
-		Args:          known,
+		Args:          command.KnownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       thisBuild().line(),
 		SilenceUsage:  true,
@@ -47,9 +53,14 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", usualWidth)))
-	c.logs.add(root)
-	root.AddCommand(runCommand(c), healthCommand(c), recordCommand(c), topCommand(c), demoCommand(c), migrateCommand(c), whyCommand(c), checkCommand(c), alertsCommand(c), parkedCommand(c), deadCommand(c), inboxCommand(c), intentsCommand(c), gapsCommand(c), reapCommand(c), pauseCommand(c), resumeCommand(c), limitCommand(c), controlsCommand(c), identityCommand(c), positionsCommand(c), replayCommand(c), auditCommand(c), eraseCommand(c), reconcileCommand(c), schemaCommand(c), versionCommand(c))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", command.UsualWidth)))
+	c.Logs.Add(root)
+	root.AddCommand(alertsCommand(c), schemaCommand(c), versionCommand(c))
+	root.AddCommand(runs.Commands(c)...)
+	root.AddCommand(messages.Commands(c)...)
+	root.AddCommand(explain.Commands(c)...)
+	root.AddCommand(replays.Commands(c)...)
+	root.AddCommand(stores.Commands(c)...)
 	mendDefaults(root)
 	addExamples(root)
 	completeWords(c, root)
@@ -65,14 +76,14 @@ func mendDefaults(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "completion":
-			cmd.Args, cmd.RunE = known, needsOne
+			cmd.Args, cmd.RunE = command.KnownCommand, command.NeedsOne
 		case "help":
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				found, rest, err := root.Find(args)
 				if err != nil {
 					return err
 				}
-				return known(found, rest)
+				return command.KnownCommand(found, rest)
 			}
 		}
 	}
@@ -95,7 +106,7 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 	watch.Go(func() {
 		for s := range signals {
 			if ctx.Err() != nil && s != syscall.SIGHUP {
-				os.Exit(exitInterrupted)
+				os.Exit(command.ExitInterrupted)
 			}
 			cancel()
 		}

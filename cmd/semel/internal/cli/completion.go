@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -13,7 +14,7 @@ var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids"}
 
 // completeWords has the shell propose no files where the commands want none. What has words
 // of its own keeps them.
-func completeWords(c *common, root *cobra.Command) {
+func completeWords(c *command.CLI, root *cobra.Command) {
 	walk(root, func(cmd *cobra.Command) {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -24,7 +25,7 @@ func completeWords(c *common, root *cobra.Command) {
 			}
 			propose := cobra.NoFileCompletions
 			if f.Name == "store" {
-				propose = c.storeNames
+				propose = c.StoreNames
 			}
 			if err := cmd.RegisterFlagCompletionFunc(f.Name, propose); err != nil {
 				panic(err)
@@ -45,7 +46,7 @@ func walk(cmd *cobra.Command, see func(*cobra.Command)) {
 func flagFault(root *cobra.Command, args []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		if _, rest, findErr := root.Find(args); cmd.HasSubCommands() && findErr == nil && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-			return known(cmd, rest)
+			return command.KnownCommand(cmd, rest)
 		}
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // says nothing that the value does not show
 		if value, _, ok := strings.Cut(text, ": time: "); ok {
@@ -54,6 +55,6 @@ func flagFault(root *cobra.Command, args []string) func(*cobra.Command, error) e
 		if text == "unknown flag: --reason" && cmd.Flags().Lookup("because") != nil {
 			text += "; --because says why you do this"
 		}
-		return usage("%s; see '%s --help'", text, cmd.CommandPath())
+		return command.UsageError("%s; see '%s --help'", text, cmd.CommandPath())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 )
 
@@ -22,7 +23,7 @@ func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
 		t.Run("K5_"+strings.ReplaceAll(line[1], " ", "_"), func(t *testing.T) {
 			line, _, _ := strings.Cut(line[1], " >") // the rest is for the shell
 			words := strings.Fields(strings.NewReplacer("NUMBER", "17", "MESSAGES", "50").Replace(line))
-			cmd, rest, err := newRoot(&common{}).Find(words[1:])
+			cmd, rest, err := newRoot(&command.CLI{}).Find(words[1:])
 			if err == nil {
 				err = cmd.ParseFlags(rest)
 			}

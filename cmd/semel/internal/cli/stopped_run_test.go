@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
 // A server that takes connections and never answers.
@@ -51,8 +53,8 @@ consumers:
 		t.Fatal(err)
 	}
 	var out, err bytes.Buffer
-	code := Main(ctx, []string{"run", "--config", policy}, Streams{In: strings.NewReader(""), Out: &out, Err: &err, Env: os.LookupEnv})
-	if code != exitDone || !strings.Contains(err.String(), "stopped before anything was fetched") {
+	code := Main(ctx, []string{"run", "--config", policy}, command.Streams{In: strings.NewReader(""), Out: &out, Err: &err, Env: os.LookupEnv})
+	if code != command.ExitDone || !strings.Contains(err.String(), "stopped before anything was fetched") {
 		t.Errorf("exit code %d: %s%s", code, &out, &err)
 	}
 }
