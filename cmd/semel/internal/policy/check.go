@@ -54,17 +54,6 @@ func check(d *decoder, p *Policy) {
 	p.checkUse(d)
 }
 
-// faulty reports whether the value at path itself could not be read.
-func (d *decoder) faulty(path string) bool {
-	return d.refused[path]
-}
-
-// sound reports whether nothing is wrong at path and below it, and it is not
-// probably meant by a key that is misspelled.
-func (d *decoder) sound(path string) bool {
-	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
-}
-
 func (p *Policy) checkSources(d *decoder) {
 	for _, s := range p.Sources {
 		at := "sources." + s.Name + ".file"

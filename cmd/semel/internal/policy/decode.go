@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,6 +26,14 @@ type decoder struct {
 	meant map[string]bool
 	// expanded are the texts that the environment was read into, by path.
 	expanded map[string]expansion
+}
+
+// found is how many faults and warnings there are so far.
+func (d *decoder) found() int { return len(d.faults) }
+
+// newDecoder reads a file of this name whose relative paths start from dir.
+func newDecoder(file, dir string, env func(string) (string, bool)) *decoder {
+	return &decoder{file: file, dir: dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 }
 
 // expansion is a text as the file has it and with the environment read in.
@@ -178,4 +187,92 @@ func badText(data []byte) (position, string) {
 		data = data[size:]
 	}
 	return at, ""
+}
+
+// knownTags are those of the values that a policy holds.
+var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
+
+// tags refuses every tag that is written out and means nothing here: the value
+// behind it would be read as if it were not there.
+func (d *decoder) tags(n *yaml.Node) {
+	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
+		d.report(Invalid, "", position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
+		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // it is one fault
+	}
+	for _, below := range n.Content {
+		d.tags(below)
+	}
+}
+
+// expand replaces ${NAME} and ${NAME:-default} by the environment; $${ stands
+// for ${ itself. It reports faults and whether the text is usable.
+func (d *decoder) expand(p place, text string) (string, bool) {
+	var b strings.Builder
+	ok := true
+	for {
+		i := strings.Index(text, "${")
+		if i < 0 {
+			b.WriteString(text)
+			return b.String(), ok
+		}
+		if i > 0 && text[i-1] == '$' {
+			b.WriteString(text[:i-1] + "${")
+			text = text[i+2:]
+			continue
+		}
+		b.WriteString(text[:i])
+		end := strings.IndexByte(text[i:], '}')
+		if end < 0 {
+			d.fault(p, "${ has no closing }", "close it, or write $${ for the characters themselves")
+			return "", false
+		}
+		value, found := d.variable(p, text[i+2:i+end])
+		ok = ok && found
+		b.WriteString(value)
+		text = text[i+end+1:]
+	}
+}
+
+func (d *decoder) variable(p place, reference string) (string, bool) {
+	name, fallback, hasFallback := strings.Cut(reference, ":-")
+	if !isVariable(name) {
+		d.fault(p, fmt.Sprintf("%q is no name of an environment variable", name), "write ${NAME} or ${NAME:-default}")
+		return "", false
+	}
+	if strings.Contains(fallback, "${") {
+		d.fault(p, fmt.Sprintf("the default of ${%s:-…} holds another variable, and defaults are taken as they stand", name),
+			"write one variable with a plain default, and let the environment choose")
+		return "", false
+	}
+	value, found := d.env(name)
+	switch {
+	case found && (value != "" || !hasFallback):
+		return value, true
+	case hasFallback:
+		return fallback, true
+	}
+	d.fault(p, fmt.Sprintf("the environment variable %s is not set", name),
+		fmt.Sprintf("set it, or write ${%s:-default}", name))
+	return "", false
+}
+
+func isVariable(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// faulty reports whether the value at path itself could not be read.
+func (d *decoder) faulty(path string) bool {
+	return d.refused[path]
+}
+
+// sound reports whether nothing is wrong at path and below it, and it is not
+// probably meant by a key that is misspelled.
+func (d *decoder) sound(path string) bool {
+	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
 }

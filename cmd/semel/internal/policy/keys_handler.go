@@ -2,10 +2,12 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/upsert"
 	"go.yaml.in/yaml/v4"
 )
@@ -177,3 +179,140 @@ func readParams[P any](d *decoder, p place, words string, one func(name string, 
 }
 
 func (paramsShape) words() string { return "a mapping of parameter names to selectors" }
+
+func (typedParamsShape) schema() schema {
+	return schema{"type": "object", "additionalProperties": boundParam().schema(), "propertyNames": paramsShape{}.schema()["propertyNames"]}
+}
+
+func (paramsShape) schema() schema {
+	return schema{"type": "object", "additionalProperties": selector(nil).schema(),
+		"propertyNames": schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
+}
+
+// SQLStep is a part of a handler of statements that takes effect by itself.
+type SQLStep struct {
+	// Name is what a message's row knows it by once it is done.
+	Name string
+	// Statements run in this order in the step's transaction.
+	Statements []Statement
+	// Intents are written down after them, in it.
+	Intents []SQLIntent
+}
+
+func stepShape() object[SQLStep] {
+	return object[SQLStep]{fields: []field[SQLStep]{
+		key(meta{name: "name", required: true, doc: "Its name, which a message's row keeps once the step is done. It stays: a row whose steps are others is parked as `steps changed`."},
+			word{what: stepNameWords, check: badStepName, pattern: stepName.String()}, func(s *SQLStep) *string { return &s.Name }),
+		key(meta{name: "statements", required: true, doc: "Its statements, in order."},
+			list[Statement]{item: statementShape()}, func(s *SQLStep) *[]Statement { return &s.Statements }),
+		key(meta{name: "intents", doc: "Effects elsewhere, written down in the step's transaction. See [intents](intents.md)."},
+			list[SQLIntent]{item: intentShape()}, func(s *SQLStep) *[]SQLIntent { return &s.Intents }),
+	}}
+}
+
+// stepName is what a step of a policy may be named.
+var stepName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_-]{1,%d}$`, store.MaxStepName))
+
+var stepNameWords = fmt.Sprintf("a name of 1 to %d of a to z, 0 to 9, '_' and '-'", store.MaxStepName)
+
+func badStepName(name string) (reason, remedy string) {
+	if stepName.MatchString(name) {
+		return "", ""
+	}
+	return fmt.Sprintf("%q is no name of a step", name), "write " + stepNameWords
+}
+
+func effectsShape() object[HTTPEffects] {
+	return object[HTTPEffects]{fields: []field[HTTPEffects]{
+		key(meta{name: "statements", doc: "The statements that an answer may name, each with a name of its own. They run in the transaction that completes the message, in the order of the answer, as often as it names them."},
+			named[AnswerStatement]{what: "statement", item: answerStatementShape(), set: func(s *AnswerStatement, name string) { s.Name = name }},
+			func(e *HTTPEffects) *[]*AnswerStatement { return &e.Statements }),
+		key(meta{name: "intents", doc: "The consumers that an answer may write [intents](intents.md) for: each without `from`, on the same store. They are written in the same transaction."},
+			list[string]{item: word{what: "the name of a consumer"}, single: true}, func(e *HTTPEffects) *[]string { return &e.Intents }),
+	}}
+}
+
+func answerStatementShape() object[AnswerStatement] {
+	return object[AnswerStatement]{fields: []field[AnswerStatement]{
+		key(meta{name: "sql", required: true, doc: "The statement, with `:name` for each parameter. What [SQL handlers](#sql-handlers) may not have, it may not have either."},
+			word{what: "an SQL statement", lines: true}, func(s *AnswerStatement) *string { return &s.SQL }),
+		key(meta{name: "params", doc: "The parameters that the answer must give, and the type of each; with `?` behind it a value may be missing or null, and is NULL then. See [effects in the answer](#effects-in-the-answer)."},
+			answerParamsShape{}, func(s *AnswerStatement) *[]AnswerParam { return &s.Params }),
+		key(meta{name: "rows", doc: "How many rows it must change."},
+			pointer[int64]{count64{count{least: 0, most: 1_000_000}}}, func(s *AnswerStatement) **int64 { return &s.Rows }),
+		key(meta{name: "otherwise", doc: "What becomes of a message whose statement changes another number of rows. Without it, `on_precondition` decides."},
+			words("park", "discard", "fail"), func(s *AnswerStatement) *string { return &s.Otherwise }),
+	}}
+}
+
+// answerParamsShape is a mapping of parameter names to types.
+type answerParamsShape struct{ leaf }
+
+func (s answerParamsShape) read(d *decoder, p place) ([]AnswerParam, bool) {
+	return readParams(d, p, s.words(), func(name string, at place) (AnswerParam, bool) {
+		kind, good := paramType().read(d, at)
+		kind.Name = name
+		return kind, good
+	})
+}
+
+// typeWord is the word for a type.
+func typeWord() choice[sqlhandler.ParamType] {
+	var c choice[sqlhandler.ParamType]
+	for _, t := range sqlhandler.ParamTypes() {
+		c.options = append(c.options, option[sqlhandler.ParamType]{word: string(t), value: t})
+	}
+	return c
+}
+
+// paramType is the word for a type, also with a question mark behind it.
+func paramType() choice[AnswerParam] {
+	var c choice[AnswerParam]
+	for _, o := range typeWord().options {
+		c.options = append(c.options, option[AnswerParam]{word: o.word, value: AnswerParam{Type: o.value}})
+	}
+	for _, o := range slices.Clone(c.options) {
+		o.word, o.value.Optional = o.word+"?", true
+		c.options = append(c.options, o)
+	}
+	return c
+}
+
+func (answerParamsShape) words() string {
+	var all []string
+	for _, t := range sqlhandler.ParamTypes() {
+		all = append(all, string(t))
+	}
+	return "a mapping of parameter names to types (" + strings.Join(all, ", ") + ", or one of them with ?)"
+}
+
+func (s answerParamsShape) schema() schema {
+	return schema{"type": "object", "additionalProperties": paramType().schema(), "propertyNames": paramsShape{}.schema()["propertyNames"]}
+}
+
+// SQLIntent is an effect elsewhere that a handler of statements writes down.
+type SQLIntent struct {
+	// To names a consumer of the policy that sends.
+	To, Purpose, Type string
+	// Recipient and Key are selectors; empty for none.
+	Recipient, Key string
+	// Body are the members of its body, in the file's order; none: the message's body.
+	Body []Param
+}
+
+func intentShape() object[SQLIntent] {
+	return object[SQLIntent]{fields: []field[SQLIntent]{
+		key(meta{name: "to", required: true, doc: "The consumer that sends it: one without `from`, on the same store. See [intents](intents.md)."},
+			word{what: "the name of a consumer"}, func(n *SQLIntent) *string { return &n.To }),
+		key(meta{name: "purpose", required: true, doc: "What it is for, such as `confirmation`. Message, purpose and recipient make its id, and the key that the endpoint gets."},
+			word{what: "a word"}, func(n *SQLIntent) *string { return &n.Purpose }),
+		key(meta{name: "type", doc: "The `ce-type` of what the endpoint gets."},
+			word{what: "a type"}, func(n *SQLIntent) *string { return &n.Type }),
+		key(meta{name: "recipient", doc: "Whom it is for: a selector. It is the key of what is sent, too."},
+			selector(nil), func(n *SQLIntent) *string { return &n.Recipient }),
+		key(meta{name: "key", doc: "The `Idempotency-Key` that the endpoint gets, where it keeps a number of yours unique: a selector. Without it Semel makes one."},
+			selector(nil), func(n *SQLIntent) *string { return &n.Key }),
+		key(meta{name: "body", doc: "The members of a JSON object: a selector each. A value that is missing ends the message as `missing parameter`; with `?` behind the selector it is null. Without `body` it is the message's own."},
+			paramsShape{}, func(n *SQLIntent) *[]Param { return &n.Body }),
+	}}
+}

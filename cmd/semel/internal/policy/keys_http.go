@@ -2,12 +2,14 @@ package policy
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
 	"go.yaml.in/yaml/v4"
@@ -129,7 +131,7 @@ func (s headersShape) read(d *decoder, p place) ([]HTTPHeader, bool) {
 		return nil, false
 	}
 	var all []HTTPHeader
-	before := len(d.faults)
+	before := d.found()
 	for name, at := range d.entries(p) {
 		d.note(at.place)
 		if why := httphandler.Allowed(name); why != "" {
@@ -148,7 +150,7 @@ func (s headersShape) read(d *decoder, p place) ([]HTTPHeader, bool) {
 		}
 		all = append(all, HTTPHeader{Name: name, Value: value})
 	}
-	return all, len(d.faults) == before
+	return all, d.found() == before
 }
 
 // isCredential reports whether a header of this name surely holds a secret.
@@ -163,4 +165,138 @@ func (headersShape) words() string { return "a mapping of names of headers to th
 func (s headersShape) schema() schema {
 	return schema{"type": "object", "additionalProperties": s.value().schema(),
 		"propertyNames": schema{"pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"}}
+}
+
+func (s windowShape) schema() schema {
+	return schema{"anyOf": []schema{orVariable(schema{"enum": []string{forever, "none"}}), s.span().schema()}}
+}
+
+// HTTP is a handler that calls an endpoint.
+type HTTP struct {
+	// URL is the endpoint's, which may hold a secret in its query: never print it.
+	URL string
+	// Headers are sent with each request, in the file's order; values may be secret.
+	Headers []HTTPHeader
+	// Pass names the message's headers that are sent, too.
+	Pass []string
+	// NoKey: no idempotency key is sent. One of the other two is a reason in the author's
+	// words then.
+	NoKey                bool
+	MayDouble, MayBeLost string
+	// Timeout is of one call.
+	Timeout time.Duration
+	// MaxRetryAfter is the longest wait that an answer may ask for.
+	MaxRetryAfter time.Duration
+	// Window is for how long the endpoint knows a key, or one of consumer.WindowAlways and
+	// consumer.WindowNever.
+	Window time.Duration
+	// Sign is nil where requests are not signed.
+	Sign *Sign
+	// TLS is nil where the policy names none.
+	TLS *TLS
+	// Effects is nil where an answer brings none.
+	Effects *HTTPEffects
+	// Pure: the endpoint changes nothing, and what it answers is all.
+	Pure bool
+	// Connections is how many calls are made at once at most; the consumer's workers unless
+	// the file says.
+	Connections int
+}
+
+// HTTPEffects are what an endpoint's answer may have done in the store.
+type HTTPEffects struct {
+	// Statements are those that it may name, in the file's order.
+	Statements []*AnswerStatement
+	// Intents are the consumers that it may write intents for.
+	Intents []string
+}
+
+// AnswerStatement is one of them.
+type AnswerStatement struct {
+	Name, SQL string
+	Params    []AnswerParam
+	// Rows and Otherwise are as a Statement's.
+	Rows      *int64
+	Otherwise string
+}
+
+// AnswerParam is a parameter whose value the answer gives.
+type AnswerParam sqlhandler.TypedParam
+
+// local reports whether nothing of a call leaves this host.
+func (h *HTTP) local() bool {
+	u, err := url.Parse(h.URL)
+	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
+}
+
+// HTTPHeader is a header of a request.
+type HTTPHeader struct{ Name, Value string }
+
+// Sign says how requests are signed.
+type Sign struct {
+	// Secrets make a signature each.
+	Secrets []string
+}
+
+func publishShape() object[Publish] {
+	fields := []field[Publish]{
+		key(meta{name: "brokers", required: true, doc: "The brokers to ask first, `host:port` each. One text may hold several, with commas between, as variables of the environment do."},
+			brokersShape{}, func(p *Publish) *[]string { return &p.Brokers }),
+		key(meta{name: "topic", doc: "The topic. It must exist, and is none that the consumer reads. It, or `topic_header`, is required."},
+			topicName(), func(p *Publish) *string { return &p.Topic }),
+		key(meta{name: "topic_header", doc: "A header of the message that names its topic, which must be one of `topics`. A message without it goes to `topic`; without that, or where another topic is named, it ends as `permanent failure`."},
+			word{what: "the name of a header"}, func(p *Publish) *string { return &p.TopicHeader }),
+		key(meta{name: "topics", doc: "The topics that `topic_header` may name: whoever writes a message could otherwise write anywhere."},
+			list[string]{item: topicName(), single: true}, func(p *Publish) *[]string { return &p.Topics }),
+		key(meta{name: "timeout", def: "10s", doc: "The longest that one message waits for the brokers to confirm it. Shorter than `inbox.lease`, and at most `timeout` of the consumer."},
+			span{least: 10 * time.Millisecond, most: time.Hour}, func(p *Publish) *time.Duration { return &p.Timeout }),
+		key(meta{name: "client_id", def: "semel", doc: "What brokers log, and what their quotas go by."},
+			word{what: "a name"}, func(p *Publish) *string { return &p.ClientID }),
+	}
+	security := securityKeys(func(p *Publish) **TLS { return &p.TLS }, func(p *Publish) **SASL { return &p.SASL })
+	return object[Publish]{fields: append(fields, security...)}
+}
+
+// Publish is a handler that publishes each message to Kafka.
+type Publish struct {
+	// Brokers are host:port.
+	Brokers []string
+	// Topic is where messages go, unless their TopicHeader names one of Topics. It or
+	// TopicHeader is set.
+	Topic, TopicHeader string
+	Topics             []string
+	// Timeout is how long one call waits for the brokers.
+	Timeout time.Duration
+	// ClientID is what brokers are told.
+	ClientID string
+	// TLS and SASL are nil where the policy names none.
+	TLS  *TLS
+	SASL *SASL
+}
+
+// destinations are the topics that can be published to, by the key that names them.
+func (p *Publish) destinations(key string) []string {
+	if key == "topic" {
+		return slices.DeleteFunc([]string{p.Topic}, func(t string) bool { return t == "" })
+	}
+	return p.Topics
+}
+
+// outside is what calls out, whatever it calls.
+type outside struct {
+	// at is its path below the consumer's.
+	at string
+	// timeout is of one call.
+	timeout time.Duration
+}
+
+// outside is nil where the handler does not call out.
+func (h *Handler) outside() *outside {
+	switch {
+	case h.HTTP != nil:
+		return &outside{"handler.http", h.HTTP.Timeout}
+	case h.Kafka != nil:
+		return &outside{"handler.kafka", h.Kafka.Timeout}
+	}
+	return nil
 }

@@ -109,9 +109,6 @@ type File struct {
 	MaxLine int64
 }
 
-// Stdin is the path that means standard input.
-const Stdin = "-"
-
 // Consumer is a named handler with its policy.
 type Consumer struct {
 	Name string
@@ -337,7 +334,7 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []Fault) {
 // the folder of name.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
-	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
+	d := newDecoder(name, p.Dir, env)
 	if root := d.document(data); root != nil {
 		read, _ := rootShape().read(d, place{node: root})
 		p.Stores, p.Sources, p.Consumers, p.Audit, p.Listen, p.Recorder, p.Traces = read.Stores, read.Sources, read.Consumers, read.Audit, read.Listen, read.Recorder, read.Traces

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Reference is the table of all keys as Markdown, for docs/policy.md.
-func Reference() string {
+// referenceOf is a table of all keys as Markdown, for docs/policy.md.
+func referenceOf(keys []meta) string {
 	var r referenceText
-	r.keys("", rootShape().keys())
+	r.keys("", keys)
 	r.b.WriteString("\n### Known and not yet available\n\n")
 	r.b.WriteString("A policy with one of these is refused with exit code 3, never read as if it were not there.\n\n")
 	r.b.WriteString("| key | what it will be |\n|---|---|\n")

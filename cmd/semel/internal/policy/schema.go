@@ -1,26 +1,12 @@
 package policy
 
 import (
-	"encoding/json"
 	"maps"
 )
 
 // schema is a JSON Schema (draft 2020-12). Each shape says its own, so that an
 // editor knows what the parser accepts.
 type schema map[string]any
-
-// JSONSchema is the JSON Schema of the policy file, for editors. A key that is
-// not available yet is in it with a text that says so, and refused.
-func JSONSchema() []byte {
-	s := rootShape().schema()
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "Semel policy"
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		panic(err) // a schema is maps, lists, texts and numbers
-	}
-	return append(text, '\n')
-}
 
 // reference is what stands for a value of the environment.
 const reference = `\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}`
@@ -120,33 +106,4 @@ func (span) schema() schema {
 
 func (size) schema() schema {
 	return orVariable(schema{"type": "string", "pattern": `^[0-9]+(B|kB|KiB|MB|MiB|GB|GiB)$`})
-}
-
-func (s fingerprintShape) schema() schema {
-	return schema{"anyOf": []schema{{"enum": []string{"body", "none"}}, s.selectors().schema()}}
-}
-
-func (beginShape) schema() schema {
-	return orVariable(schema{"anyOf": []schema{{"const": firstSeen}, {"type": "integer", "minimum": 1}}})
-}
-
-func (s keepShape) schema() schema {
-	return schema{"anyOf": []schema{orVariable(schema{"const": forever}), s.span().schema()}}
-}
-
-func (s windowShape) schema() schema {
-	return schema{"anyOf": []schema{orVariable(schema{"enum": []string{forever, "none"}}), s.span().schema()}}
-}
-
-func (valuesShape) schema() schema {
-	return schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
-}
-
-func (typedParamsShape) schema() schema {
-	return schema{"type": "object", "additionalProperties": boundParam().schema(), "propertyNames": paramsShape{}.schema()["propertyNames"]}
-}
-
-func (paramsShape) schema() schema {
-	return schema{"type": "object", "additionalProperties": selector(nil).schema(),
-		"propertyNames": schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
 }

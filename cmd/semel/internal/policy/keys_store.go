@@ -1,0 +1,250 @@
+package policy
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	encrypt "github.com/semel-go/semel/encryption"
+	"github.com/semel-go/semel/store"
+)
+
+// Where Semel's tables are when nobody says.
+const (
+	usualSchema = "public"
+	usualPrefix = "semel_"
+)
+
+func postgresShape() object[Postgres] {
+	return object[Postgres]{oneOf: []string{"url", "url_file"}, unsaid: "there is no connection string", fields: []field[Postgres]{
+		key(meta{name: "url", doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. A password in it is a variable of the environment, and is never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
+			connection{word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL}},
+			func(p *Postgres) *string { return &p.URL }),
+		key(meta{name: "url_file", doc: "In place of `url`: a file with the connection string on its only line, which may hold the password. It is read at the start."},
+			path{word: word{what: "a path"}}, func(p *Postgres) *string { return &p.URLFile }),
+		key(meta{name: "password_file", doc: "A file with the password on its only line, for `url` and `listen`, which have none then. It is read at the start, and for `url` again with each connection, so that it can be renewed."},
+			path{word: word{what: "a path"}}, func(p *Postgres) *string { return &p.PasswordFile }),
+		key(meta{name: "schema", def: usualSchema, doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
+			word{what: "the name of a schema", pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
+		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
+			word{what: "a table prefix in lower case", pattern: `^[a-z_][a-z0-9_]{0,31}$`, check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
+		key(meta{name: "listen", doc: "The connection string of one more connection, over which the process hears at once that something in the inbox of its consumers is due; without it they ask, once in `inbox.poll`. It must lead to the server itself, also where `url` leads to a pooler. Whoever shall be heard needs it, too: processes that receive, and `semel inbox retry`."},
+			connection{word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL}},
+			func(p *Postgres) *string { return &p.Listen }),
+	}}
+}
+
+// connection is a connection string, whose password is a variable of the environment.
+type connection struct{ word }
+
+func (c connection) read(d *decoder, p place) (string, bool) {
+	if hasPassword(p.value().Value) {
+		d.fault(p, "a password stands in the policy", "write ${NAME} in its place, a variable of the environment, or take the whole connection string from one")
+		return "", false
+	}
+	return c.word.read(d, p)
+}
+
+// passwords finds the passwords of connection strings, in front of the host and as a parameter.
+var passwords = regexp.MustCompile(`://[^:@/\s]*:([^@/\s]*)@|[?&]password=([^&\s}]+}?)`)
+
+// hasPassword reports whether a password stands in a text, and not a variable alone.
+func hasPassword(text string) bool {
+	for _, found := range passwords.FindAllStringSubmatch(text, -1) {
+		password := found[1] + found[2]
+		if password != "" && (!strings.Contains(password, "${") || strings.Contains(password, ":-")) {
+			return true
+		}
+	}
+	return false
+}
+
+// badURL says nothing of the text itself: it may hold a password.
+func badURL(s string) (reason, remedy string) {
+	const form = "write postgres://user:${PASSWORD}@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || strings.ContainsAny(s, " \t"):
+		return "this is no connection string", form
+	case u.Scheme != "postgres" && u.Scheme != "postgresql":
+		return "this is no connection string of PostgreSQL", form
+	}
+	return "", ""
+}
+
+func badSchema(s string) (reason, remedy string) {
+	if len(s) <= 63 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || strings.ContainsRune("\"'\\{}", r) }) {
+		return "", ""
+	}
+	return "this cannot be the name of a schema", "use at most 63 bytes without quotes, backslashes and braces"
+}
+
+func badLowerPrefix(s string) (reason, remedy string) {
+	if s != strings.ToLower(s) {
+		return "PostgreSQL would not find these names again", "use lower-case letters"
+	}
+	return badPrefix(s)
+}
+
+func redisShape() object[Redis] {
+	return object[Redis]{fields: []field[Redis]{
+		key(meta{name: "addresses", required: true, doc: "The server as `host:port`, or nodes of a cluster, or the Sentinels. Whether it is a cluster, the server tells."},
+			addressesShape{}, func(r *Redis) *[]string { return &r.Addresses }),
+		key(meta{name: "sentinel", doc: "The name under which the Sentinels know the master."},
+			word{what: "the name of a master"}, func(r *Redis) *string { return &r.Sentinel }),
+		key(meta{name: "user", doc: "The user, where the server has several. What it needs to be allowed: see [leased keys](leased-keys.md#what-redis-is-worth)."},
+			word{what: "the name of a user"}, func(r *Redis) *string { return &r.User }),
+		key(meta{name: "password", doc: "The password, as `${NAME}` of the environment."}, secret{}, func(r *Redis) *string { return &r.Password }),
+		key(meta{name: "tls", def: "false", doc: "Encrypts every connection: `true` with the system's authorities, or a mapping."},
+			encryption{tlsShape()}, func(r *Redis) **TLS { return &r.TLS }),
+		key(meta{name: "prefix", def: "semel", doc: "What the names of keys begin with."},
+			word{what: "a prefix", check: badKeyPart}, func(r *Redis) *string { return &r.Prefix }),
+		key(meta{name: "hash_tag", doc: "A text that stands in braces behind the prefix: all keys are then on one node of a cluster. Without it they spread over all of them."},
+			word{what: "a text", check: badKeyPart}, func(r *Redis) *string { return &r.HashTag }),
+		key(meta{name: "persistence", doc: "What is declared of the server, where it does not tell its settings, as managed services do not: `durable`: what it acknowledged, it knows; `seconds`: but for the last seconds before a crash or a fail-over; `volatile`: it may forget keys, and calls may be made twice, which `because` says why it is bearable. Needs `because`. Without it a server that is volatile, or does not tell, is refused."},
+			choice[store.Durability]{options: []option[store.Durability]{
+				{word: "durable", value: store.Durable}, {word: "seconds", value: store.DurableExceptSeconds}, {word: "volatile", value: store.Volatile}}},
+			func(r *Redis) *store.Durability { return &r.Persistence }),
+		key(meta{name: "because", doc: "Why `persistence` is so, or is bearable; it is printed at the start."},
+			word{what: "a sentence"}, func(r *Redis) *string { return &r.Because }),
+	}}
+}
+
+func badKeyPart(s string) (reason, remedy string) {
+	if strings.ContainsAny(s, "{} \t\n") || len(s) > 100 {
+		return "this cannot stand in the names of keys", "use at most 100 bytes without braces and blanks; the braces of a hash tag are put around it"
+	}
+	return "", ""
+}
+
+// addressesShape is a list of texts, each of one address.
+type addressesShape struct{ leaf }
+
+func (addressesShape) list() list[string] {
+	return list[string]{item: word{what: "an address as host:port", check: badAddress}, single: true}
+}
+
+func (s addressesShape) read(d *decoder, p place) ([]string, bool) { return s.list().read(d, p) }
+
+func (s addressesShape) words() string { return s.list().words() }
+
+func (s addressesShape) schema() schema { return s.list().schema() }
+
+func badAddress(text string) (reason, remedy string) {
+	if reason, _ := badBrokers(text); reason != "" || strings.Contains(text, ",") {
+		return "this is no address", `write "host:port", as "127.0.0.1:6379", or a list of them`
+	}
+	return "", ""
+}
+
+// Encryption says how a store encrypts what it keeps of messages. Its keys are secrets: never
+// print them.
+type Encryption struct {
+	// Key encrypts; Key and PreviousKeys decrypt; each has encryption.KeySize bytes.
+	Key          []byte
+	PreviousKeys [][]byte
+	// RequiredSince, if not zero, is from when on rows in plain text are refused.
+	RequiredSince time.Time
+}
+
+func encryptionShape() object[Encryption] {
+	return object[Encryption]{fields: []field[Encryption]{
+		key(meta{name: "key", required: true, doc: "The key, 32 bytes at random in base64, as `${SHOP_KEY}`; `openssl rand -base64 32` makes one. All processes of a store need the same one. Keep it: without it nobody can read what was kept."},
+			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
+		key(meta{name: "previous_keys", doc: "Keys that encrypted before, which are needed for reading. See [erasing and encrypting](erase.md#changing-the-key)."},
+			list[[]byte]{item: encryptionKey{secret{noFile: true}}, single: true}, func(e *Encryption) *[][]byte { return &e.PreviousKeys }),
+		key(meta{name: "required_since", doc: "From this time on rows in plain text are parked as `unreadable` and not handled, whenever they say that they were received. Without it they are handled. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
+			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),
+	}}
+}
+
+// encryptionKey is a secret of so many bytes.
+type encryptionKey struct{ secret }
+
+func (k encryptionKey) read(d *decoder, p place) ([]byte, bool) {
+	text, ok := k.secret.read(d, p)
+	if !ok {
+		return nil, false
+	}
+	const remedy = "write into the environment what this prints: openssl rand -base64 32"
+	bytes, err := base64.StdEncoding.DecodeString(text)
+	switch {
+	case err != nil:
+		d.fault(p, "the key is no base64", remedy)
+		return nil, false
+	case len(bytes) != encrypt.KeySize:
+		d.fault(p, fmt.Sprintf("the key has %d bytes, and one has %d", len(bytes), encrypt.KeySize), remedy)
+		return nil, false
+	}
+	return bytes, true
+}
+
+// Postgres is a store in a PostgreSQL database.
+type Postgres struct {
+	// URL is the connection string, with its secrets: never print it. Empty: URLFile names
+	// the file that holds it.
+	URL, URLFile string
+	// PasswordFile, if not empty, holds the password, for URL and Listen.
+	PasswordFile string
+	// Schema is where Semel's tables are; Prefix begins their names.
+	Schema, Prefix string
+	// Listen is the connection string of the connection that hears notifications,
+	// with its secrets; empty: the inbox is asked.
+	Listen string
+}
+
+// BadURL says why a text, which may hold a password and is not shown, is no connection
+// string; empty if it is one.
+func BadURL(text string) (reason string) {
+	reason, _ = badURL(text)
+	return reason
+}
+
+// Redis is a store of leased keys, without Semel's tables.
+type Redis struct {
+	// Addresses are of the server, of nodes of a cluster, or of the Sentinels, as host:port.
+	Addresses []string
+	// Sentinel is the name under which Sentinels know the master; empty: there are none.
+	Sentinel string
+	// User and Password are of the server; Sentinels are asked without.
+	User, Password string
+	// TLS is nil where connections are not encrypted.
+	TLS *TLS
+	// Prefix and HashTag are as in redisstore.Options.
+	Prefix, HashTag string
+	// Persistence is what is declared of the server where it does not tell, 0 if nothing
+	// is; Because is why.
+	Persistence store.Durability
+	Because     string
+}
+
+// AllowVolatile says why it is bearable that the server forgets keys; empty if it is not.
+func (r *Redis) AllowVolatile() string {
+	if r.Persistence == store.Volatile {
+		return r.Because
+	}
+	return ""
+}
+
+// Databases are the stores with Semel's tables.
+func (p *Policy) Databases() (all []*Store) {
+	for _, s := range p.Stores {
+		if s.Redis == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// HasTables reports whether the store of this name, or with no name any, has Semel's tables.
+func (p *Policy) HasTables(store string) bool {
+	for _, s := range p.Databases() {
+		if store == "" || s.Name == store {
+			return true
+		}
+	}
+	return false
+}
