@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
@@ -99,7 +101,7 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 		c.DeadLetter = nil
 	}
 	source, err := a.source(&c)
-	if fault := (policy.Fault{}); errors.As(err, &fault) {
+	if fault := (shape.Fault{}); errors.As(err, &fault) {
 		return atWork{}, fault
 	}
 	if err != nil {

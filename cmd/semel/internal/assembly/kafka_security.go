@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
@@ -35,7 +37,7 @@ func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {
-		pem, err := policy.ReadFile(t.CA)
+		pem, err := shape.ReadFile(t.CA)
 		if err != nil {
 			return nil, s.fault("tls.ca", err, "name a readable file")
 		}
@@ -45,7 +47,7 @@ func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		own, err := policy.ReadPair(t.Cert, t.Key)
+		own, err := shape.ReadPair(t.Cert, t.Key)
 		if err != nil {
 			return nil, s.fault("tls.cert", err, "name PEM files of a certificate and its key")
 		}
@@ -103,7 +105,7 @@ func (s secret) read() (string, error) {
 	if s.file == "" {
 		return s.text, nil
 	}
-	text, err := policy.ReadFile(s.file)
+	text, err := shape.ReadFile(s.file)
 	if err != nil {
 		return "", err
 	}

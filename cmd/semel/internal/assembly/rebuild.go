@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
@@ -28,7 +30,7 @@ func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, c
 	own.In = &consumer.Generation{Number: generation, Building: true}
 	source := a.policy.Source(c.From)
 	if source.File != nil {
-		if source.File.Path == policy.Stdin {
+		if source.File.Path == shape.Stdin {
 			return nil, nil, fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
 		}
 		return &rebuild.File{Path: source.File.Path, Lane: a.lane(source.File.Path), Positions: a.store(c.Store), Name: admin.GenerationName(c.Name, generation)}, func() {}, nil

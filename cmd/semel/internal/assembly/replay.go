@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
@@ -26,7 +28,7 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 		return replay.NewTopics(config)
 	case s.Webhook != nil:
 		return nil, a.policy.Fault("consumers."+c.Name+".from", "webhooks cannot be read again: what came is in the inbox", "run rows again with semel inbox retry")
-	case s.File.Path == policy.Stdin:
+	case s.File.Path == shape.Stdin:
 		return nil, a.policy.Fault("consumers."+c.Name+".from", "standard input cannot be read again", "write its messages to a file, and name that")
 	}
 	format, err := formatOf(s.File.Format)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
@@ -177,7 +179,7 @@ func (s *Store) up(ctx context.Context) (Change, error) {
 	if s.policy.Setup == "" {
 		return change, nil
 	}
-	text, err := policy.ReadFile(s.policy.Setup)
+	text, err := shape.ReadFile(s.policy.Setup)
 	if err != nil {
 		return change, fmt.Errorf("store %s: setup: %w; name a readable file of SQL statements", s.Name(), err)
 	}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/source"
@@ -50,7 +52,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 			a.options.Logger.Warn(what, slog.String("consumer", c.Name), slog.String("source", c.From))
 		},
 	}
-	if f.Path == policy.Stdin {
+	if f.Path == shape.Stdin {
 		return file.Stdin(a.options.Stdin, o), nil
 	}
 	src := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
@@ -63,7 +65,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 // lane names a file's position: its path below the folder of the policy, so
 // that it is the same from wherever the policy is run.
 func (a *Assembly) lane(path string) string {
-	if path == policy.Stdin {
+	if path == shape.Stdin {
 		return "stdin"
 	}
 	dir, err := filepath.Abs(a.policy.Dir)

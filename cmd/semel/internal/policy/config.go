@@ -59,14 +59,6 @@ func (c *Consumer) NaturalReason() string {
 	return strings.TrimSuffix(fmt.Sprintf("the effect is a %s: %s", c.Effect.Kind, c.Effect.Says), ": ")
 }
 
-// provider is what is known of the other side, where one is called.
-func (h *HTTP) provider() consumer.Provider {
-	if h == nil {
-		return consumer.Provider{}
-	}
-	return consumer.Provider{Window: h.Window}
-}
-
 // retention is the policy with what becomes of a late message, where something is late.
 func (c *Consumer) retention() consumer.RetentionPolicy {
 	r := c.Retention

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
@@ -11,27 +12,27 @@ import (
 
 // The tables of the inbox.
 
-func inboxKeys() []field[Consumer] {
-	return []field[Consumer]{
-		key(meta{name: "ack", def: "after_effect", doc: "When the broker is settled, with `strategy: inbox`: `after_effect`, or `after_receipt`, when the message stands in the store's inbox. Its backlog is the inbox's then, which the broker does not show: `alerts.pending_age` must say how old it may become."},
-			choice[bool]{options: []option[bool]{
-				{word: "after_effect", value: false}, {word: "after_receipt", value: true}}},
+func inboxKeys() []shape.Field[Consumer] {
+	return []shape.Field[Consumer]{
+		shape.Key(shape.Meta{Name: "ack", Def: "after_effect", Doc: "When the broker is settled, with `strategy: inbox`: `after_effect`, or `after_receipt`, when the message stands in the store's inbox. Its backlog is the inbox's then, which the broker does not show: `alerts.pending_age` must say how old it may become."},
+			shape.Choice[bool]{Options: []shape.Option[bool]{
+				{Word: "after_effect", Value: false}, {Word: "after_receipt", Value: true}}},
 			func(c *Consumer) *bool { return &c.AckOnReceipt }),
-		group(meta{name: "inbox", doc: "How messages that wait in the store are worked on: received ones, and those whose wait is longer than `max_in_memory_wait`. Each process claims some for a time."},
+		shape.Group(shape.Meta{Name: "inbox", Doc: "How messages that wait in the store are worked on: received ones, and those whose wait is longer than `max_in_memory_wait`. Each process claims some for a time."},
 			inboxShape(), func(c *Consumer) *consumer.InboxPolicy { return &c.Inbox }),
-		group(meta{name: "alerts", doc: "What somebody wants to be told of. `semel alerts` makes rules for Prometheus of them; see [alerts](alerts.md)."},
+		shape.Group(shape.Meta{Name: "alerts", Doc: "What somebody wants to be told of. `semel alerts` makes rules for Prometheus of them; see [alerts](alerts.md)."},
 			alertsShape(), func(c *Consumer) *Alerts { return &c.Alerts }),
 	}
 }
 
-func inboxShape() object[consumer.InboxPolicy] {
-	return object[consumer.InboxPolicy]{fields: []field[consumer.InboxPolicy]{
-		key(meta{name: "lease", def: legible.Span(consumer.Defaults().Inbox.Lease), doc: "How long a claim lasts that nobody extends, by the store's clock. As long as that a message waits whose process died. A handler that runs longer has its claim extended up to `timeout`."},
-			span{least: time.Second, most: time.Hour}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Lease }),
-		key(meta{name: "poll", def: legible.Span(consumer.Defaults().Inbox.Poll), doc: "How long a consumer with nothing to do waits at most before it asks the store for what is due."},
-			span{least: 10 * time.Millisecond, most: time.Minute}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Poll }),
-		key(meta{name: "max_crashes", def: fmt.Sprint(consumer.Defaults().Inbox.MaxCrashes), doc: "How often a message may be begun by processes that die of it, or of something else. Then it is parked as `kills its process`."},
-			count{least: 1, most: 100}, func(i *consumer.InboxPolicy) *int { return &i.MaxCrashes }),
+func inboxShape() shape.Object[consumer.InboxPolicy] {
+	return shape.Object[consumer.InboxPolicy]{Fields: []shape.Field[consumer.InboxPolicy]{
+		shape.Key(shape.Meta{Name: "lease", Def: legible.Span(consumer.Defaults().Inbox.Lease), Doc: "How long a claim lasts that nobody extends, by the store's clock. As long as that a message waits whose process died. A handler that runs longer has its claim extended up to `timeout`."},
+			shape.Span{Least: time.Second, Most: time.Hour}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Lease }),
+		shape.Key(shape.Meta{Name: "poll", Def: legible.Span(consumer.Defaults().Inbox.Poll), Doc: "How long a consumer with nothing to do waits at most before it asks the store for what is due."},
+			shape.Span{Least: 10 * time.Millisecond, Most: time.Minute}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Poll }),
+		shape.Key(shape.Meta{Name: "max_crashes", Def: fmt.Sprint(consumer.Defaults().Inbox.MaxCrashes), Doc: "How often a message may be begun by processes that die of it, or of something else. Then it is parked as `kills its process`."},
+			shape.Count{Least: 1, Most: 100}, func(i *consumer.InboxPolicy) *int { return &i.MaxCrashes }),
 	}}
 }
 
@@ -53,112 +54,112 @@ func (a Alerts) Any() bool { return a != Alerts{} }
 // that they need.
 func (p *Policy) Unserved(c *Consumer) bool { return c.Alerts.Any() && p.Listen.Address == "" }
 
-func alertsShape() object[Alerts] {
-	return object[Alerts]{fields: []field[Alerts]{
-		key(meta{name: "pending_age", doc: "How old the oldest message that waits in the inbox may be."},
-			span{least: time.Second, most: 365 * day}, func(a *Alerts) *time.Duration { return &a.PendingAge }),
-		key(meta{name: "parked", doc: "From how many parked messages on somebody is told."},
-			count{least: 1, most: 10_000}, func(a *Alerts) *int { return &a.Parked }),
-		key(meta{name: "duplicate_spike", doc: "`true` has somebody told when most of what is delivered are copies, however few come."},
-			boolean{}, func(a *Alerts) *bool { return &a.DuplicateSpike }),
+func alertsShape() shape.Object[Alerts] {
+	return shape.Object[Alerts]{Fields: []shape.Field[Alerts]{
+		shape.Key(shape.Meta{Name: "pending_age", Doc: "How old the oldest message that waits in the inbox may be."},
+			shape.Span{Least: time.Second, Most: 365 * shape.Day}, func(a *Alerts) *time.Duration { return &a.PendingAge }),
+		shape.Key(shape.Meta{Name: "parked", Doc: "From how many parked messages on somebody is told."},
+			shape.Count{Least: 1, Most: 10_000}, func(a *Alerts) *int { return &a.Parked }),
+		shape.Key(shape.Meta{Name: "duplicate_spike", Doc: "`true` has somebody told when most of what is delivered are copies, however few come."},
+			shape.Boolean{}, func(a *Alerts) *bool { return &a.DuplicateSpike }),
 	}}
 }
 
-func retentionKeys() []field[Consumer] {
-	return []field[Consumer]{
-		key(meta{name: "retention", def: "forever", doc: "How long identities are recognised after their messages have ended: a duration, or `forever`. What is parked, or has not ended, stays. It must not be shorter than a copy can come late; see [retention](retention.md)."},
+func retentionKeys() []shape.Field[Consumer] {
+	return []shape.Field[Consumer]{
+		shape.Key(shape.Meta{Name: "retention", Def: "forever", Doc: "How long identities are recognised after their messages have ended: a duration, or `forever`. What is parked, or has not ended, stays. It must not be shorter than a copy can come late; see [retention](retention.md)."},
 			retentionShape(), func(c *Consumer) *consumer.RetentionPolicy { return &c.Retention }),
-		key(meta{name: "on_expired", def: "park", doc: "What becomes of a message that is older than what `retention` covers, and of which nothing is known: nobody can tell whether it took effect before."},
-			endings(park(), deadLetter(), halt(), option[consumer.Action]{word: "discard", value: consumer.ActionDiscard}),
+		shape.Key(shape.Meta{Name: "on_expired", Def: "park", Doc: "What becomes of a message that is older than what `retention` covers, and of which nothing is known: nobody can tell whether it took effect before."},
+			endings(park(), deadLetter(), halt(), shape.Option[consumer.Action]{Word: "discard", Value: consumer.ActionDiscard}),
 			func(c *Consumer) *consumer.Action { return &c.OnExpired }),
 	}
 }
 
-func retentionShape() object[consumer.RetentionPolicy] {
-	return object[consumer.RetentionPolicy]{
-		short: keepPolicy{},
-		fields: []field[consumer.RetentionPolicy]{
-			key(meta{name: "keep", def: "forever", doc: "How long identities are recognised: a duration, or `forever`."},
+func retentionShape() shape.Object[consumer.RetentionPolicy] {
+	return shape.Object[consumer.RetentionPolicy]{
+		Short: keepPolicy{},
+		Fields: []shape.Field[consumer.RetentionPolicy]{
+			shape.Key(shape.Meta{Name: "keep", Def: "forever", Doc: "How long identities are recognised: a duration, or `forever`."},
 				keepShape{}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Keep }),
-			key(meta{name: "bodies", doc: "After how long the bodies of messages in the store are removed that are completed or discarded; their identities stay."},
-				span{least: time.Minute, most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Bodies }),
-			key(meta{name: "delay", doc: "How late a producer, or what lies between it and the broker, may send a copy. It is added to what the broker keeps."},
-				span{least: 0, most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Delay }),
-			key(meta{name: "id_time", def: "none", doc: "Which time ids carry, by which a message's age is judged: `uuidv7`, `ulid` or `snowflake`. Without it, or where an id is of another kind, it is the time of its record, else the `time` of the event. A message without any is ended by `on_expired` from the first on."},
-				choice[identity.IDTime]{options: []option[identity.IDTime]{
-					{word: "none", value: identity.NoIDTime}, {word: "uuidv7", value: identity.UUIDv7}, {word: "ulid", value: identity.ULID}, {word: "snowflake", value: identity.Snowflake}}},
+			shape.Key(shape.Meta{Name: "bodies", Doc: "After how long the bodies of messages in the store are removed that are completed or discarded; their identities stay."},
+				shape.Span{Least: time.Minute, Most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Bodies }),
+			shape.Key(shape.Meta{Name: "delay", Doc: "How late a producer, or what lies between it and the broker, may send a copy. It is added to what the broker keeps."},
+				shape.Span{Least: 0, Most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Delay }),
+			shape.Key(shape.Meta{Name: "id_time", Def: "none", Doc: "Which time ids carry, by which a message's age is judged: `uuidv7`, `ulid` or `snowflake`. Without it, or where an id is of another kind, it is the time of its record, else the `time` of the event. A message without any is ended by `on_expired` from the first on."},
+				shape.Choice[identity.IDTime]{Options: []shape.Option[identity.IDTime]{
+					{Word: "none", Value: identity.NoIDTime}, {Word: "uuidv7", Value: identity.UUIDv7}, {Word: "ulid", Value: identity.ULID}, {Word: "snowflake", Value: identity.Snowflake}}},
 				func(r *consumer.RetentionPolicy) *identity.IDTime { return &r.IDTime }),
-			key(meta{name: "daily_partitions", def: "false", doc: "With `true`, markers lie in a table of this consumer's own, in PostgreSQL, of a partition for each day by the time of the ids (`id_time`), and a day that is past `keep` is dropped at once; see [operations](operations.md#dropping-days-of-markers). An id of another kind is a bad identity, and `on_expired` says what becomes of one of a day that has not come."},
-				boolean{},
+			shape.Key(shape.Meta{Name: "daily_partitions", Def: "false", Doc: "With `true`, markers lie in a table of this consumer's own, in PostgreSQL, of a partition for each day by the time of the ids (`id_time`), and a day that is past `keep` is dropped at once; see [operations](operations.md#dropping-days-of-markers). An id of another kind is a bad identity, and `on_expired` says what becomes of one of a day that has not come."},
+				shape.Boolean{},
 				func(r *consumer.RetentionPolicy) *bool { return &r.DailyPartitions }),
-			key(meta{name: "off", def: "false", doc: "Whether nothing is removed, whoever runs a reaper."},
-				boolean{}, func(r *consumer.RetentionPolicy) *bool { return &r.Off }),
+			shape.Key(shape.Meta{Name: "off", Def: "false", Doc: "Whether nothing is removed, whoever runs a reaper."},
+				shape.Boolean{}, func(r *consumer.RetentionPolicy) *bool { return &r.Off }),
 		}}
 }
 
 // longestKeep is the longest retention but for ever.
-const longestKeep = 100 * 365 * day
+const longestKeep = 100 * 365 * shape.Day
 
 // forever is the word for a retention without an end.
 const forever = "forever"
 
 // keepShape is how long something is kept; 0 is for ever.
-type keepShape struct{ leaf }
+type keepShape struct{ shape.Leaf }
 
-func (s keepShape) read(d *decoder, p place) (time.Duration, bool) {
-	text, ok := d.text(&p, s.words())
+func (s keepShape) Read(d *shape.Decoder, p shape.Place) (time.Duration, bool) {
+	text, ok := d.Text(&p, s.Words())
 	if !ok || text == forever {
 		return 0, ok
 	}
-	if _, isSpan := parseSpan(text); !isSpan {
-		d.fault(p, p.shown(text)+" is not "+s.words(), "write a number with its unit, as 30d, or forever")
+	if _, isSpan := shape.ParseSpan(text); !isSpan {
+		d.Fault(p, p.Shown(text)+" is not "+s.Words(), "write a number with its unit, as 30d, or forever")
 		return 0, false
 	}
-	return s.span().read(d, p)
+	return s.span().Read(d, p)
 }
 
-func (keepShape) span() span { return span{least: time.Minute, most: longestKeep} }
+func (keepShape) span() shape.Span { return shape.Span{Least: time.Minute, Most: longestKeep} }
 
-func (s keepShape) words() string { return forever + ", or " + s.span().words() }
+func (s keepShape) Words() string { return forever + ", or " + s.span().Words() }
 
 // keepPolicy is a retention that says nothing but how long.
 type keepPolicy struct{ keepShape }
 
-func (s keepPolicy) read(d *decoder, p place) (consumer.RetentionPolicy, bool) {
-	keep, ok := s.keepShape.read(d, p)
+func (s keepPolicy) Read(d *shape.Decoder, p shape.Place) (consumer.RetentionPolicy, bool) {
+	keep, ok := s.keepShape.Read(d, p)
 	return consumer.RetentionPolicy{Keep: keep}, ok
 }
 
-func (s keepShape) schema() schema {
-	return schema{"anyOf": []schema{orVariable(schema{"const": forever}), s.span().schema()}}
+func (s keepShape) Schema() shape.Schema {
+	return shape.Schema{"anyOf": []shape.Schema{shape.OrVariable(shape.Schema{"const": forever}), s.span().Schema()}}
 }
 
-func replayShape() object[Replay] {
-	return object[Replay]{fields: []field[Replay]{
-		key(meta{name: "allowed", doc: "Whether they may be. The default is `true` for an `effect` of the kinds `projection`, `cache` and `audit_copy` that calls nobody, otherwise `false`."},
-			boolean{}, func(r *Replay) *bool { return &r.Allowed }),
-		key(meta{name: "effects", def: "none", doc: "What a replay may do outside of the store: with `none` intents are written down as `suppressed`, and are not sent unless somebody says so (`semel intents send`); with `real` they are sent, and endpoints are called as ever. A consumer that calls an endpoint itself may write `none` with `looks` only."},
-			choice[bool]{options: []option[bool]{{word: "none", value: false}, {word: "real", value: true}}}, func(r *Replay) *bool { return &r.Effects }),
-		key(meta{name: "max_age", doc: "How old a message may be that is replayed; older ones are left out and counted. It must not exceed `retention`, which is the default: of an older message nobody knows whether it took effect."},
-			span{least: time.Minute, most: longestKeep}, func(r *Replay) *time.Duration { return &r.MaxAge }),
-		key(meta{name: "looks", def: "false", doc: "That the endpoint of `handler.http` looks whether effects are allowed: each request of a replay has the header `semel-replay` with its number, and `semel-effects: none` or `real`."},
-			boolean{}, func(r *Replay) *bool { return &r.Looks }),
+func replayShape() shape.Object[Replay] {
+	return shape.Object[Replay]{Fields: []shape.Field[Replay]{
+		shape.Key(shape.Meta{Name: "allowed", Doc: "Whether they may be. The default is `true` for an `effect` of the kinds `projection`, `cache` and `audit_copy` that calls nobody, otherwise `false`."},
+			shape.Boolean{}, func(r *Replay) *bool { return &r.Allowed }),
+		shape.Key(shape.Meta{Name: "effects", Def: "none", Doc: "What a replay may do outside of the store: with `none` intents are written down as `suppressed`, and are not sent unless somebody says so (`semel intents send`); with `real` they are sent, and endpoints are called as ever. A consumer that calls an endpoint itself may write `none` with `looks` only."},
+			shape.Choice[bool]{Options: []shape.Option[bool]{{Word: "none", Value: false}, {Word: "real", Value: true}}}, func(r *Replay) *bool { return &r.Effects }),
+		shape.Key(shape.Meta{Name: "max_age", Doc: "How old a message may be that is replayed; older ones are left out and counted. It must not exceed `retention`, which is the default: of an older message nobody knows whether it took effect."},
+			shape.Span{Least: time.Minute, Most: longestKeep}, func(r *Replay) *time.Duration { return &r.MaxAge }),
+		shape.Key(shape.Meta{Name: "looks", Def: "false", Doc: "That the endpoint of `handler.http` looks whether effects are allowed: each request of a replay has the header `semel-replay` with its number, and `semel-effects: none` or `real`."},
+			shape.Boolean{}, func(r *Replay) *bool { return &r.Looks }),
 	}}
 }
 
-func effectShape() object[Effect] {
-	return object[Effect]{fields: []field[Effect]{
-		key(meta{name: "kind", required: true, doc: "Which kind it is. See [effects](#effects)."},
+func effectShape() shape.Object[Effect] {
+	return shape.Object[Effect]{Fields: []shape.Field[Effect]{
+		shape.Key(shape.Meta{Name: "kind", Required: true, Doc: "Which kind it is. See [effects](#effects)."},
 			effectKindWord(), func(e *Effect) *EffectKind { return &e.Kind }),
-		key(meta{name: "says", required: true, doc: "What a second one would do, in a sentence for whoever decides at night whether a message may run again."},
-			word{what: "a sentence"}, func(e *Effect) *string { return &e.Says }),
+		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "What a second one would do, in a sentence for whoever decides at night whether a message may run again."},
+			shape.Word{What: "a sentence"}, func(e *Effect) *string { return &e.Says }),
 	}}
 }
 
-func effectKindWord() choice[EffectKind] {
-	var c choice[EffectKind]
+func effectKindWord() shape.Choice[EffectKind] {
+	var c shape.Choice[EffectKind]
 	for _, k := range effectKinds() {
-		c.options = append(c.options, option[EffectKind]{word: string(k.kind), value: k.kind})
+		c.Options = append(c.Options, shape.Option[EffectKind]{Word: string(k.kind), Value: k.kind})
 	}
 	return c
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	encrypt "github.com/semel-go/semel/encryption"
 	"github.com/semel-go/semel/store"
 )
@@ -18,34 +20,34 @@ const (
 	usualPrefix = "semel_"
 )
 
-func postgresShape() object[Postgres] {
-	return object[Postgres]{oneOf: []string{"url", "url_file"}, unsaid: "there is no connection string", fields: []field[Postgres]{
-		key(meta{name: "url", doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. A password in it is a variable of the environment, and is never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
-			connection{word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL}},
+func postgresShape() shape.Object[Postgres] {
+	return shape.Object[Postgres]{OneOf: []string{"url", "url_file"}, Unsaid: "there is no connection string", Fields: []shape.Field[Postgres]{
+		shape.Key(shape.Meta{Name: "url", Doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. A password in it is a variable of the environment, and is never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
+			connection{shape.Word{What: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", Pattern: `^postgres(ql)?://\S+$`, Check: badURL}},
 			func(p *Postgres) *string { return &p.URL }),
-		key(meta{name: "url_file", doc: "In place of `url`: a file with the connection string on its only line, which may hold the password. It is read at the start."},
-			path{word: word{what: "a path"}}, func(p *Postgres) *string { return &p.URLFile }),
-		key(meta{name: "password_file", doc: "A file with the password on its only line, for `url` and `listen`, which have none then. It is read at the start, and for `url` again with each connection, so that it can be renewed."},
-			path{word: word{what: "a path"}}, func(p *Postgres) *string { return &p.PasswordFile }),
-		key(meta{name: "schema", def: usualSchema, doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
-			word{what: "the name of a schema", pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
-		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
-			word{what: "a table prefix in lower case", pattern: `^[a-z_][a-z0-9_]{0,31}$`, check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
-		key(meta{name: "listen", doc: "The connection string of one more connection, over which the process hears at once that something in the inbox of its consumers is due; without it they ask, once in `inbox.poll`. It must lead to the server itself, also where `url` leads to a pooler. Whoever shall be heard needs it, too: processes that receive, and `semel inbox retry`."},
-			connection{word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL}},
+		shape.Key(shape.Meta{Name: "url_file", Doc: "In place of `url`: a file with the connection string on its only line, which may hold the password. It is read at the start."},
+			shape.Path{Word: shape.Word{What: "a path"}}, func(p *Postgres) *string { return &p.URLFile }),
+		shape.Key(shape.Meta{Name: "password_file", Doc: "A file with the password on its only line, for `url` and `listen`, which have none then. It is read at the start, and for `url` again with each connection, so that it can be renewed."},
+			shape.Path{Word: shape.Word{What: "a path"}}, func(p *Postgres) *string { return &p.PasswordFile }),
+		shape.Key(shape.Meta{Name: "schema", Def: usualSchema, Doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
+			shape.Word{What: "the name of a schema", Pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, Check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
+		shape.Key(shape.Meta{Name: "prefix", Def: usualPrefix, Doc: "What the names of Semel's tables begin with."},
+			shape.Word{What: "a table prefix in lower case", Pattern: `^[a-z_][a-z0-9_]{0,31}$`, Check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
+		shape.Key(shape.Meta{Name: "listen", Doc: "The connection string of one more connection, over which the process hears at once that something in the inbox of its consumers is due; without it they ask, once in `inbox.poll`. It must lead to the server itself, also where `url` leads to a pooler. Whoever shall be heard needs it, too: processes that receive, and `semel inbox retry`."},
+			connection{shape.Word{What: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", Pattern: `^postgres(ql)?://\S+$`, Check: badURL}},
 			func(p *Postgres) *string { return &p.Listen }),
 	}}
 }
 
 // connection is a connection string, whose password is a variable of the environment.
-type connection struct{ word }
+type connection struct{ shape.Word }
 
-func (c connection) read(d *decoder, p place) (string, bool) {
-	if hasPassword(p.value().Value) {
-		d.fault(p, "a password stands in the policy", "write ${NAME} in its place, a variable of the environment, or take the whole connection string from one")
+func (c connection) Read(d *shape.Decoder, p shape.Place) (string, bool) {
+	if hasPassword(p.Value().Value) {
+		d.Fault(p, "a password stands in the policy", "write ${NAME} in its place, a variable of the environment, or take the whole connection string from one")
 		return "", false
 	}
-	return c.word.read(d, p)
+	return c.Word.Read(d, p)
 }
 
 // passwords finds the passwords of connection strings, in front of the host and as a parameter.
@@ -89,27 +91,27 @@ func badLowerPrefix(s string) (reason, remedy string) {
 	return badPrefix(s)
 }
 
-func redisShape() object[Redis] {
-	return object[Redis]{fields: []field[Redis]{
-		key(meta{name: "addresses", required: true, doc: "The server as `host:port`, or nodes of a cluster, or the Sentinels. Whether it is a cluster, the server tells."},
+func redisShape() shape.Object[Redis] {
+	return shape.Object[Redis]{Fields: []shape.Field[Redis]{
+		shape.Key(shape.Meta{Name: "addresses", Required: true, Doc: "The server as `host:port`, or nodes of a cluster, or the Sentinels. Whether it is a cluster, the server tells."},
 			addressesShape{}, func(r *Redis) *[]string { return &r.Addresses }),
-		key(meta{name: "sentinel", doc: "The name under which the Sentinels know the master."},
-			word{what: "the name of a master"}, func(r *Redis) *string { return &r.Sentinel }),
-		key(meta{name: "user", doc: "The user, where the server has several. What it needs to be allowed: see [leased keys](leased-keys.md#what-redis-is-worth)."},
-			word{what: "the name of a user"}, func(r *Redis) *string { return &r.User }),
-		key(meta{name: "password", doc: "The password, as `${NAME}` of the environment."}, secret{}, func(r *Redis) *string { return &r.Password }),
-		key(meta{name: "tls", def: "false", doc: "Encrypts every connection: `true` with the system's authorities, or a mapping."},
+		shape.Key(shape.Meta{Name: "sentinel", Doc: "The name under which the Sentinels know the master."},
+			shape.Word{What: "the name of a master"}, func(r *Redis) *string { return &r.Sentinel }),
+		shape.Key(shape.Meta{Name: "user", Doc: "The user, where the server has several. What it needs to be allowed: see [leased keys](leased-keys.md#what-redis-is-worth)."},
+			shape.Word{What: "the name of a user"}, func(r *Redis) *string { return &r.User }),
+		shape.Key(shape.Meta{Name: "password", Doc: "The password, as `${NAME}` of the environment."}, secret{}, func(r *Redis) *string { return &r.Password }),
+		shape.Key(shape.Meta{Name: "tls", Def: "false", Doc: "Encrypts every connection: `true` with the system's authorities, or a mapping."},
 			encryption{tlsShape()}, func(r *Redis) **TLS { return &r.TLS }),
-		key(meta{name: "prefix", def: "semel", doc: "What the names of keys begin with."},
-			word{what: "a prefix", check: badKeyPart}, func(r *Redis) *string { return &r.Prefix }),
-		key(meta{name: "hash_tag", doc: "A text that stands in braces behind the prefix: all keys are then on one node of a cluster. Without it they spread over all of them."},
-			word{what: "a text", check: badKeyPart}, func(r *Redis) *string { return &r.HashTag }),
-		key(meta{name: "persistence", doc: "What is declared of the server, where it does not tell its settings, as managed services do not: `durable`: what it acknowledged, it knows; `seconds`: but for the last seconds before a crash or a fail-over; `volatile`: it may forget keys, and calls may be made twice, which `because` says why it is bearable. Needs `because`. Without it a server that is volatile, or does not tell, is refused."},
-			choice[store.Durability]{options: []option[store.Durability]{
-				{word: "durable", value: store.Durable}, {word: "seconds", value: store.DurableExceptSeconds}, {word: "volatile", value: store.Volatile}}},
+		shape.Key(shape.Meta{Name: "prefix", Def: "semel", Doc: "What the names of keys begin with."},
+			shape.Word{What: "a prefix", Check: badKeyPart}, func(r *Redis) *string { return &r.Prefix }),
+		shape.Key(shape.Meta{Name: "hash_tag", Doc: "A text that stands in braces behind the prefix: all keys are then on one node of a cluster. Without it they spread over all of them."},
+			shape.Word{What: "a text", Check: badKeyPart}, func(r *Redis) *string { return &r.HashTag }),
+		shape.Key(shape.Meta{Name: "persistence", Doc: "What is declared of the server, where it does not tell its settings, as managed services do not: `durable`: what it acknowledged, it knows; `seconds`: but for the last seconds before a crash or a fail-over; `volatile`: it may forget keys, and calls may be made twice, which `because` says why it is bearable. Needs `because`. Without it a server that is volatile, or does not tell, is refused."},
+			shape.Choice[store.Durability]{Options: []shape.Option[store.Durability]{
+				{Word: "durable", Value: store.Durable}, {Word: "seconds", Value: store.DurableExceptSeconds}, {Word: "volatile", Value: store.Volatile}}},
 			func(r *Redis) *store.Durability { return &r.Persistence }),
-		key(meta{name: "because", doc: "Why `persistence` is so, or is bearable; it is printed at the start."},
-			word{what: "a sentence"}, func(r *Redis) *string { return &r.Because }),
+		shape.Key(shape.Meta{Name: "because", Doc: "Why `persistence` is so, or is bearable; it is printed at the start."},
+			shape.Word{What: "a sentence"}, func(r *Redis) *string { return &r.Because }),
 	}}
 }
 
@@ -121,17 +123,19 @@ func badKeyPart(s string) (reason, remedy string) {
 }
 
 // addressesShape is a list of texts, each of one address.
-type addressesShape struct{ leaf }
+type addressesShape struct{ shape.Leaf }
 
-func (addressesShape) list() list[string] {
-	return list[string]{item: word{what: "an address as host:port", check: badAddress}, single: true}
+func (addressesShape) list() shape.List[string] {
+	return shape.List[string]{Item: shape.Word{What: "an address as host:port", Check: badAddress}, Single: true}
 }
 
-func (s addressesShape) read(d *decoder, p place) ([]string, bool) { return s.list().read(d, p) }
+func (s addressesShape) Read(d *shape.Decoder, p shape.Place) ([]string, bool) {
+	return s.list().Read(d, p)
+}
 
-func (s addressesShape) words() string { return s.list().words() }
+func (s addressesShape) Words() string { return s.list().Words() }
 
-func (s addressesShape) schema() schema { return s.list().schema() }
+func (s addressesShape) Schema() shape.Schema { return s.list().Schema() }
 
 func badAddress(text string) (reason, remedy string) {
 	if reason, _ := badBrokers(text); reason != "" || strings.Contains(text, ",") {
@@ -150,13 +154,13 @@ type Encryption struct {
 	RequiredSince time.Time
 }
 
-func encryptionShape() object[Encryption] {
-	return object[Encryption]{fields: []field[Encryption]{
-		key(meta{name: "key", required: true, doc: "The key, 32 bytes at random in base64, as `${SHOP_KEY}`; `openssl rand -base64 32` makes one. All processes of a store need the same one. Keep it: without it nobody can read what was kept."},
+func encryptionShape() shape.Object[Encryption] {
+	return shape.Object[Encryption]{Fields: []shape.Field[Encryption]{
+		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "The key, 32 bytes at random in base64, as `${SHOP_KEY}`; `openssl rand -base64 32` makes one. All processes of a store need the same one. Keep it: without it nobody can read what was kept."},
 			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
-		key(meta{name: "previous_keys", doc: "Keys that encrypted before, which are needed for reading. See [erasing and encrypting](erase.md#changing-the-key)."},
-			list[[]byte]{item: encryptionKey{secret{noFile: true}}, single: true}, func(e *Encryption) *[][]byte { return &e.PreviousKeys }),
-		key(meta{name: "required_since", doc: "From this time on rows in plain text are parked as `unreadable` and not handled, whenever they say that they were received. Without it they are handled. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
+		shape.Key(shape.Meta{Name: "previous_keys", Doc: "Keys that encrypted before, which are needed for reading. See [erasing and encrypting](erase.md#changing-the-key)."},
+			shape.List[[]byte]{Item: encryptionKey{secret{noFile: true}}, Single: true}, func(e *Encryption) *[][]byte { return &e.PreviousKeys }),
+		shape.Key(shape.Meta{Name: "required_since", Doc: "From this time on rows in plain text are parked as `unreadable` and not handled, whenever they say that they were received. Without it they are handled. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
 			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),
 	}}
 }
@@ -164,8 +168,8 @@ func encryptionShape() object[Encryption] {
 // encryptionKey is a secret of so many bytes.
 type encryptionKey struct{ secret }
 
-func (k encryptionKey) read(d *decoder, p place) ([]byte, bool) {
-	text, ok := k.secret.read(d, p)
+func (k encryptionKey) Read(d *shape.Decoder, p shape.Place) ([]byte, bool) {
+	text, ok := k.secret.Read(d, p)
 	if !ok {
 		return nil, false
 	}
@@ -173,10 +177,10 @@ func (k encryptionKey) read(d *decoder, p place) ([]byte, bool) {
 	bytes, err := base64.StdEncoding.DecodeString(text)
 	switch {
 	case err != nil:
-		d.fault(p, "the key is no base64", remedy)
+		d.Fault(p, "the key is no base64", remedy)
 		return nil, false
 	case len(bytes) != encrypt.KeySize:
-		d.fault(p, fmt.Sprintf("the key has %d bytes, and one has %d", len(bytes), encrypt.KeySize), remedy)
+		d.Fault(p, fmt.Sprintf("the key has %d bytes, and one has %d", len(bytes), encrypt.KeySize), remedy)
 		return nil, false
 	}
 	return bytes, true

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 const (
@@ -63,19 +65,19 @@ func TestThePoliciesInTheDocsHaveNoFaults(t *testing.T) {
 
 func TestEveryKeyHasATextAndAKind(t *testing.T) {
 	seen := 0
-	var visit func(path string, all []meta)
-	visit = func(path string, all []meta) {
+	var visit func(path string, all []shape.Meta)
+	visit = func(path string, all []shape.Meta) {
 		for _, m := range all {
 			seen++
-			if m.doc == "" || !strings.HasSuffix(m.doc, ".") || m.later != (m.shape == nil) {
-				t.Errorf("%s.%s: %+v", path, m.name, m)
+			if m.Doc == "" || !strings.HasSuffix(m.Doc, ".") || m.Later != (m.Shape == nil) {
+				t.Errorf("%s.%s: %+v", path, m.Name, m)
 			}
-			if m.shape != nil {
-				visit(path+"."+m.name, m.shape.keys())
+			if m.Shape != nil {
+				visit(path+"."+m.Name, m.Shape.Keys())
 			}
 		}
 	}
-	visit("", rootShape().keys())
+	visit("", rootShape().Keys())
 	if seen < 80 {
 		t.Errorf("%d keys", seen)
 	}

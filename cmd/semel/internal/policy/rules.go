@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
@@ -13,7 +14,7 @@ import (
 
 // rules judge the combinations of one consumer's keys.
 type rules struct {
-	*decoder
+	*shape.Decoder
 	consumer *Consumer
 	// at is the consumer's path.
 	at string
@@ -22,19 +23,19 @@ type rules struct {
 }
 
 // set reports whether the file gives this key, rightly or wrongly.
-func (r rules) set(key string) bool { return r.given(r.at + "." + key) }
+func (r rules) set(key string) bool { return r.Given(r.at + "." + key) }
 
 func (r rules) ok(keys ...string) bool {
 	for _, key := range keys {
-		if !r.sound(r.at + "." + key) {
+		if !r.Sound(r.at + "." + key) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r rules) refuse(key, reason, remedy string) { r.faultAt(r.at+"."+key, reason, remedy) }
-func (r rules) warn(key, reason, remedy string)   { r.warnAt(r.at+"."+key, reason, remedy) }
+func (r rules) refuse(key, reason, remedy string) { r.FaultAt(r.at+"."+key, reason, remedy) }
+func (r rules) warn(key, reason, remedy string)   { r.WarnAt(r.at+"."+key, reason, remedy) }
 
 func (r rules) references(p *Policy) {
 	c := r.consumer
@@ -64,12 +65,12 @@ func (r rules) largest(s *Source) {
 	}
 	most := r.consumer.MaxBody
 	switch {
-	case limit == 0 || !r.sound(at):
-	case limit > most && r.given(at):
-		r.faultAt(at, fmt.Sprintf("it is more than the %s of max_body at consumer %s, over which nothing is processed", showSize(most), r.consumer.Name),
-			"write at most "+showSize(most)+", or raise max_body")
+	case limit == 0 || !r.Sound(at):
+	case limit > most && r.Given(at):
+		r.FaultAt(at, fmt.Sprintf("it is more than the %s of max_body at consumer %s, over which nothing is processed", shape.ShowSize(most), r.consumer.Name),
+			"write at most "+shape.ShowSize(most)+", or raise max_body")
 	case limit < most && r.set("max_body"):
-		r.warn("max_body", fmt.Sprintf("%s bounds what arrives to %s already", at, showSize(limit)), "raise that, too, or remove max_body")
+		r.warn("max_body", fmt.Sprintf("%s bounds what arrives to %s already", at, shape.ShowSize(limit)), "raise that, too, or remove max_body")
 	}
 }
 
@@ -286,7 +287,7 @@ func (r rules) filterTypes() {
 // filterCanMatch: a condition that no message of the source can meet leaves out
 // all of them, and nothing is said of a message that is left out.
 func (r rules) filterCanMatch(s *Source) {
-	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.sound("sources."+s.Name+".file.format") {
+	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.Sound("sources."+s.Name+".file.format") {
 		return
 	}
 	filter := r.consumer.Filter

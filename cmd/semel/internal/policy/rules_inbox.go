@@ -48,7 +48,7 @@ func (r rules) keys(s *Source) {
 	if s.once() {
 		r.refuse("lanes", "webhooks have no key, so that no order would be kept", "write lanes: none, or let version keep the order")
 	}
-	if s != nil && s.File != nil && r.sound("sources."+s.Name+".file.format") && s.File.Format != "envelope" {
+	if s != nil && s.File != nil && r.Sound("sources."+s.Name+".file.format") && s.File.Format != "envelope" {
 		r.refuse("lanes", fmt.Sprintf("source %s has the format %s, whose lines have no key, so that no order would be kept", s.Name, s.File.Format),
 			"write lanes: partition, or format: envelope at the source")
 	}

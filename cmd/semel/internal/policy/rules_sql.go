@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
@@ -210,12 +211,12 @@ func (r rules) generations(store *Store) {
 }
 
 // MayRebuild says which rule refuses a rebuild of the consumer; nil if none does.
-func (p *Policy) MayRebuild(c *Consumer) *Fault {
+func (p *Policy) MayRebuild(c *Consumer) *shape.Fault {
 	if f := p.MayReplay(c); f != nil {
 		return f
 	}
 	at := "consumers." + c.Name
-	refused := func(path, reason, remedy string) *Fault {
+	refused := func(path, reason, remedy string) *shape.Fault {
 		f := p.Fault(at+path, reason, remedy)
 		return &f
 	}

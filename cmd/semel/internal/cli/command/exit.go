@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 )
@@ -53,7 +54,7 @@ func UsageError(format string, args ...any) error {
 }
 
 // Faults are what is wrong with a policy.
-type Faults []policy.Fault
+type Faults []shape.Fault
 
 func (f Faults) Error() string { return fmt.Sprintf("the policy has %d faults", len(f)) }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
@@ -104,7 +106,7 @@ func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
 	}
 	for _, s := range p.Sources {
 		switch {
-		case s.File != nil && s.File.Path != policy.Stdin:
+		case s.File != nil && s.File.Path != shape.Stdin:
 			topics = append(topics, "file "+s.File.Path+" of source "+s.Name)
 		case s.Kafka != nil:
 			topics = append(topics, "the topics of source "+s.Name+", and what other systems have of them")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
@@ -160,7 +162,7 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 }
 
 // permitted is the consumer of the flags, of a policy that permits what is to be done.
-func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *policy.Fault) (*policy.Policy, *policy.Consumer, error) {
+func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {
 		return nil, nil, err
@@ -233,7 +235,7 @@ type replayRun struct {
 
 // replayFailed is the error of a replay: one of the policy, or of its work.
 func replayFailed(err error) error {
-	var f policy.Fault
+	var f shape.Fault
 	var known *command.Failure
 	switch {
 	case errors.As(err, &f):

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
@@ -117,7 +119,7 @@ func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of 
 		run.Replay, err = st.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
 	case source.Webhook != nil:
 		err = fmt.Errorf("source %s is webhooks, which nobody can read twice", source.Name)
-	case source.File != nil && source.File.Path == policy.Stdin:
+	case source.File != nil && source.File.Path == shape.Stdin:
 		err = fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
 	default:
 		run.Replay, err = rebuild.Open(ctx, st, admin.Replay{Consumer: of.Name, Progress: admin.ReplayProgress{Range: "the whole of " + source.Name}}, run.Token, act)

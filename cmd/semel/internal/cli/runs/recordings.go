@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -151,7 +153,7 @@ func askToRecord(ctx context.Context, l policy.Listen) (answer metrics.Recorded,
 // recorders are the flight recorders of a run's consumers.
 type recorders struct {
 	policy policy.Recorder
-	fault  func(path, reason, remedy string) policy.Fault
+	fault  func(path, reason, remedy string) shape.Fault
 	log    *slog.Logger
 	now    func() time.Time
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
@@ -85,7 +87,7 @@ func (f *verification) read() (by operate.Verification, err error) {
 	if f.keyFile == "" {
 		return by, nil
 	}
-	key, err := policy.ReadFile(f.keyFile)
+	key, err := shape.ReadFile(f.keyFile)
 	if err != nil {
 		return by, command.Failed(fmt.Errorf("--key-file: %w", err))
 	}
@@ -104,7 +106,7 @@ func (f *verification) heads() (all []string, err error) {
 	if f.headFile == "" {
 		return all, nil
 	}
-	text, err := policy.ReadFile(f.headFile)
+	text, err := shape.ReadFile(f.headFile)
 	if err != nil {
 		return nil, command.Failed(fmt.Errorf("--head-file: %w", err))
 	}

@@ -1,12 +1,12 @@
-package policy
+package shape
 
 import (
 	"fmt"
 	"strings"
 )
 
-// referenceOf is a table of all keys as Markdown, for docs/policy.md.
-func referenceOf(keys []meta) string {
+// ReferenceOf is a table of all keys as Markdown, for docs/policy.md.
+func ReferenceOf(keys []Meta) string {
 	var r referenceText
 	r.keys("", keys)
 	r.b.WriteString("\n### Known and not yet available\n\n")
@@ -21,22 +21,22 @@ type referenceText struct {
 }
 
 // keys writes the table of one mapping, and then those below it.
-func (r *referenceText) keys(path string, all []meta) {
+func (r *referenceText) keys(path string, all []Meta) {
 	r.table(path, all)
 	for _, m := range all {
-		at := join(path, m.name)
+		at := join(path, m.Name)
 		switch {
-		case m.later:
-			fmt.Fprintf(&r.later, "| `%s` | %s |\n", at, m.doc)
+		case m.Later:
+			fmt.Fprintf(&r.later, "| `%s` | %s |\n", at, m.Doc)
 			continue
-		case len(m.shape.keys()) > 0:
-			r.keys(at, m.shape.keys())
+		case len(m.Shape.Keys()) > 0:
+			r.keys(at, m.Shape.Keys())
 		}
 	}
 }
 
-func (r *referenceText) table(path string, all []meta) {
-	if len(all) == 1 && strings.ToUpper(all[0].name) == all[0].name {
+func (r *referenceText) table(path string, all []Meta) {
+	if len(all) == 1 && strings.ToUpper(all[0].Name) == all[0].Name {
 		return // only names that the user chooses
 	}
 	title := "The file"
@@ -45,18 +45,18 @@ func (r *referenceText) table(path string, all []meta) {
 	}
 	fmt.Fprintf(&r.b, "\n### %s\n\n| key | value | default | meaning |\n|---|---|---|---|\n", title)
 	for _, m := range all {
-		if !m.later {
-			fmt.Fprintf(&r.b, "| `%s` | %s | %s | %s |\n", m.name, m.shape.words(), m.absence(), m.doc)
+		if !m.Later {
+			fmt.Fprintf(&r.b, "| `%s` | %s | %s | %s |\n", m.Name, m.Shape.Words(), m.absence(), m.Doc)
 		}
 	}
 }
 
-func (m meta) absence() string {
+func (m Meta) absence() string {
 	switch {
-	case m.required:
+	case m.Required:
 		return "required"
-	case m.def != "":
-		return "`" + m.def + "`"
+	case m.Def != "":
+		return "`" + m.Def + "`"
 	}
 	return ""
 }

@@ -1,4 +1,6 @@
-package policy
+// Package shape reads a YAML file strictly: a shape reads one kind of value and describes it, for
+// the JSON Schema and the reference. Every fault is recorded with its place, reason and remedy.
+package shape
 
 import (
 	"bytes"
@@ -12,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// decoder reads one file and gathers what is wrong with it.
-type decoder struct {
+// Decoder reads one file and gathers what is wrong with it.
+type Decoder struct {
 	file, dir string
 	env       func(string) (string, bool)
 	faults    []Fault
@@ -21,19 +23,19 @@ type decoder struct {
 	// them: rules ask for each, and a policy with many faults would be read in quadratic time.
 	refused, refusedBelow map[string]bool
 	// positions are of the values that the file gives, by path.
-	positions map[string]position
+	Positions map[string]Position
 	// meant are paths of known keys that a misspelled one probably means.
 	meant map[string]bool
 	// expanded are the texts that the environment was read into, by path.
 	expanded map[string]expansion
 }
 
-// found is how many faults and warnings there are so far.
-func (d *decoder) found() int { return len(d.faults) }
+// Found is how many faults and warnings there are so far.
+func (d *Decoder) Found() int { return len(d.faults) }
 
-// newDecoder reads a file of this name whose relative paths start from dir.
-func newDecoder(file, dir string, env func(string) (string, bool)) *decoder {
-	return &decoder{file: file, dir: dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
+// NewDecoder reads a file of this name whose relative paths start from dir.
+func NewDecoder(file, dir string, env func(string) (string, bool)) *Decoder {
+	return &Decoder{file: file, dir: dir, env: env, Positions: map[string]Position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 }
 
 // expansion is a text as the file has it and with the environment read in.
@@ -47,42 +49,43 @@ func (e expansion) conceal(message string) string {
 	return strings.ReplaceAll(message, e.text, e.raw)
 }
 
-// place is a value of the file: its node and the path that leads to it.
-type place struct {
-	path string
-	node *yaml.Node
+// Place is a value of the file: its node and the path that leads to it.
+type Place struct {
+	Path string
+	Node *yaml.Node
 	// raw is the text before the environment was read, if it was.
-	raw string
+	Raw string
 }
 
-func (p place) key(name string, n *yaml.Node) place {
-	if p.path != "" {
-		name = p.path + "." + name
+func (p Place) key(name string, n *yaml.Node) Place {
+	if p.Path != "" {
+		name = p.Path + "." + name
 	}
-	return place{path: name, node: n}
+	return Place{Path: name, Node: n}
 }
 
-func (p place) item(i int, n *yaml.Node) place {
-	return place{path: fmt.Sprintf("%s[%d]", p.path, i), node: n}
+func (p Place) item(i int, n *yaml.Node) Place {
+	return Place{Path: fmt.Sprintf("%s[%d]", p.Path, i), Node: n}
 }
 
-// fault records that the value at p is wrong.
-func (d *decoder) fault(p place, reason, remedy string) {
-	d.report(Invalid, p.path, position{p.node.Line, p.node.Column}, reason, remedy)
+// Fault records that the value at p is wrong.
+func (d *Decoder) Fault(p Place, reason, remedy string) {
+	d.report(Invalid, p.Path, Position{p.Node.Line, p.Node.Column}, reason, remedy)
 }
 
-// faultAt records that the value at path, or its absence, is wrong.
-func (d *decoder) faultAt(path, reason, remedy string) {
-	d.report(Invalid, path, nearest(d.positions, path), reason, remedy)
+// FaultAt records that the value at path, or its absence, is wrong.
+func (d *Decoder) FaultAt(path, reason, remedy string) {
+	d.report(Invalid, path, Nearest(d.Positions, path), reason, remedy)
 }
 
-func (d *decoder) warnAt(path, reason, remedy string) {
-	d.report(Warning, path, nearest(d.positions, path), reason, remedy)
+// WarnAt records that the value at path is allowed and probably not meant.
+func (d *Decoder) WarnAt(path, reason, remedy string) {
+	d.report(Warning, path, Nearest(d.Positions, path), reason, remedy)
 }
 
-func (d *decoder) report(k FaultKind, path string, at position, reason, remedy string) {
+func (d *Decoder) report(k FaultKind, path string, at Position, reason, remedy string) {
 	hidden := d.expanded[path]
-	d.faults = append(d.faults, Fault{File: d.file, Line: max(at.line, 1), Column: max(at.column, 1), Kind: k,
+	d.faults = append(d.faults, Fault{File: d.file, Line: max(at.Line, 1), Column: max(at.Column, 1), Kind: k,
 		Path: path, Reason: hidden.conceal(reason), Remedy: hidden.conceal(remedy)})
 	if !d.faults[len(d.faults)-1].refuses() {
 		return
@@ -98,20 +101,21 @@ func (d *decoder) report(k FaultKind, path string, at position, reason, remedy s
 	}
 }
 
-// given reports whether the file gives a value at path.
-func (d *decoder) given(path string) bool {
-	_, ok := d.positions[path]
+// Given reports whether the file gives a value at path.
+func (d *Decoder) Given(path string) bool {
+	_, ok := d.Positions[path]
 	return ok
 }
 
-func (d *decoder) note(p place) {
-	if p.node.Line > 0 {
-		d.positions[p.path] = position{p.node.Line, p.node.Column}
+// Note keeps the position of a value that the file gives.
+func (d *Decoder) Note(p Place) {
+	if p.Node.Line > 0 {
+		d.Positions[p.Path] = Position{p.Node.Line, p.Node.Column}
 	}
 }
 
-// document returns the root of the only document, nil after a fault.
-func (d *decoder) document(data []byte) *yaml.Node {
+// Document returns the root of the only document, nil after a fault.
+func (d *Decoder) Document(data []byte) *yaml.Node {
 	if at, reason := badText(data); reason != "" {
 		d.report(Invalid, "", at, reason, "write the file in UTF-8")
 		return nil
@@ -124,14 +128,14 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	var first, second yaml.Node
 	switch err := loader.Load(&first); {
 	case errors.Is(err, io.EOF):
-		d.report(Invalid, "", position{1, 1}, "the file is empty", "see docs/policy.md for what it needs")
+		d.report(Invalid, "", Position{1, 1}, "the file is empty", "see docs/policy.md for what it needs")
 		return nil
 	case err != nil:
 		d.syntax(err, data)
 		return nil
 	}
 	if err := loader.Load(&second); err == nil {
-		d.report(Invalid, "", position{second.Line, second.Column}, "the file holds several documents",
+		d.report(Invalid, "", Position{second.Line, second.Column}, "the file holds several documents",
 			"keep one document a file")
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err, data)
@@ -149,8 +153,8 @@ func rootOf(n *yaml.Node) *yaml.Node {
 }
 
 // syntax records an error of the YAML reader.
-func (d *decoder) syntax(err error, data []byte) {
-	at, reason := position{1, 1}, err.Error()
+func (d *Decoder) syntax(err error, data []byte) {
+	at, reason := Position{1, 1}, err.Error()
 	var one *yaml.LoadError
 	if errors.As(err, &one) {
 		reason = one.Message
@@ -158,11 +162,11 @@ func (d *decoder) syntax(err error, data []byte) {
 			reason += " " + one.ContextMsg
 		}
 		if one.Mark.Line > 0 {
-			at = position{one.Mark.Line, one.Mark.Column}
+			at = Position{one.Mark.Line, one.Mark.Column}
 		}
 	}
 	remedy := "mend the indentation, brackets or quotes here"
-	if all := bytes.Split(data, []byte("\n")); at.line <= len(all) && bytes.Contains(all[at.line-1], []byte("${")) {
+	if all := bytes.Split(data, []byte("\n")); at.Line <= len(all) && bytes.Contains(all[at.Line-1], []byte("${")) {
 		remedy = `put "${NAME}" in quotes inside braces`
 	}
 	d.report(Invalid, "", at, "this is not YAML: "+reason, remedy)
@@ -170,8 +174,8 @@ func (d *decoder) syntax(err error, data []byte) {
 
 // badText finds the first byte that no YAML file may hold, for which the YAML
 // reader has no position.
-func badText(data []byte) (position, string) {
-	at := position{1, 1}
+func badText(data []byte) (Position, string) {
+	at := Position{1, 1}
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
 		switch {
@@ -180,9 +184,9 @@ func badText(data []byte) (position, string) {
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
 			return at, fmt.Sprintf("control character %U is not allowed", r)
 		}
-		at.column++
+		at.Column++
 		if r == '\n' {
-			at = position{at.line + 1, 1}
+			at = Position{at.Line + 1, 1}
 		}
 		data = data[size:]
 	}
@@ -194,9 +198,9 @@ var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!
 
 // tags refuses every tag that is written out and means nothing here: the value
 // behind it would be read as if it were not there.
-func (d *decoder) tags(n *yaml.Node) {
+func (d *Decoder) tags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
-		d.report(Invalid, "", position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
+		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
 		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // it is one fault
 	}
 	for _, below := range n.Content {
@@ -206,7 +210,7 @@ func (d *decoder) tags(n *yaml.Node) {
 
 // expand replaces ${NAME} and ${NAME:-default} by the environment; $${ stands
 // for ${ itself. It reports faults and whether the text is usable.
-func (d *decoder) expand(p place, text string) (string, bool) {
+func (d *Decoder) expand(p Place, text string) (string, bool) {
 	var b strings.Builder
 	ok := true
 	for {
@@ -223,7 +227,7 @@ func (d *decoder) expand(p place, text string) (string, bool) {
 		b.WriteString(text[:i])
 		end := strings.IndexByte(text[i:], '}')
 		if end < 0 {
-			d.fault(p, "${ has no closing }", "close it, or write $${ for the characters themselves")
+			d.Fault(p, "${ has no closing }", "close it, or write $${ for the characters themselves")
 			return "", false
 		}
 		value, found := d.variable(p, text[i+2:i+end])
@@ -233,14 +237,14 @@ func (d *decoder) expand(p place, text string) (string, bool) {
 	}
 }
 
-func (d *decoder) variable(p place, reference string) (string, bool) {
+func (d *Decoder) variable(p Place, reference string) (string, bool) {
 	name, fallback, hasFallback := strings.Cut(reference, ":-")
-	if !isVariable(name) {
-		d.fault(p, fmt.Sprintf("%q is no name of an environment variable", name), "write ${NAME} or ${NAME:-default}")
+	if !IsVariable(name) {
+		d.Fault(p, fmt.Sprintf("%q is no name of an environment variable", name), "write ${NAME} or ${NAME:-default}")
 		return "", false
 	}
 	if strings.Contains(fallback, "${") {
-		d.fault(p, fmt.Sprintf("the default of ${%s:-…} holds another variable, and defaults are taken as they stand", name),
+		d.Fault(p, fmt.Sprintf("the default of ${%s:-…} holds another variable, and defaults are taken as they stand", name),
 			"write one variable with a plain default, and let the environment choose")
 		return "", false
 	}
@@ -251,12 +255,13 @@ func (d *decoder) variable(p place, reference string) (string, bool) {
 	case hasFallback:
 		return fallback, true
 	}
-	d.fault(p, fmt.Sprintf("the environment variable %s is not set", name),
+	d.Fault(p, fmt.Sprintf("the environment variable %s is not set", name),
 		fmt.Sprintf("set it, or write ${%s:-default}", name))
 	return "", false
 }
 
-func isVariable(name string) bool {
+// IsVariable reports whether a text can be the name of a variable of the environment.
+func IsVariable(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
 		if !letter && (i == 0 || r < '0' || r > '9') {
@@ -266,13 +271,13 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// faulty reports whether the value at path itself could not be read.
-func (d *decoder) faulty(path string) bool {
+// Faulty reports whether the value at path itself could not be read.
+func (d *Decoder) Faulty(path string) bool {
 	return d.refused[path]
 }
 
-// sound reports whether nothing is wrong at path and below it, and it is not
+// Sound reports whether nothing is wrong at path and below it, and it is not
 // probably meant by a key that is misspelled.
-func (d *decoder) sound(path string) bool {
+func (d *Decoder) Sound(path string) bool {
 	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
 }

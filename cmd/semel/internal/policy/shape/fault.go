@@ -1,4 +1,4 @@
-package policy
+package shape
 
 import (
 	"cmp"
@@ -70,29 +70,31 @@ func (f Fault) Error() string { return f.String() }
 
 func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 
-type position struct{ line, column int }
+// Position is a place in the file; lines and columns begin with 1.
+type Position struct{ Line, Column int }
 
-// nearest is the position of path, or of the nearest part above it.
-func nearest(positions map[string]position, path string) position {
+// Nearest is the position of path, or of the nearest part above it.
+func Nearest(positions map[string]Position, path string) Position {
 	for {
 		if at, ok := positions[path]; ok {
 			return at
 		}
 		cut := strings.LastIndexAny(path, ".[")
 		if cut < 0 {
-			return position{1, 1}
+			return Position{1, 1}
 		}
 		path = path[:cut]
 	}
 }
 
-func comparePlaces(a, b Fault) int {
+// ComparePlaces orders faults by their place in the file.
+func ComparePlaces(a, b Fault) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 }
 
-// sorted returns faults and warnings by place.
-func (d *decoder) sorted() (faults, warnings []Fault) {
+// Sorted returns faults and warnings by place.
+func (d *Decoder) Sorted() (faults, warnings []Fault) {
 	for _, f := range d.faults {
 		if f.Kind == Warning {
 			warnings = append(warnings, f)
@@ -100,12 +102,13 @@ func (d *decoder) sorted() (faults, warnings []Fault) {
 			faults = append(faults, f)
 		}
 	}
-	slices.SortFunc(faults, comparePlaces)
-	slices.SortFunc(warnings, comparePlaces)
+	slices.SortFunc(faults, ComparePlaces)
+	slices.SortFunc(warnings, ComparePlaces)
 	return faults, warnings
 }
 
-func readReason(err error) string {
+// ReadReason says why a file could not be read.
+func ReadReason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no such file"

@@ -1,4 +1,4 @@
-package policy
+package shape
 
 import (
 	"crypto/tls"
