@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/semel-go/semel/internal/legible"
 )
 
 // alert is one rule, with what its runbook says.
@@ -164,14 +162,6 @@ func operationAlerts() []alert {
 	}
 }
 
-// Rules are deploy/alerts.yaml.
-func Rules() string {
-	var b strings.Builder
-	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/alerts.md.\ngroups:\n")
-	writeGroup(&b, "semel", alerts())
-	return b.String()
-}
-
 func writeGroup(b *strings.Builder, name string, all []alert) {
 	fmt.Fprintf(b, "  - name: %s\n    rules:\n", name)
 	for _, a := range all {
@@ -182,18 +172,4 @@ func writeGroup(b *strings.Builder, name string, all []alert) {
 		fmt.Fprintf(b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ if and $labels.consumer $labels.store }} in {{ end }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
 			a.severity, strings.ReplaceAll(a.summary, "'", "''"), strings.ToLower(a.name))
 	}
-}
-
-// Runbooks are docs/alerts.md.
-func Runbooks() string {
-	var b strings.Builder
-	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. Rules are loaded by `rule_files`, and a run is scraped at the address of its key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nThe commands below want `--config semel.yaml` beside what stands there, where the policy is not in the folder; capitals stand for what is yours. `make proof NAME=alerts` produces the fault of each and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n\nWhat a consumer says under `alerts` in the [policy](policy.md) takes the place of a rule's threshold for that consumer: `semel alerts --config semel.yaml >alerts.yaml` prints all rules with it.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
-	for _, a := range alerts() {
-		hold := "at once"
-		if a.hold > 0 {
-			hold = "for " + legible.Span(a.hold)
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* What it means: %s\n* What to look at: %s\n* What mends it: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.mend)
-	}
-	return b.String()
 }

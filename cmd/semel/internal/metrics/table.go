@@ -5,10 +5,7 @@
 package metrics
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // kind is what a figure does.
@@ -180,37 +177,3 @@ func entry(name string) (metric, []string) {
 	}
 	panic("semel: the table of metrics has no " + name)
 }
-
-// Reference is docs/metrics.md.
-func Reference() string {
-	var b strings.Builder
-	b.WriteString(introduction)
-	for _, p := range table() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n", p.title, p.says)
-		for _, m := range p.metrics {
-			_, labels := entry(m.name)
-			named := "–"
-			if len(labels) > 0 {
-				named = "`" + strings.Join(labels, "`, `") + "`"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, named, m.help)
-		}
-	}
-	b.WriteString("\n## Labels\n\n| label | values |\n| --- | --- |\n")
-	all := slices.SortedFunc(slices.Values(labelMeanings), func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
-	for _, l := range all {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", l[0], l[1])
-	}
-	return b.String()
-}
-
-const introduction = `# Metrics
-
-<!-- Written by go test ./cmd/semel/internal/metrics -update, from the table in table.go. -->
-
-` + "`listen: 127.0.0.1:9464`" + ` in the [policy](policy.md) has ` + "`semel run`" + ` serve ` + "`/metrics`" + ` in Prometheus' format; [operations](operations.md#health-and-metrics) says more. Beside the metrics below are those of Prometheus' Go client, of the Go runtime (` + "`go_…`" + `) and of the process (` + "`process_…`" + `).
-
-![What a run told of itself: effects, duplicates, what waits and what is set aside](pictures/figures.svg)
-
-That is a run with a database in SQLite to which 100 messages a second came. A copy is a success and no effect; what cannot be applied is set aside; what came while somebody kept the database to himself took effect when he let it go, each once. ` + "`BenchmarkFiguresOfARun`" + ` in cmd/semel records such a run.
-`

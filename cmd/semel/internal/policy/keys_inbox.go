@@ -213,8 +213,6 @@ const (
 	byAnswer guard = "`effects` in an answer"
 )
 
-func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLease, byAnswer} }
-
 // guard is the one that counts: beside a marker, a constraint is a second one.
 func (c *Consumer) guard() guard {
 	s := c.Strategy

@@ -157,9 +157,6 @@ func JSONSchema() []byte {
 	return append(text, '\n')
 }
 
-// Reference is the table of all keys as Markdown, for docs/policy.md.
-func Reference() string { return shape.ReferenceOf(rootShape().Keys()) }
-
 // LeastAuditKey is how many bytes a key of the audit has at least: with fewer it could be
 // guessed.
 const LeastAuditKey = 32

@@ -23,24 +23,6 @@ func (r rules) effect() {
 	}
 }
 
-// EffectTable is the table of kinds as Markdown, for docs/policy.md.
-func EffectTable() string {
-	var b strings.Builder
-	b.WriteString("| `kind` | what it is |")
-	for _, g := range guards() {
-		fmt.Fprintf(&b, " %s |", g)
-	}
-	b.WriteString(" `retention` |\n|---|---|" + strings.Repeat("---|", len(guards())) + "---|\n")
-	for _, k := range effectKinds() {
-		fmt.Fprintf(&b, "| `%s` | %s |", k.kind, k.is)
-		for _, g := range guards() {
-			fmt.Fprintf(&b, " %s |", k.offers(g))
-		}
-		fmt.Fprintf(&b, " %s |\n", map[bool]string{true: "must be written", false: ""}[k.stated])
-	}
-	return b.String()
-}
-
 // remedy is what guards this kind, where g does not.
 func (k effectKind) remedy(g guard) string {
 	switch {
@@ -50,14 +32,6 @@ func (k effectKind) remedy(g guard) string {
 		return "write strategy: marker"
 	}
 	return "write strategy: lease, and handler: {http: {url: …}}"
-}
-
-func (k effectKind) offers(g guard) string {
-	switch {
-	case k.refused[g] != "":
-		return "refused: " + k.refused[g]
-	}
-	return "yes"
 }
 
 // whenDown judges whether a consumer may go on while its store is down (C10).
