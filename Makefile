@@ -9,7 +9,7 @@ SEEDS ?= 10000
 # the machine, its simulator, parsers, and suites whose goroutines are their tests' own. So do the
 # commands, for SQLite in Go takes twelve times as long; cmd/semel runs them with the detector.
 PLANTED = ./internal/simulator/planted
-PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/internal/cli ./cmd/semel/internal/why | \
+PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/internal/cli/... ./cmd/semel/internal/why | \
 	grep -v -e /internal/worker -e /internal/keyclaim -e /internal/testrun -e $(PLANTED:.%=%))
 
 # What test runs against servers, and verify: the suite of PostgreSQL's stores in each of the ways

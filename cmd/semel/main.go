@@ -6,8 +6,9 @@ import (
 	"os"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
 func main() {
-	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Terminal()))
+	os.Exit(cli.Main(context.Background(), os.Args[1:], command.Terminal()))
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -224,7 +226,7 @@ func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, e
 	if h, is := source.(*hooks); is && err == nil {
 		err = h.open()
 	}
-	if fault := (policy.Fault{}); errors.As(err, &fault) {
+	if fault := (shape.Fault{}); errors.As(err, &fault) {
 		return nil, fault
 	}
 	if err != nil {

@@ -3,6 +3,8 @@ package assembly
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -107,4 +109,110 @@ func otherwise(word string) sqlhandler.Otherwise {
 	default:
 		return sqlhandler.OtherwiseUnmet
 	}
+}
+
+// writing is a handler that writes down what its message causes elsewhere, after its
+// statements.
+func writing[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *semel.Message) error {
+	if !one.HasIntents() {
+		return run
+	}
+	return func(ctx context.Context, tx Tx, m *semel.Message) error {
+		if err := run(ctx, tx, m); err != nil {
+			return err
+		}
+		intents, err := one.Intents(m)
+		if err != nil {
+			return err
+		}
+		return w.Write(ctx, tx, m, intents...)
+	}
+}
+
+// Horizon asks the brokers of a consumer's source how late they can deliver a record again.
+// It joins no group.
+func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Horizon, error) {
+	src, err := a.source(c)
+	if err != nil {
+		return source.Horizon{}, err
+	}
+	defer src.Close(context.WithoutCancel(ctx))
+	ask := src.Info().Horizon
+	if ask == nil {
+		return source.Horizon{}, fmt.Errorf("consumer %s: source %s does not say how long it keeps its messages", c.Name, c.From)
+	}
+	return ask(ctx)
+}
+
+// HasUnique reports whether the store has a constraint of this name that can decide what is a
+// duplicate.
+func (s *Store) HasUnique(ctx context.Context, constraint string) (bool, error) {
+	there, err := s.hasUnique(ctx, constraint)
+	return there, s.Failed(err)
+}
+
+// underWay are the consumers of this process that have not ended.
+type underWay struct {
+	mutex sync.Mutex
+	under map[string]bool
+}
+
+// begin notes a consumer that will run; ended notes its end.
+func (r *underWay) begin(name string) (ended func()) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.under == nil {
+		r.under = map[string]bool{}
+	}
+	r.under[name] = true
+	return func() {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		delete(r.under, name)
+	}
+}
+
+// anyOf reports whether one of these still runs.
+func (r *underWay) anyOf(names []string) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, name := range names {
+		if r.under[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// mayEnd says of a sender whether it may end idle: not while a consumer of this process
+// runs that writes intents for it, or its inbox would be found empty before they are
+// written. Nil: nobody writes to the consumer.
+func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
+	writers := writersTo(a.policy, c)
+	if writers == nil {
+		return nil
+	}
+	return func() bool { return !a.runs.anyOf(writers) }
+}
+
+// writersTo are the consumers that write intents for a sender. Those that it writes to
+// itself, by way of others or not, are left out: two that wait for each other never end.
+func writersTo(p *policy.Policy, sender *policy.Consumer) (writers []string) {
+	after := map[string]bool{sender.Name: true}
+	for grown := true; grown; {
+		grown = false
+		for _, from := range p.Consumers {
+			for _, to := range p.Consumers {
+				if after[from.Name] && !after[to.Name] && from.WritesTo(to.Name) {
+					after[to.Name], grown = true, true
+				}
+			}
+		}
+	}
+	for _, c := range p.Consumers {
+		if c.WritesTo(sender.Name) && !after[c.Name] {
+			writers = append(writers, c.Name)
+		}
+	}
+	return writers
 }

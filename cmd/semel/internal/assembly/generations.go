@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/source"
@@ -99,7 +104,7 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 		c.DeadLetter = nil
 	}
 	source, err := a.source(&c)
-	if fault := (policy.Fault{}); errors.As(err, &fault) {
+	if fault := (shape.Fault{}); errors.As(err, &fault) {
 		return atWork{}, fault
 	}
 	if err != nil {
@@ -234,4 +239,79 @@ func add(to, more reflect.Value) {
 			f.SetInt(f.Int() + more.Field(i).Int())
 		}
 	}
+}
+
+// Rebuilder makes the consumer of a rebuild, whose messages are part of its replay. It reads
+// the whole of the source, and follows it.
+func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Replay) (*Runner, error) {
+	a.options.Replay = &r
+	one, err := a.makeIn(ctx, c, consumer.Generation{Number: r.Generation, Building: true})
+	if err != nil {
+		return nil, err
+	}
+	return a.runner(c, one.Consumer, one.source), nil
+}
+
+// Far says how far a rebuild of the consumer has read its source. Call close after use.
+func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, close func(), err error) {
+	own := *c
+	own.In = &consumer.Generation{Number: generation, Building: true}
+	source := a.policy.Source(c.From)
+	if source.File != nil {
+		if source.File.Path == shape.Stdin {
+			return nil, nil, fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
+		}
+		return &rebuild.File{Path: source.File.Path, Lane: a.lane(source.File.Path), Positions: a.store(c.Store), Name: admin.GenerationName(c.Name, generation)}, func() {}, nil
+	}
+	recovery, err := a.Recovery(&own)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &rebuild.Topics{Recovery: recovery}, recovery.Close, nil
+}
+
+// StoreOf is the opened store of a consumer.
+func (a *Assembly) StoreOf(c *policy.Consumer) *Store { return a.store(c.Store) }
+
+// Origin is where the messages of a consumer are read again: beside its own source, whose
+// position, or group, it leaves alone.
+func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
+	s := a.policy.Source(c.From)
+	logger := a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name))
+	switch {
+	case s.Kafka != nil:
+		config, err := a.kafkaConfig(c, s, newLanes(logger, time.Now))
+		if err != nil {
+			return nil, err
+		}
+		return replay.NewTopics(config)
+	case s.Webhook != nil:
+		return nil, a.policy.Fault("consumers."+c.Name+".from", "webhooks cannot be read again: what came is in the inbox", "run rows again with semel inbox retry")
+	case s.File.Path == shape.Stdin:
+		return nil, a.policy.Fault("consumers."+c.Name+".from", "standard input cannot be read again", "write its messages to a file, and name that")
+	}
+	format, err := formatOf(s.File.Format)
+	if err != nil {
+		return nil, err
+	}
+	notice := func(what string) { logger.Warn(what) }
+	return replay.NewFile(s.File.Path, a.lane(s.File.Path), file.Options{Format: format, MaxLine: int(s.File.MaxLine), Notice: notice}), nil
+}
+
+// Replayer makes the consumer of this name with another source than its own, whose messages
+// are part of a replay. What would go to the dead letters is parked, and no duplicate has
+// anything sent again.
+func (a *Assembly) Replayer(ctx context.Context, name string, src source.Source, r semel.Replay) (Consumer, error) {
+	c := *a.policy.Consumer(name)
+	if calls := c.Handler.HTTP != nil || c.Handler.Kafka != nil; calls && !r.Effects && !c.Replay.Looks {
+		return nil, a.policy.Fault("consumers."+name+".replay.effects", "the replay has no effects outside of the store, and the handler is one", "start another with effects: real")
+	}
+	if err := a.enter(ctx, &c); err != nil {
+		return nil, err
+	}
+	r.Generation = *c.Generation()
+	a.options.Replay = &r
+	c.ParkDeadLetters()
+	c.ReEmitIntents = false
+	return a.consumer(ctx, &c, src)
 }

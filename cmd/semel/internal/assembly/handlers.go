@@ -1,17 +1,21 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/store"
 )
@@ -133,5 +137,152 @@ func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.
 			logger.Warn("a statement changed no row; its message counts as applied (set rows: to judge it)",
 				slog.Int("statement", i+1), slog.String("id", legible.Printable(m.Identity.ID)))
 		})
+	}
+}
+
+// caller is a handler that calls out.
+type caller = func(context.Context, consumer.Call, *semel.Message) error
+
+// endpoint makes the handler of a consumer's endpoint. It connects to nobody yet.
+func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
+	h := c.Handler.HTTP
+	at := "consumers." + c.Name + ".handler.http"
+	tls, err := security{a.policy, at}.tls(h.TLS)
+	if err != nil {
+		return nil, err
+	}
+	config := httphandler.Config{
+		URL: h.URL, Pass: h.Pass, NoKey: h.NoKey, MayBeLost: h.MayBeLost != "", Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: cmp.Or(h.Connections, c.Workers),
+		Effects: h.Effects != nil, Intents: c.Sends(),
+	}
+	for _, header := range h.Headers {
+		config.Headers = append(config.Headers, httphandler.Header(header))
+	}
+	if h.Sign != nil {
+		for _, text := range h.Sign.Secrets {
+			secret, err := httphandler.ParseSecret(text)
+			if err != nil {
+				return nil, a.policy.Fault(at+".sign.secret", err.Error(), "see docs/policy.md")
+			}
+			config.Secrets = append(config.Secrets, secret)
+		}
+	}
+	handler, err := httphandler.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: handler.http: %w", c.Name, err)
+	}
+	a.logRisk(c)
+	return handler, nil
+}
+
+// CallKey is the idempotency key that an endpoint gets with the call for a row; empty where
+// the policy has no endpoint for it, or one that knows no keys.
+func (a *Assembly) CallKey(r store.StoredRow) string {
+	c := a.policy.Consumer(r.Key.Consumer)
+	if c == nil || c.Handler.HTTP == nil || c.Handler.HTTP.NoKey || r.Message == nil || r.Surrogate {
+		return ""
+	}
+	m := *r.Message
+	m.Identity = r.Key
+	return httphandler.Key(&m, c.Sends())
+}
+
+// lookWithin is how long brokers may take to say whether the topics are there.
+const lookWithin = 5 * time.Second
+
+// publisher makes the handler of a consumer that publishes, which is closed with the
+// assembly. Topics that are not there are a fault; brokers that do not answer are none.
+func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, error) {
+	h := c.Handler.Kafka
+	config := kafka.PublisherConfig{
+		Brokers: h.Brokers, Topic: h.Topic, TopicHeader: h.TopicHeader, Topics: h.Topics, Timeout: h.Timeout, ClientID: h.ClientID,
+		Logger: a.options.Logger.With(slog.String("consumer", c.Name)),
+	}
+	security := security{policy: a.policy, at: "consumers." + c.Name + ".handler.kafka"}
+	var err error
+	if config.TLS, err = security.tls(h.TLS); err != nil {
+		return nil, err
+	}
+	if config.SASL, err = security.sasl(h.SASL); err != nil {
+		return nil, err
+	}
+	publisher, err := kafka.NewPublisher(config)
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: handler.kafka: %w", c.Name, err)
+	}
+	a.publishers = append(a.publishers, publisher)
+	look, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	if err := publisher.Check(look); err != nil {
+		return nil, a.policy.Fault("consumers."+c.Name+".handler.kafka", err.Error(), "see docs/kafka.md")
+	}
+	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return publisher.Publish(ctx, m) }, nil
+}
+
+// asker is a handler that calls out, and what it was answered.
+type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
+
+// answered makes the consumer of an endpoint whose answers name effects.
+func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
+	effects, err := sqlhandler.CompileEffects(c.Dialect(st.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: handler.http.effects: %w", c.Name, err)
+	}
+	name, err := effects.Try(func(h *sqlhandler.Handler) (int, error) { return st.try(ctx, h, c) })
+	if err != nil && st.Classify(err) == store.ClassPermanent {
+		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.http.effects.statements.%s", c.Name, name),
+			"the database refuses the statement: "+st.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+	}
+	if c.Handler.HTTP.Pure {
+		a.options.Logger.Info("the endpoint only answers: it is called without a claim, as often as it takes, and the first answer that commits counts", "consumer", c.Name)
+	}
+	return st.answered(func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
+		answer, err := endpoint.Ask(ctx, m)
+		if err != nil || answer == nil {
+			return &sqlhandler.Answer{}, err
+		}
+		return effects.Read(answer, m)
+	}, effects, config)
+}
+
+// applying applies an answer: its statements, then its intents, then its result.
+func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error {
+	return func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
+		if err := run(ctx, tx, answer, m); err != nil {
+			return err
+		}
+		if len(answer.Intents) > 0 {
+			if err := w.Write(ctx, tx, m, answer.Intents...); err != nil {
+				return err
+			}
+		}
+		if answer.Result == nil {
+			return nil
+		}
+		return consumer.KeepResult(ctx, tx, m, answer.Result)
+	}
+}
+
+// named are the statements that the policy declares.
+func named(c *policy.Consumer) (all []sqlhandler.Named) {
+	for _, s := range c.Handler.HTTP.Effects.Statements {
+		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)}}
+		for _, p := range s.Params {
+			one.Params = append(one.Params, sqlhandler.TypedParam(p))
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// warnNamed warns the first time that a statement of this name changes no row.
+func (a *Assembly) warnNamed(consumer string) func(*semel.Message, string) {
+	var warned sync.Map
+	logger := a.options.Logger.With(slog.String("consumer", consumer))
+	return func(m *semel.Message, name string) {
+		if _, before := warned.LoadOrStore(name, true); !before {
+			logger.Warn("a statement of an answer changed no row; its message counts as applied (set rows: to judge it)",
+				slog.String("statement", name), slog.String("id", legible.Printable(m.Identity.ID)))
+		}
 	}
 }

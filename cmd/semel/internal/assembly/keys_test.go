@@ -21,7 +21,7 @@ func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 	if err != nil || len(here) < 5 {
 		t.Fatalf("%d files: %v", len(here), err)
 	}
-	for _, file := range append(here, "../policy/config.go", "../policy/policy.go", "../policy/selector.go", "../policy/statements.go", "../policy/replay.go", "../policy/webhook.go", "../metrics/thresholds.go", "../cli/version.go", "../cli/health.go", "../cli/recordings.go", "../policy/keys_traces.go") {
+	for _, file := range append(here, "../policy/config.go", "../policy/policy.go", "../policy/selector.go", "../policy/statements.go", "../policy/derive.go", "../metrics/thresholds.go", "../cli/version.go", "../cli/runs/health.go", "../cli/runs/recordings.go") {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/sqlstore"
@@ -177,7 +179,7 @@ func (s *Store) up(ctx context.Context) (Change, error) {
 	if s.policy.Setup == "" {
 		return change, nil
 	}
-	text, err := policy.ReadFile(s.policy.Setup)
+	text, err := shape.ReadFile(s.policy.Setup)
 	if err != nil {
 		return change, fmt.Errorf("store %s: setup: %w; name a readable file of SQL statements", s.Name(), err)
 	}
@@ -228,4 +230,98 @@ func Print(w io.Writer, p *policy.Store) error {
 		return err
 	}
 	return errors.Join(s.Print(w), s.Close())
+}
+
+// checkKey refuses a business key whose constraint is not there: its violation
+// would never be recognised, and each copy would be a failure.
+func (a *Assembly) checkKey(ctx context.Context, c *policy.Consumer, store *Store) error {
+	key := c.Strategy.BusinessKey
+	if key == nil {
+		return nil
+	}
+	// A database that cannot answer is met again by whoever works with it.
+	if there, err := store.hasUnique(ctx, key.Constraint); there || err != nil {
+		return nil
+	}
+	return a.policy.Fault(fmt.Sprintf("consumers.%s.strategy.business_key.constraint", c.Name),
+		fmt.Sprintf("the database has no unique constraint or index %q", key.Constraint),
+		"correct the name as the database reports it, or create it, such as with setup: FILE.sql at the store")
+}
+
+// A constraint's index has its name, but that of an exclusion constraint is not
+// unique.
+const postgresUnique = `select exists (
+	select 1 from pg_class c join pg_index i on i.indexrelid = c.oid where c.relname = $1::name and i.indisunique
+	union all
+	select 1 from pg_constraint where conname = $1::name and contype in ('p', 'u', 'x'))`
+
+func (d *postgres) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
+	err = d.db.QueryRowContext(ctx, postgresUnique, constraint).Scan(&there)
+	return there, err
+}
+
+const sqliteUnique = `select exists (
+	select 1 from pragma_index_list(?1) l where l."unique" = 1 and ?2 = (
+		select group_concat(name) from (select lower(name) as name from pragma_index_info(l.name) order by seqno))
+	union all
+	select 1 where ?2 = (
+		select group_concat(name) from (select lower(name) as name from pragma_table_info(?1) where pk > 0 order by pk)))`
+
+// hasUnique finds the columns of a constraint in their order, each with its
+// table, as violates compares them.
+func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
+	var table string
+	var columns []string
+	for _, part := range strings.Fields(strings.ReplaceAll(constraint, ",", " ")) {
+		of, column, ok := strings.Cut(part, ".")
+		if !ok || table != "" && !strings.EqualFold(of, table) {
+			return false, nil
+		}
+		table, columns = of, append(columns, strings.ToLower(column))
+	}
+	err = d.db.QueryRowContext(ctx, sqliteUnique, table, strings.Join(columns, ",")).Scan(&there)
+	return there, err
+}
+
+// Query implements database: in a transaction that may not write.
+func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
+	tx, err := d.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	err = eachRow(ctx, tx, query, each)
+	return errors.Join(err, tx.Rollback())
+}
+
+// Query implements database: on a connection that may not write.
+func (d *sqlite) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
+	c, err := d.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(ctx, "pragma query_only = on"); err != nil {
+		return err
+	}
+	err = eachRow(ctx, c, query, each)
+	_, back := c.ExecContext(context.WithoutCancel(ctx), "pragma query_only = off")
+	return errors.Join(err, back)
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func eachRow(ctx context.Context, q querier, query string, each func(*sql.Rows) error) error {
+	rows, err := q.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

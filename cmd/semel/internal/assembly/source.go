@@ -1,13 +1,20 @@
 package assembly
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // source makes the source of one consumer: each reads for itself.
@@ -50,7 +57,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 			a.options.Logger.Warn(what, slog.String("consumer", c.Name), slog.String("source", c.From))
 		},
 	}
-	if f.Path == policy.Stdin {
+	if f.Path == shape.Stdin {
 		return file.Stdin(a.options.Stdin, o), nil
 	}
 	src := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
@@ -63,7 +70,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 // lane names a file's position: its path below the folder of the policy, so
 // that it is the same from wherever the policy is run.
 func (a *Assembly) lane(path string) string {
-	if path == policy.Stdin {
+	if path == shape.Stdin {
 		return "stdin"
 	}
 	dir, err := filepath.Abs(a.policy.Dir)
@@ -87,4 +94,131 @@ func formatOf(word string) (file.Format, error) {
 		return 0, fmt.Errorf("format %q is unknown", word)
 	}
 	return format, nil
+}
+
+// Recovery compares the store of a consumer with the offsets of its group, and sets
+// one to the other; nil for a consumer that has no group: the position of a file is
+// in the database of its effects. Close it.
+func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
+	s := a.policy.Source(c.From)
+	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // which keeps no positions
+		return nil, nil
+	}
+	offsets, keeps := a.store(c.Store).tables.(source.OffsetStore)
+	if !keeps {
+		return nil, fmt.Errorf("consumer %s: store %s keeps no positions of partitions", c.Name, c.Store)
+	}
+	config, err := a.kafkaConfig(c, s, newLanes(a.options.Logger, time.Now))
+	if err != nil {
+		return nil, err
+	}
+	recovery, err := kafka.NewRecovery(config, c.Name, offsets)
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
+	}
+	return recovery, nil
+}
+
+// RecordOf writes down in a consumer's store what a person did.
+func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act store.Act) error {
+	s := a.store(c.Store)
+	return s.Failed(s.Record(ctx, act))
+}
+
+// Letters calls each with the records of a topic of dead letters, on the brokers of the
+// consumer's source, up to where the topic ends now.
+func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string, each func(kafka.Letter) error) error {
+	s := a.policy.Source(c.From)
+	if s == nil || s.Kafka == nil {
+		return fmt.Errorf("consumer %s reads no topic, and has no topic of dead letters", c.Name)
+	}
+	config, err := a.kafkaConfig(c, s, newLanes(a.options.Logger, time.Now))
+	if err != nil {
+		return err
+	}
+	if err := kafka.ReadLetters(ctx, config, topic, each); err != nil {
+		return fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
+	}
+	return nil
+}
+
+// Positions are how far the store of a consumer knows its partitions to be done.
+func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[string]map[int32]int64, error) {
+	recovery, err := a.Recovery(c)
+	if err != nil || recovery == nil {
+		return nil, err
+	}
+	defer recovery.Close()
+	all, err := recovery.Compare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]map[int32]int64{}
+	for _, p := range all {
+		if at[p.Topic] == nil {
+			at[p.Topic] = map[int32]int64{}
+		}
+		at[p.Topic][p.Partition] = p.Store
+	}
+	return at, nil
+}
+
+// watched is a file that says how far its consumer is behind its end.
+type watched struct {
+	*file.Source
+	path string
+	// fromStart says that the position of the last run is not asked for.
+	fromStart bool
+	done      atomic.Int64
+	// began is where the last run stopped; 0 if that is the start or not known.
+	began atomic.Int64
+}
+
+// Info implements source.Source: it sees each position that is saved.
+func (w *watched) Info() source.Info {
+	info := w.Source.Info()
+	keep := info.Positions
+	info.Positions = func(consumer string, store source.PositionStore) { keep(consumer, noting{store, w}) }
+	return info
+}
+
+// line is for the terminal: how many bytes of the file are not settled yet.
+func (w *watched) line() string {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("behind %.1f MB", float64(max(info.Size()-w.done.Load(), 0))/1e6)
+}
+
+// readBefore reports whether the file ends where the last run stopped, and where
+// that is.
+func (w *watched) readBefore() (int64, bool) {
+	info, err := os.Stat(w.path)
+	began := w.began.Load()
+	return began, err == nil && began > 0 && info.Size() == began
+}
+
+// noting notes the offset of each position.
+type noting struct {
+	source.PositionStore
+	file *watched
+}
+
+func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {
+	if n.file.fromStart {
+		return source.Position{}, false, nil
+	}
+	p, known, err := n.PositionStore.LoadPosition(ctx, consumer, lane)
+	n.file.done.Store(p.Offset)
+	n.file.began.Store(p.Offset)
+	return p, known, err
+}
+
+func (n noting) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
+	err := n.PositionStore.SavePosition(ctx, consumer, lane, p)
+	if err == nil {
+		n.file.done.Store(p.Offset)
+	}
+	return err
 }

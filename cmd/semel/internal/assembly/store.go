@@ -7,9 +7,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
@@ -203,3 +210,68 @@ func (e *remedied) Error() string { return e.text }
 func (e *remedied) Unwrap() error { return e.err }
 
 var errNoDatabase = errors.New("there is no database")
+
+// preparesNames marks connections that prepare named statements.
+const preparesNames = "semel: prepares named statements"
+
+// withoutNames has the connections of a pool prepare no named statements once a pooler stands
+// between this process and the server. A pooler in transaction mode gives each transaction
+// another connection of the server, which does not know the names, or has others of them.
+//
+// Each new connection finds out before it is used, since a pooler may be put in front during a
+// run: a pooler tells each client a process id of its own, and not the one of the server's
+// process. The pool then replaces all connections that prepare named statements. No statement
+// fails for that, so no message is charged with an attempt.
+func withoutNames(config *pgxpool.Config, log *slog.Logger) {
+	var pooled atomic.Bool
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		if pooled.Load() {
+			c.DefaultQueryExecMode = pgx.QueryExecModeExec
+		}
+		return nil
+	}
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		if c.Config().DefaultQueryExecMode == pgx.QueryExecModeExec {
+			return nil
+		}
+		c.PgConn().CustomData()[preparesNames] = true
+		through, err := throughPooler(ctx, c.PgConn())
+		if err == nil && through && pooled.CompareAndSwap(false, true) && log != nil {
+			log.Info("a pooler stands before the database: statements are sent without names (default_query_exec_mode=exec); "+
+				"set default_query_exec_mode in the url to choose", "host", c.Config().Host, "port", c.Config().Port)
+		}
+		return err
+	}
+	config.PrepareConn = func(_ context.Context, c *pgx.Conn) (bool, error) {
+		return !pooled.Load() || c.PgConn().CustomData()[preparesNames] == nil, nil
+	}
+}
+
+// throughPooler reports whether the process that answers has another id than the one that the
+// connection was told. It sends no named statement.
+func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
+	results, err := conn.Exec(ctx, "select pg_catalog.pg_backend_pid() = "+strconv.Itoa(int(int32(conn.PID())))+"::int4").ReadAll()
+	if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {
+		return false, err
+	}
+	return string(results[0].Rows[0][0]) != "t", nil
+}
+
+// plainHost is a remote host of the connection string to which the client may speak without
+// TLS, as it does where sslmode is not set and the server offers none; empty if there is none.
+func plainHost(c *pgconn.Config) string {
+	if c.TLSConfig == nil && remote(c.Host) {
+		return c.Host
+	}
+	for _, f := range c.Fallbacks {
+		if f.TLSConfig == nil && remote(f.Host) {
+			return f.Host
+		}
+	}
+	return ""
+}
+
+func remote(host string) bool {
+	ip := net.ParseIP(host)
+	return host != "localhost" && !strings.HasPrefix(host, "/") && (ip == nil || !ip.IsLoopback())
+}

@@ -22,7 +22,7 @@ type Asked struct {
 	// Deep has rows compared with what was written with them, those behind From.
 	Deep bool
 	From int64
-	// Within is how long a database, or the brokers of a consumer, may take to answer.
+	// Within is how long to wait for each database and broker.
 	Within time.Duration
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/spf13/cobra"
 )
 
@@ -48,7 +49,7 @@ var documents = map[string]string{
 
 func TestEveryCommandKeepsToTheRules(t *testing.T) {
 	known := map[string]bool{}
-	walk(newRoot(&common{}), func(cmd *cobra.Command) {
+	walk(newRoot(&command.CLI{}), func(cmd *cobra.Command) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "semel ")
 		if cmd.Hidden || path == "semel" || path == "help" || strings.HasPrefix(path, "completion") || cmd.HasAvailableSubCommands() && path != "reap" {
 			return
@@ -77,10 +78,10 @@ func TestConsumersAreCompleted(t *testing.T) {
 	}
 	completed := func(words ...string) string {
 		var out bytes.Buffer
-		Main(t.Context(), append([]string{"__complete"}, words...), Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
+		Main(t.Context(), append([]string{"__complete"}, words...), command.Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
 		return out.String()
 	}
-	walk(newRoot(&common{}), func(cmd *cobra.Command) {
+	walk(newRoot(&command.CLI{}), func(cmd *cobra.Command) {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		name := strings.ReplaceAll(strings.Join(path, "_"), " ", "_")
 		if cmd.Hidden {
@@ -140,13 +141,13 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		words := append([]string{"__complete"}, append(strings.Fields(line), "")...)
-		Main(t.Context(), words, Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
+		Main(t.Context(), words, command.Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
 		if files := !strings.HasSuffix(out.String(), noFiles); files != want {
 			t.Errorf("semel %s: files are completed: %v\n%s", line, files, &out)
 		}
 	}
 	var out bytes.Buffer
-	Main(t.Context(), []string{"__complete", "reap", "status", "--config", policy, "--store", ""}, Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
+	Main(t.Context(), []string{"__complete", "reap", "status", "--config", policy, "--store", ""}, command.Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
 	if stores := strings.TrimSuffix(out.String(), noFiles); strings.TrimSpace(stores) == "" {
 		t.Error("no store of the policy is completed")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/spf13/pflag"
 )
 
@@ -106,7 +107,7 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 // justified returns an error if the words are an act with rows or flags and without --because, and so
 // would be refused. A command that a sentence only names needs none, and reap has a reason of its own.
 func justified(words []string) error {
-	cmd, rest, err := newRoot(&common{}).Find(words)
+	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
 	if err != nil || len(rest) == 0 || cmd.Name() == "reap" || !slices.Contains(acts, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
 		return nil
 	}
@@ -121,7 +122,7 @@ func justified(words []string) error {
 // parses returns why the words are no command of semel with its arguments and flags. A command
 // without arguments, as a sentence names it, needs none.
 func parses(words []string) error {
-	cmd, rest, err := newRoot(&common{}).Find(words)
+	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
 // TestTheFirstHourWithAPolicyPrintsWhatThePageShows runs the commands of "Try it" and
@@ -24,10 +26,10 @@ func TestTheFirstHourWithAPolicyPrintsWhatThePageShows(t *testing.T) {
 			t.Fatalf("%q does not run semel", line)
 		}
 		var out, err bytes.Buffer
-		code := Main(context.Background(), strings.Fields(args), Streams{
+		code := Main(context.Background(), strings.Fields(args), command.Streams{
 			In: strings.NewReader(""), Out: &out, Err: &err, OutTerminal: true, Width: 80, Env: os.LookupEnv,
 		})
-		if code != exitDone {
+		if code != command.ExitDone {
 			t.Fatalf("%s: exit code %d:\n%s", line, code, &err)
 		}
 		if got, want := steady(out.String()), steady(printed[i]); got != want {

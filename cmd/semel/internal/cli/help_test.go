@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/spf13/cobra"
 )
 
@@ -12,7 +13,7 @@ import (
 var shellWords = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestEveryHelpHasExamplesThatAreRight(t *testing.T) {
-	root := newRoot(&common{})
+	root := newRoot(&command.CLI{})
 	used := map[string]bool{}
 	walk(root, func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
@@ -43,7 +44,7 @@ func checkExample(t *testing.T, path, line string) {
 			args = append(args, strings.Trim(w, "'"))
 		}
 	}
-	cmd, rest, err := newRoot(&common{}).Find(args[1:])
+	cmd, rest, err := newRoot(&command.CLI{}).Find(args[1:])
 	if err != nil || !strings.HasPrefix(cmd.CommandPath(), path) {
 		t.Errorf("%q: %v", line, err)
 		return
@@ -78,39 +79,39 @@ func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 		"help --config x run":       `semel: unknown flag: --config; see 'semel help --help'`,
 		"help completion powershel": `semel: unknown command "powershel" for "semel completion"; did you mean powershell?`,
 	} {
-		code, out, log := command(strings.Fields(line)...)
-		if first, _, _ := strings.Cut(log, "\n"); code != exitUsage || out != "" || first != want {
+		code, out, log := invoke(strings.Fields(line)...)
+		if first, _, _ := strings.Cut(log, "\n"); code != command.ExitUsage || out != "" || first != want {
 			t.Errorf("semel %s: exit code %d, %q\ngot  %s\nwant %s", line, code, out, first, want)
 		}
 	}
 }
 
 func TestTheVersionIsAFlagToo(t *testing.T) {
-	_, want, _ := command("version")
-	if code, got, _ := command("--version"); code != exitDone || got != want || !strings.HasPrefix(got, "semel ") {
+	_, want, _ := invoke("version")
+	if code, got, _ := invoke("--version"); code != command.ExitDone || got != want || !strings.HasPrefix(got, "semel ") {
 		t.Errorf("exit code %d, %q, want %q", code, got, want)
 	}
 }
 
 func TestWithoutACommandThereIsHelp(t *testing.T) {
-	if code, out, _ := command(); code != exitDone || !strings.Contains(out, "Examples:\n  semel run") {
+	if code, out, _ := invoke(); code != command.ExitDone || !strings.Contains(out, "Examples:\n  semel run") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
 
 // The words of the library's own completion commands are not ours.
 func TestNoHelpIsWiderThanAUsualTerminal(t *testing.T) {
-	walk(newRoot(&common{}), func(cmd *cobra.Command) {
+	walk(newRoot(&command.CLI{}), func(cmd *cobra.Command) {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		if cmd.Hidden || len(path) > 0 && path[0] == "completion" {
 			return
 		}
-		_, out, _ := command(append([]string{"help"}, path...)...)
+		_, out, _ := invoke(append([]string{"help"}, path...)...)
 		if !strings.Contains(out, "Usage:") {
 			t.Errorf("semel help %s: %q", strings.Join(path, " "), out)
 		}
 		for line := range strings.Lines(out) {
-			if line = strings.TrimSuffix(line, "\n"); len(line) > usualWidth {
+			if line = strings.TrimSuffix(line, "\n"); len(line) > command.UsualWidth {
 				t.Errorf("semel help %s has %d columns: %s", strings.Join(path, " "), len(line), line)
 			}
 		}
@@ -119,7 +120,7 @@ func TestNoHelpIsWiderThanAUsualTerminal(t *testing.T) {
 
 func TestHelpIsGivenForACommandThatIsThere(t *testing.T) {
 	for _, line := range []string{"help", "help run", "help parked retry", "help completion", "help completion bash", "help help"} {
-		if code, out, log := command(strings.Fields(line)...); code != exitDone || !strings.Contains(out, "Usage:") || log != "" {
+		if code, out, log := invoke(strings.Fields(line)...); code != command.ExitDone || !strings.Contains(out, "Usage:") || log != "" {
 			t.Errorf("semel %s: exit code %d, %q:\n%s", line, code, log, out)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/spf13/cobra"
 )
 
@@ -73,16 +74,16 @@ func inHostile(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 	}
-	if code, _, log := command("run", "--consumer", "parking", "--log-level", "debug"); code != exitDone {
+	if code, _, log := invoke("run", "--consumer", "parking", "--log-level", "debug"); code != command.ExitDone {
 		t.Fatalf("exit code %d:\n%s", code, log)
 	}
 }
 
 // command runs semel in this process and returns what it printed on stdout and
 // on stderr.
-func command(args ...string) (code int, stdout, stderr string) {
+func invoke(args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = Main(context.Background(), args, Streams{
+	code = Main(context.Background(), args, command.Streams{
 		In: strings.NewReader(""), Out: &out, Err: &err, OutTerminal: true, Env: os.LookupEnv,
 	})
 	return code, out.String(), err.String()
@@ -172,15 +173,15 @@ func TestNothingThatAMessageHoldsRulesTheTerminal(t *testing.T) {
 				inHostile(t, text)
 				var halted, refused bool
 				for _, args := range commandsWith(text) {
-					code, out, log := command(args...)
+					code, out, log := invoke(args...)
 					if found := unsafe(out + log); found != "" {
 						t.Errorf("semel %.200q printed %s", args, found)
 					}
 					if slices.Contains(args, "--json") && out != "" && !json.Valid([]byte(out)) {
 						t.Errorf("semel %.200q printed no JSON: %.200q", args, out)
 					}
-					halted = halted || code == exitFailed && strings.Contains(log, "halted by message") && strings.Contains(log, "note ")
-					refused = refused || code == exitPolicy
+					halted = halted || code == command.ExitFailed && strings.Contains(log, "halted by message") && strings.Contains(log, "note ")
+					refused = refused || code == command.ExitPolicy
 				}
 				if !halted || !refused {
 					t.Errorf("the situations did not occur: a halt that tells the payload %v, a refused policy %v", halted, refused)
@@ -190,7 +191,7 @@ func TestNothingThatAMessageHoldsRulesTheTerminal(t *testing.T) {
 	})
 	t.Run("the_table_has_every_command", func(t *testing.T) {
 		called := map[string]bool{}
-		root := newRoot(&common{})
+		root := newRoot(&command.CLI{})
 		for _, args := range commandsWith("x") {
 			if cmd, _, err := root.Find(args); err == nil {
 				called[cmd.CommandPath()] = true

@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
 // typed finds the commands that a text has somebody type.
@@ -14,7 +15,11 @@ var typed = regexp.MustCompile("`(semel [^`]+)`")
 
 // Who is woken by an alert types what its runbook says.
 func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
-	found := typed.FindAllStringSubmatch(metrics.Runbooks(), -1)
+	runbooks, err := os.ReadFile("../../../../docs/alerts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := typed.FindAllStringSubmatch(string(runbooks), -1)
 	if len(found) < 20 {
 		t.Fatalf("only %d commands were found", len(found))
 	}
@@ -22,7 +27,7 @@ func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
 		t.Run("K5_"+strings.ReplaceAll(line[1], " ", "_"), func(t *testing.T) {
 			line, _, _ := strings.Cut(line[1], " >") // the rest is for the shell
 			words := strings.Fields(strings.NewReplacer("NUMBER", "17", "MESSAGES", "50").Replace(line))
-			cmd, rest, err := newRoot(&common{}).Find(words[1:])
+			cmd, rest, err := newRoot(&command.CLI{}).Find(words[1:])
 			if err == nil {
 				err = cmd.ParseFlags(rest)
 			}

@@ -1,15 +1,14 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -22,21 +21,21 @@ type build struct {
 	System   string `json:"system"`
 }
 
-func versionCommand(c *common) *cobra.Command {
+func versionCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  nothing,
+		Args:  command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
-			if c.json {
-				return writeJSON(c.Out, b)
+			if c.JSON {
+				return c.WriteJSON(b)
 			}
 			_, err := fmt.Fprintln(c.Out, b.line())
-			return failed(err)
+			return command.Failed(err)
 		},
 	}
-	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
 	return cmd
 }
 
@@ -64,36 +63,28 @@ func thisBuild() build {
 	return b
 }
 
-// writeJSON prints one document.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(terminal.JSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return failed(e.Encode(v))
-}
-
-func schemaCommand(c *common) *cobra.Command {
+func schemaCommand(c *command.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the policy file, for editors",
-		Args:  nothing,
+		Args:  command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := c.Out.Write(policy.JSONSchema())
-			return failed(err)
+			return command.Failed(err)
 		},
 	}
 }
 
-func alertsCommand(c *common) *cobra.Command {
+func alertsCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
-		Short: "Print rules for Prometheus, with what the policy says of alerts",
+		Short: "Print Prometheus rules",
 		Long: `Alerts prints alert rules for Prometheus over the metrics of semel run: those
 that ship as deploy/alerts.yaml, with what consumers of the policy say under
 alerts in the place of their thresholds. Nothing is asked and nothing changed.`,
-		Args: nothing,
+		Args: command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			p, err := c.load()
+			p, err := c.Load()
 			if err != nil {
 				return err
 			}
@@ -104,9 +95,9 @@ alerts in the place of their thresholds. Nothing is asked and nothing changed.`,
 				}
 			}
 			_, err = io.WriteString(c.Out, metrics.PolicyRules(all))
-			return failed(err)
+			return command.Failed(err)
 		},
 	}
-	cmd.Flags().StringVar(&c.config, "config", "semel.yaml", "the policy file")
+	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
 	return cmd
 }

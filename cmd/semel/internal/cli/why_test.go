@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
 func TestWhyAndCheckFitATerminal(t *testing.T) {
 	inHostile(t, "plain words that a person wrote, many of them, and then some more of them")
 	printed := func(args ...string) string {
 		var out bytes.Buffer
-		Main(t.Context(), args, Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{}, OutTerminal: true, Width: usualWidth, Env: os.LookupEnv})
+		Main(t.Context(), args, command.Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{}, OutTerminal: true, Width: command.UsualWidth, Env: os.LookupEnv})
 		return out.String()
 	}
 	t.Run("K13_K3_each_line_has_80_columns_at_most", func(t *testing.T) {
@@ -26,7 +28,7 @@ func TestWhyAndCheckFitATerminal(t *testing.T) {
 				t.Errorf("semel %v prints %q", args, out)
 			}
 			for line := range strings.Lines(out) {
-				if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > usualWidth && !strings.HasPrefix(line, "  semel ") {
+				if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > command.UsualWidth && !strings.HasPrefix(line, "  semel ") {
 					t.Errorf("semel %v: %d columns: %s", args, utf8.RuneCountInString(line), line)
 				}
 			}
@@ -38,8 +40,8 @@ func TestTheAnswerOfWhyIsLastWhereItLeftTheScreen(t *testing.T) {
 	inHostile(t, "plain words")
 	printed := func(height int) string {
 		var out bytes.Buffer
-		Main(t.Context(), []string{"why", "id plain words"}, Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{},
-			OutTerminal: true, Width: usualWidth, Height: height, Env: os.LookupEnv})
+		Main(t.Context(), []string{"why", "id plain words"}, command.Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{},
+			OutTerminal: true, Width: command.UsualWidth, Height: height, Env: os.LookupEnv})
 		return out.String()
 	}
 	all := printed(1000)

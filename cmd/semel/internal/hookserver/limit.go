@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 func within(d time.Duration) (context.Context, context.CancelFunc) {
@@ -167,7 +167,7 @@ func (c *certificate) load() error {
 	if err != nil || c.loaded != nil && changed == c.tried {
 		return err
 	}
-	pair, err := policy.ReadPair(c.cert, c.key)
+	pair, err := shape.ReadPair(c.cert, c.key)
 	if c.tried = changed; err == nil {
 		c.loaded, c.told = &pair, ""
 	}

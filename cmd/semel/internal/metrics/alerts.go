@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/semel-go/semel/internal/legible"
 )
 
 // alert is one rule with its runbook.
@@ -164,14 +162,6 @@ func operationAlerts() []alert {
 	}
 }
 
-// Rules returns the text of deploy/alerts.yaml.
-func Rules() string {
-	var b strings.Builder
-	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/alerts.md.\ngroups:\n")
-	writeGroup(&b, "semel", alerts())
-	return b.String()
-}
-
 func writeGroup(b *strings.Builder, name string, all []alert) {
 	fmt.Fprintf(b, "  - name: %s\n    rules:\n", name)
 	for _, a := range all {
@@ -182,18 +172,4 @@ func writeGroup(b *strings.Builder, name string, all []alert) {
 		fmt.Fprintf(b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ if and $labels.consumer $labels.store }} in {{ end }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
 			a.severity, strings.ReplaceAll(a.summary, "'", "''"), strings.ToLower(a.name))
 	}
-}
-
-// Runbooks returns the text of docs/alerts.md.
-func Runbooks() string {
-	var b strings.Builder
-	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, based on the [metrics](metrics.md) of `semel run`. Adjust thresholds and durations to your consumers. Prometheus loads the rules with `rule_files`, and scrapes the address of the policy key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nAdd `--config FILE` to the commands below if the policy is not `semel.yaml` in the current folder, and replace words in capitals. `make proof NAME=alerts` causes the fault of each alert and checks that Prometheus fires it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a Grafana dashboard with the same metrics: effects, waiting messages and their ages, parked messages, times of batches, and the age of store samples.\n\nThe key `alerts` of a consumer in the [policy](policy.md) replaces thresholds for that consumer. `semel alerts --config semel.yaml >alerts.yaml` prints all rules with these thresholds.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
-	for _, a := range alerts() {
-		hold := "at once"
-		if a.hold > 0 {
-			hold = "for " + legible.Span(a.hold)
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* Meaning: %s\n* Check: %s\n* Fix: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.fix)
-	}
-	return b.String()
 }

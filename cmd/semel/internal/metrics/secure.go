@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 // TLS are the files of who serves https.
@@ -19,7 +19,7 @@ type TLS struct {
 
 // pair reads the certificate and its key. It waits for nobody, whatever the files are.
 func (t *TLS) pair() (*tls.Certificate, error) {
-	pair, err := policy.ReadPair(t.Certificate, t.Key)
+	pair, err := shape.ReadPair(t.Certificate, t.Key)
 	if err != nil {
 		return nil, fmt.Errorf("listen.tls: %w: write a certificate and its key there, in PEM", err)
 	}
@@ -37,7 +37,7 @@ func (t *TLS) config() (*tls.Config, error) {
 	if t.Clients == "" {
 		return c, nil
 	}
-	text, err := policy.ReadFile(t.Clients)
+	text, err := shape.ReadFile(t.Clients)
 	if err != nil {
 		return nil, fmt.Errorf("listen.tls.clients: %w: write the certificates of authorities there, in PEM", err)
 	}

@@ -16,11 +16,12 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"
 )
@@ -304,7 +305,7 @@ const leastToken = 16
 
 // Token reads the token of a file. The error says nothing of it.
 func Token(file string) (string, error) {
-	text, err := policy.ReadFile(file)
+	text, err := shape.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("listen.token_file: %w; make it, as with: openssl rand -hex 32", err)
 	}

@@ -4,10 +4,7 @@
 package metrics
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // kind is the type of a metric.
@@ -179,37 +176,3 @@ func entry(name string) (metric, []string) {
 	}
 	panic("semel: the table of metrics has no " + name)
 }
-
-// Reference returns the text of docs/metrics.md.
-func Reference() string {
-	var b strings.Builder
-	b.WriteString(introduction)
-	for _, p := range table() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n", p.title, p.says)
-		for _, m := range p.metrics {
-			_, labels := entry(m.name)
-			named := "–"
-			if len(labels) > 0 {
-				named = "`" + strings.Join(labels, "`, `") + "`"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, named, m.help)
-		}
-	}
-	b.WriteString("\n## Labels\n\n| label | values |\n| --- | --- |\n")
-	all := slices.SortedFunc(slices.Values(labelMeanings), func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
-	for _, l := range all {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", l[0], l[1])
-	}
-	return b.String()
-}
-
-const introduction = `# Metrics
-
-<!-- Written by go test ./cmd/semel/internal/metrics -update, from the table in table.go. -->
-
-` + "`listen: 127.0.0.1:9464`" + ` in the [policy](policy.md) makes ` + "`semel run`" + ` serve ` + "`/metrics`" + ` for Prometheus ([operations](operations.md#health-and-metrics)). In addition to the metrics below, it serves those of Prometheus' Go client, of the Go runtime (` + "`go_…`" + `) and of the process (` + "`process_…`" + `).
-
-![Figures of a run: effects, duplicates, waiting and parked messages](pictures/figures.svg)
-
-Measured with SQLite at 100 messages per second. Duplicates have no effect, and messages that cannot be applied are parked. While another process locked the database, messages waited; afterwards each took effect once. ` + "`BenchmarkFiguresOfARun`" + ` in cmd/semel records such a run.
-`

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 // base is a policy without faults; cases change pieces of it.
@@ -67,12 +69,12 @@ func environment(name string) (string, bool) {
 	return v, ok
 }
 
-func parse(c policyCase) (*Policy, []Fault) {
+func parse(c policyCase) (*Policy, []shape.Fault) {
 	return Parse("dir/p.yaml", []byte(c.policy()), environment)
 }
 
 // lines are faults as they are printed, without the file's name.
-func lines(all []Fault) string {
+func lines(all []shape.Fault) string {
 	var text []string
 	for _, f := range all {
 		text = append(text, strings.TrimPrefix(f.String(), "dir/p.yaml:"))

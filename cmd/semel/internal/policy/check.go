@@ -3,16 +3,18 @@ package policy
 import (
 	"fmt"
 	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 // check finds what is wrong between keys that are right by themselves. A rule
 // looks only at keys that are sound, so that one mistake is reported once.
-func check(d *decoder, p *Policy) {
+func check(d *shape.Decoder, p *Policy) {
 	p.checkSources(d)
 	p.checkKeyStores(d)
 	for _, c := range p.Consumers {
-		r := rules{decoder: d, consumer: c, at: "consumers." + c.Name, store: p.Store(c.Store)}
-		if d.faulty(r.at) {
+		r := rules{Decoder: d, consumer: c, at: "consumers." + c.Name, store: p.Store(c.Store)}
+		if d.Faulty(r.at) {
 			continue
 		}
 		r.references(p)
@@ -54,22 +56,11 @@ func check(d *decoder, p *Policy) {
 	p.checkUse(d)
 }
 
-// faulty reports whether the value at path itself could not be read.
-func (d *decoder) faulty(path string) bool {
-	return d.refused[path]
-}
-
-// sound reports whether nothing is wrong at path and below it, and it is not
-// probably meant by a key that is misspelled.
-func (d *decoder) sound(path string) bool {
-	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
-}
-
-func (p *Policy) checkSources(d *decoder) {
+func (p *Policy) checkSources(d *shape.Decoder) {
 	for _, s := range p.Sources {
 		at := "sources." + s.Name + ".file"
-		if s.File != nil && s.File.Path == Stdin && s.File.Follow && d.sound(at) {
-			d.faultAt(at+".follow", "standard input cannot be followed: it ends when its writer ends", "remove follow")
+		if s.File != nil && s.File.Path == shape.Stdin && s.File.Follow && d.Sound(at) {
+			d.FaultAt(at+".follow", "standard input cannot be followed: it ends when its writer ends", "remove follow")
 		}
 		if s.Kafka != nil {
 			kafkaRules{d, s.Kafka, "sources." + s.Name + ".kafka"}.check()
@@ -81,15 +72,15 @@ func (p *Policy) checkSources(d *decoder) {
 }
 
 // checkStandardInput: what one consumer reads of it, no other sees.
-func (p *Policy) checkStandardInput(d *decoder) {
+func (p *Policy) checkStandardInput(d *shape.Decoder) {
 	reader := ""
 	for _, c := range p.Consumers {
 		s := p.Source(c.From)
-		if s == nil || s.File == nil || s.File.Path != Stdin {
+		if s == nil || s.File == nil || s.File.Path != shape.Stdin {
 			continue
 		}
 		if reader != "" {
-			d.faultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s reads standard input already, and a line reaches only one of them", reader),
+			d.FaultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s reads standard input already, and a line reaches only one of them", reader),
 				"write the input to a file, which several consumers can read, or remove one consumer")
 		}
 		reader = c.Name
@@ -97,7 +88,7 @@ func (p *Policy) checkStandardInput(d *decoder) {
 }
 
 // checkUse warns of what no consumer uses.
-func (p *Policy) checkUse(d *decoder) {
+func (p *Policy) checkUse(d *shape.Decoder) {
 	used := map[string]bool{}
 	for _, c := range p.Consumers {
 		used["sources."+c.From], used["stores."+c.Store] = true, true
@@ -110,9 +101,9 @@ func (p *Policy) checkUse(d *decoder) {
 	}
 }
 
-func (p *Policy) warnUnused(d *decoder, used map[string]bool, path string) {
+func (p *Policy) warnUnused(d *shape.Decoder, used map[string]bool, path string) {
 	if !used[path] {
-		d.warnAt(path, "no consumer uses it", "remove it, or name it at a consumer")
+		d.WarnAt(path, "no consumer uses it", "remove it, or name it at a consumer")
 	}
 }
 
@@ -129,7 +120,7 @@ func unknownName(name, what string, known []string) string {
 	if len(known) == 0 {
 		return "add it under " + what
 	}
-	if near := nearestWord(name, known); near != "" {
+	if near := shape.NearestWord(name, known); near != "" {
 		return fmt.Sprintf("did you mean %s? The %s are %s", near, what, strings.Join(known, ", "))
 	}
 	return fmt.Sprintf("the %s are %s", what, strings.Join(known, ", "))

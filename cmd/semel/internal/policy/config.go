@@ -59,14 +59,6 @@ func (c *Consumer) NaturalReason() string {
 	return strings.TrimSuffix(fmt.Sprintf("the effect is a %s: %s", c.Effect.Kind, c.Effect.Says), ": ")
 }
 
-// provider is what is known of the other side, where one is called.
-func (h *HTTP) provider() consumer.Provider {
-	if h == nil {
-		return consumer.Provider{}
-	}
-	return consumer.Provider{Window: h.Window}
-}
-
 // retention is the policy with what becomes of a late message, where something is late.
 func (c *Consumer) retention() consumer.RetentionPolicy {
 	r := c.Retention
@@ -222,4 +214,19 @@ func (c *Consumer) Says() []any {
 		return nil
 	}
 	return []any{"effect", string(c.Effect.Kind), "says", c.Effect.Says}
+}
+
+// provider is what is known of the other side of a consumer that calls out.
+func (c *Consumer) provider() consumer.Provider {
+	switch h := c.Handler.HTTP; {
+	case c.Handler.Kafka != nil: // who reads the topic recognises a copy whenever it comes
+		return consumer.Provider{Window: consumer.WindowAlways}
+	case h != nil && h.Effects != nil: // what it is asked for is in its answer
+		return consumer.Provider{Window: consumer.WindowAlways}
+	case h != nil && h.MayDouble != "":
+		return consumer.Provider{Window: consumer.WindowAlways}
+	case h != nil && h.MayBeLost != "":
+		return consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ActionDiscard}
+	}
+	return c.Handler.HTTP.provider()
 }

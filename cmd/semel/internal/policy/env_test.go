@@ -7,17 +7,17 @@ import (
 
 func TestTheEnvironmentIsReadInEveryValue(t *testing.T) {
 	t.Run("K2_the_default_of_each_key_of_a_consumer_may_come_from_the_environment", func(t *testing.T) {
-		for _, key := range consumerShape().keys() {
-			if key.def == "" || key.later {
+		for _, key := range consumerShape().Keys() {
+			if key.Def == "" || key.Later {
 				continue
 			}
 			with := func(value string) policyCase {
-				return policyCase{edits: append(inConsumer(key.name+": "+value), "    strategy: marker\n", "")}
+				return policyCase{edits: append(inConsumer(key.Name+": "+value), "    strategy: marker\n", "")}
 			}
-			want, said := parse(with(key.def))
-			got, faults := parse(with(`"${NONE:-` + key.def + `}"`))
+			want, said := parse(with(key.Def))
+			got, faults := parse(with(`"${NONE:-` + key.Def + `}"`))
 			if lines(said) != lines(faults) || !reflect.DeepEqual(want, got) {
-				t.Errorf("%s is read otherwise: %s", key.name, lines(faults))
+				t.Errorf("%s is read otherwise: %s", key.Name, lines(faults))
 			}
 		}
 	})

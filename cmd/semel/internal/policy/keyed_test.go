@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 // keyedPolicy is a consumer whose claims are leased keys in Redis.
@@ -76,7 +78,7 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 		})
 	}
 	t.Run("C10_only_a_declared_natural_effect_is_applied_without_a_key", func(t *testing.T) {
-		apply := func(with string) (*Policy, []Fault) {
+		apply := func(with string) (*Policy, []shape.Fault) {
 			return Parse("semel.yaml", []byte(strings.Replace(keyedPolicy, "lanes: none\n", "lanes: none\n    on_store_down: apply\n"+with, 1)), env)
 		}
 		p, faults := apply("    effect: {kind: projection, says: \"a search index\"}\n")

@@ -2,102 +2,105 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/upsert"
 	"go.yaml.in/yaml/v4"
 )
 
 // The tables of handlers.
 
-func handlerShape() object[Handler] {
-	return object[Handler]{
-		oneOf: []string{"sql", "types", "http", "kafka", "go"},
-		fields: []field[Handler]{
-			key(meta{name: "sql", doc: "SQL statements, run in the message's transaction."},
-				pointer[SQL]{sqlShape()}, func(h *Handler) **SQL { return &h.SQL }),
-			key(meta{name: "types", doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may have a schema version behind it: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends as `unknown_type`, as `retry.on_exhausted` says and without an attempt."},
+func handlerShape() shape.Object[Handler] {
+	return shape.Object[Handler]{
+		OneOf: []string{"sql", "types", "http", "kafka", "go"},
+		Fields: []shape.Field[Handler]{
+			shape.Key(shape.Meta{Name: "sql", Doc: "SQL statements, run in the message's transaction."},
+				shape.Optional[SQL](sqlShape()), func(h *Handler) **SQL { return &h.SQL }),
+			shape.Key(shape.Meta{Name: "types", Doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may include a schema version: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends by `retry.on_exhausted` with the reason `unknown_type`, without an attempt."},
 				typesShape{typedHandlerShape()}, func(h *Handler) *[]TypedHandler { return &h.Types }),
-			key(meta{name: "http", doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](#http-handlers)."},
-				pointer[HTTP]{httpShape()}, func(h *Handler) **HTTP { return &h.HTTP }),
-			key(meta{name: "kafka", doc: "A topic of Kafka that each message is published to; with `strategy: lease`. See [publishing](#publishing)."},
-				pointer[Publish]{publishShape()}, func(h *Handler) **Publish { return &h.Kafka }),
-			later[Handler]("go", "A handler that a Go program registers."),
+			shape.Key(shape.Meta{Name: "http", Doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](#http-handlers)."},
+				shape.Optional[HTTP](httpShape()), func(h *Handler) **HTTP { return &h.HTTP }),
+			shape.Key(shape.Meta{Name: "kafka", Doc: "A topic of Kafka that each message is published to; with `strategy: lease`. See [publishing](#publishing)."},
+				shape.Optional[Publish](publishShape()), func(h *Handler) **Publish { return &h.Kafka }),
+			shape.Later[Handler]("go", "A handler that a Go program registers."),
 		}}
 }
 
-func sqlShape() object[SQL] {
-	return object[SQL]{oneOf: []string{"statements", "steps"}, unsaid: "there is no statement", fields: []field[SQL]{
-		key(meta{name: "params", doc: "The values of `:name` in the statements: a selector each, or `{from: SELECTOR, type: TYPE}`. A value that is missing ends the message as `missing parameter`; with `?` behind the selector it is NULL. See [types of parameters](#types-of-parameters)."},
+func sqlShape() shape.Object[SQL] {
+	return shape.Object[SQL]{OneOf: []string{"statements", "steps"}, Unsaid: "there is no statement", Fields: []shape.Field[SQL]{
+		shape.Key(shape.Meta{Name: "params", Doc: "The values of `:name` in the statements: selectors, or `{from: SELECTOR, type: TYPE}`. If a value is missing, the message ends as `missing parameter`; with `?` after the selector the value is NULL. See [types of parameters](#types-of-parameters)."},
 			typedParamsShape{}, func(s *SQL) *[]Param { return &s.Params }),
-		key(meta{name: "statements", doc: "The statements, in order. They, or `steps`, are required."},
-			list[Statement]{item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
-		key(meta{name: "intents", doc: "Effects elsewhere, written down in the same transaction and carried out after it by the consumer that each names. See [intents](intents.md)."},
-			list[SQLIntent]{item: intentShape()}, func(s *SQL) *[]SQLIntent { return &s.Intents }),
-		key(meta{name: "steps", doc: "In place of `statements`: parts that take effect one after another, each in a transaction of its own, and each once; with `strategy: inbox` and `ack: after_receipt`. See [steps](steps.md#in-a-policy)."},
-			list[SQLStep]{item: stepShape()}, func(s *SQL) *[]SQLStep { return &s.Steps }),
+		shape.Key(shape.Meta{Name: "statements", Doc: "The statements, in order. Either `statements` or `steps` is required."},
+			shape.List[Statement]{Item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
+		shape.Key(shape.Meta{Name: "intents", Doc: "Intents: requests to other systems, written in the same transaction and sent afterwards by the consumer that each names. See [intents](intents.md)."},
+			shape.List[SQLIntent]{Item: intentShape()}, func(s *SQL) *[]SQLIntent { return &s.Intents }),
+		shape.Key(shape.Meta{Name: "steps", Doc: "Instead of `statements`: steps that run one after another, each once and in its own transaction; with `strategy: inbox` and `ack: after_receipt`. See [steps](steps.md#in-a-policy)."},
+			shape.List[SQLStep]{Item: stepShape()}, func(s *SQL) *[]SQLStep { return &s.Steps }),
 	}}
 }
 
 func statementShape() statementObject {
-	return statementObject{object[Statement]{
-		short: statementText{word{what: "an SQL statement", lines: true}},
-		fields: []field[Statement]{
-			key(meta{name: "sql", doc: "The statement. It, or `upsert`, is required."},
-				word{what: "an SQL statement", lines: true}, func(s *Statement) *string { return &s.SQL }),
-			key(meta{name: "upsert", doc: "In place of `sql`: a row is inserted, or changed if the version that it has is older. See [upserts](#upserts)."},
-				pointer[upsert.Newer]{upsertShape()}, func(s *Statement) **upsert.Newer { return &s.Upsert }),
-			key(meta{name: "rows", doc: "How many rows it must change."},
-				pointer[int64]{count64{count{least: 0, most: 1_000_000}}}, func(s *Statement) **int64 { return &s.Rows }),
-			key(meta{name: "otherwise", doc: "What becomes of a message whose statement changes another number of rows. Without it, `on_precondition` decides."},
+	return statementObject{shape.Object[Statement]{
+		Short: statementText{shape.Word{What: "an SQL statement", Lines: true}},
+		Fields: []shape.Field[Statement]{
+			shape.Key(shape.Meta{Name: "sql", Doc: "The statement. Either `sql` or `upsert` is required."},
+				shape.Word{What: "an SQL statement", Lines: true}, func(s *Statement) *string { return &s.SQL }),
+			shape.Key(shape.Meta{Name: "upsert", Doc: "Instead of `sql`: inserts a row, or updates it if its version is older. See [upserts](#upserts)."},
+				shape.Optional[upsert.Newer](upsertShape()), func(s *Statement) **upsert.Newer { return &s.Upsert }),
+			shape.Key(shape.Meta{Name: "rows", Doc: "The number of rows that the statement must change."},
+				shape.Optional[int64](shape.Count64{Count: shape.Count{Least: 0, Most: 1_000_000}}), func(s *Statement) **int64 { return &s.Rows }),
+			shape.Key(shape.Meta{Name: "otherwise", Doc: "How the message ends if the statement changes another number of rows. Default: `on_precondition`."},
 				words("park", "discard", "fail"), func(s *Statement) *string { return &s.Otherwise }),
 		}}}
 }
 
 // upsertShape is the statement that keeps a row at its newest version.
-func upsertShape() object[upsert.Newer] {
-	columns := func() list[string] { return list[string]{item: word{what: "the name of a column"}} }
-	return object[upsert.Newer]{fields: []field[upsert.Newer]{
-		key(meta{name: "table", required: true, doc: "The table, with its schema before a dot if it needs one."},
-			word{what: "the name of a table"}, func(n *upsert.Newer) *string { return &n.Table }),
-		key(meta{name: "key", required: true, doc: "The columns of its unique key. Each column gets the parameter of its name."},
+func upsertShape() shape.Object[upsert.Newer] {
+	columns := func() shape.List[string] { return shape.List[string]{Item: shape.Word{What: "the name of a column"}} }
+	return shape.Object[upsert.Newer]{Fields: []shape.Field[upsert.Newer]{
+		shape.Key(shape.Meta{Name: "table", Required: true, Doc: "The table, with its schema if needed (`schema.table`)."},
+			shape.Word{What: "the name of a table"}, func(n *upsert.Newer) *string { return &n.Table }),
+		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "The columns of its unique key. Each column gets the parameter of the same name."},
 			columns(), func(n *upsert.Newer) *[]string { return &n.Key }),
-		key(meta{name: "set", doc: "The other columns that are written."},
+		shape.Key(shape.Meta{Name: "set", Doc: "The other columns to write."},
 			columns(), func(n *upsert.Newer) *[]string { return &n.Set }),
-		key(meta{name: "version", required: true, doc: "The column that says which of two states is newer: a number that the producer counts for each key."},
-			word{what: "the name of a column"}, func(n *upsert.Newer) *string { return &n.Version }),
+		shape.Key(shape.Meta{Name: "version", Required: true, Doc: "The column with the version, a number that the producer counts for each key."},
+			shape.Word{What: "the name of a column"}, func(n *upsert.Newer) *string { return &n.Version }),
 	}}
 }
 
 // statementObject is a statement with options, whose text is written or made of an upsert.
-type statementObject struct{ object[Statement] }
+type statementObject struct{ shape.Object[Statement] }
 
-func (s statementObject) read(d *decoder, p place) (Statement, bool) {
-	statement, ok := s.object.read(d, p)
+func (s statementObject) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
+	statement, ok := s.Object.Read(d, p)
 	u := statement.Upsert
 	switch {
 	case !ok:
 		return statement, false
 	case u == nil && statement.SQL == "":
-		d.fault(p, "sql is missing", "write the statement as sql: …, or upsert: {table: …, key: […], version: …}")
+		d.Fault(p, "sql is missing", "write the statement as sql: …, or upsert: {table: …, key: […], version: …}")
 		return statement, false
 	case u == nil:
 		return statement, true
 	case statement.SQL != "":
-		d.fault(p, "sql and upsert stand beside one another", "remove one: an upsert is a statement of its own")
+		d.Fault(p, "sql and upsert stand beside one another", "remove one: an upsert is a statement of its own")
 		return statement, false
 	}
 	for _, column := range slices.Concat(u.Key, u.Set, []string{u.Version}) {
-		if !isVariable(column) {
-			d.fault(p, fmt.Sprintf("%q cannot be a parameter, and each column of an upsert gets the one of its name", column), "write the statement as sql, with a parameter of another name")
+		if !shape.IsVariable(column) {
+			d.Fault(p, fmt.Sprintf("%q cannot be a parameter, and each column of an upsert gets the one of its name", column), "write the statement as sql, with a parameter of another name")
 			return statement, false
 		}
 	}
 	text, err := u.Named()
 	if err != nil {
-		d.fault(p, strings.ReplaceAll(strings.TrimPrefix(err.Error(), "upsert: "), "\n", ", "), "mend the upsert")
+		d.Fault(p, strings.ReplaceAll(strings.TrimPrefix(err.Error(), "upsert: "), "\n", ", "), "mend the upsert")
 		return statement, false
 	}
 	statement.SQL = text
@@ -105,75 +108,276 @@ func (s statementObject) read(d *decoder, p place) (Statement, bool) {
 }
 
 // statementText is a statement without options.
-type statementText struct{ word }
+type statementText struct{ shape.Word }
 
-func (s statementText) read(d *decoder, p place) (Statement, bool) {
-	text, ok := s.word.read(d, p)
+func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
+	text, ok := s.Word.Read(d, p)
 	return Statement{SQL: text}, ok
 }
 
 // typedParamsShape is a mapping of parameter names to selectors, with a type or without.
 type typedParamsShape struct{}
 
-func (s typedParamsShape) read(d *decoder, p place) ([]Param, bool) {
-	return readParams(d, p, s.words(), func(name string, at place) (Param, bool) {
-		bound, good := boundParam().read(d, at)
+func (s typedParamsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
+	return readParams(d, p, s.Words(), func(name string, at shape.Place) (Param, bool) {
+		bound, good := boundParam().Read(d, at)
 		bound.Name = name
 		return bound, good
 	})
 }
 
 // boundParam is a selector, or a mapping of a selector and a type.
-func boundParam() object[Param] {
-	return object[Param]{short: plainParam{selector(nil)}, fields: []field[Param]{
-		key(meta{name: "from", required: true, doc: "The selector."},
+func boundParam() shape.Object[Param] {
+	return shape.Object[Param]{Short: plainParam{selector(nil)}, Fields: []shape.Field[Param]{
+		shape.Key(shape.Meta{Name: "from", Required: true, Doc: "The selector."},
 			selector(nil), func(p *Param) *string { return &p.Selector }),
-		key(meta{name: "type", doc: "What the value must be. A message whose value is something else fails for good as `malformed`. Without a type, so does a text that a number's column would read as NaN or an infinity."},
+		shape.Key(shape.Meta{Name: "type", Doc: "The type of the value. A message with another value fails for good as `malformed`. Without a type, so does a text that a numeric column would read as NaN or infinity."},
 			typeWord(), func(p *Param) *sqlhandler.ParamType { return &p.Type }),
 	}}
 }
 
 // plainParam is a selector alone.
-type plainParam struct{ word }
+type plainParam struct{ shape.Word }
 
-func (s plainParam) read(d *decoder, p place) (Param, bool) {
-	text, ok := s.word.read(d, p)
+func (s plainParam) Read(d *shape.Decoder, p shape.Place) (Param, bool) {
+	text, ok := s.Word.Read(d, p)
 	return Param{Selector: text}, ok
 }
 
-func (s typedParamsShape) keys() []meta {
-	return []meta{{name: "NAME", doc: "The parameter of this name.", shape: boundParam()}}
+func (s typedParamsShape) Keys() []shape.Meta {
+	return []shape.Meta{{Name: "NAME", Doc: "The parameter of this name.", Shape: boundParam()}}
 }
 
-func (typedParamsShape) words() string { return "a mapping of parameter names to selectors" }
+func (typedParamsShape) Words() string { return "a mapping of parameter names to selectors" }
 
 // paramsShape is a mapping of parameter names to selectors.
-type paramsShape struct{ leaf }
+type paramsShape struct{ shape.Leaf }
 
-func (s paramsShape) read(d *decoder, p place) ([]Param, bool) {
-	return readParams(d, p, s.words(), func(name string, at place) (Param, bool) {
-		text, good := selector(nil).read(d, at)
+func (s paramsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
+	return readParams(d, p, s.Words(), func(name string, at shape.Place) (Param, bool) {
+		text, good := selector(nil).Read(d, at)
 		return Param{Name: name, Selector: text}, good
 	})
 }
 
 // readParams reads a mapping of parameter names to what one reads.
-func readParams[P any](d *decoder, p place, words string, one func(name string, at place) (P, bool)) (all []P, ok bool) {
-	if p.value().Kind != yaml.MappingNode {
-		d.wrongType(p, words)
+func readParams[P any](d *shape.Decoder, p shape.Place, words string, one func(name string, at shape.Place) (P, bool)) (all []P, ok bool) {
+	if p.Value().Kind != yaml.MappingNode {
+		d.WrongType(p, words)
 		return nil, false
 	}
 	ok = true
-	for name, at := range d.entries(p) {
-		d.note(at.place)
-		if !isVariable(name) {
-			d.faultKey(at, fmt.Sprintf("%q cannot be a parameter", name), "use letters, digits and '_', not a digit first")
+	for name, at := range d.Entries(p) {
+		d.Note(at.Place)
+		if !shape.IsVariable(name) {
+			d.FaultKey(at, fmt.Sprintf("%q cannot be a parameter", name), "use letters, digits and '_', not a digit first")
 			ok = false
 		}
-		read, good := one(name, at.place)
+		read, good := one(name, at.Place)
 		all, ok = append(all, read), ok && good
 	}
 	return all, ok
 }
 
-func (paramsShape) words() string { return "a mapping of parameter names to selectors" }
+func (paramsShape) Words() string { return "a mapping of parameter names to selectors" }
+
+func (typedParamsShape) Schema() shape.Schema {
+	return shape.Schema{"type": "object", "additionalProperties": boundParam().Schema(), "propertyNames": paramsShape{}.Schema()["propertyNames"]}
+}
+
+func (paramsShape) Schema() shape.Schema {
+	return shape.Schema{"type": "object", "additionalProperties": selector(nil).Schema(),
+		"propertyNames": shape.Schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
+}
+
+// SQLStep is a part of a handler of statements that takes effect by itself.
+type SQLStep struct {
+	// Name is what a message's row knows it by once it is done.
+	Name string
+	// Statements run in this order in the step's transaction.
+	Statements []Statement
+	// Intents are written down after them, in it.
+	Intents []SQLIntent
+}
+
+func stepShape() shape.Object[SQLStep] {
+	return shape.Object[SQLStep]{Fields: []shape.Field[SQLStep]{
+		shape.Key(shape.Meta{Name: "name", Required: true, Doc: "The name of the step, recorded in the row when the step is done. Do not rename it: a row with other steps is parked as `steps changed`."},
+			shape.Word{What: stepNameWords, Check: badStepName, Pattern: stepName.String()}, func(s *SQLStep) *string { return &s.Name }),
+		shape.Key(shape.Meta{Name: "statements", Required: true, Doc: "The statements of the step, in order."},
+			shape.List[Statement]{Item: statementShape()}, func(s *SQLStep) *[]Statement { return &s.Statements }),
+		shape.Key(shape.Meta{Name: "intents", Doc: "Intents: requests to other systems, written in the transaction of the step. See [intents](intents.md)."},
+			shape.List[SQLIntent]{Item: intentShape()}, func(s *SQLStep) *[]SQLIntent { return &s.Intents }),
+	}}
+}
+
+// stepName is what a step of a policy may be named.
+var stepName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_-]{1,%d}$`, store.MaxStepName))
+
+var stepNameWords = fmt.Sprintf("a name of 1 to %d of a to z, 0 to 9, '_' and '-'", store.MaxStepName)
+
+func badStepName(name string) (reason, remedy string) {
+	if stepName.MatchString(name) {
+		return "", ""
+	}
+	return fmt.Sprintf("%q is no name of a step", name), "write " + stepNameWords
+}
+
+func effectsShape() shape.Object[HTTPEffects] {
+	return shape.Object[HTTPEffects]{Fields: []shape.Field[HTTPEffects]{
+		shape.Key(shape.Meta{Name: "statements", Doc: "The statements that an answer may name, each with a name of its own. They run in the transaction that completes the message, in the order of the answer, as often as it names them."},
+			shape.Named[AnswerStatement]{What: "statement", Item: answerStatementShape(), Set: func(s *AnswerStatement, name string) { s.Name = name }},
+			func(e *HTTPEffects) *[]*AnswerStatement { return &e.Statements }),
+		shape.Key(shape.Meta{Name: "intents", Doc: "The consumers that an answer may write [intents](intents.md) for: each without `from`, on the same store. They are written in the same transaction."},
+			shape.List[string]{Item: shape.Word{What: "the name of a consumer"}, Single: true}, func(e *HTTPEffects) *[]string { return &e.Intents }),
+	}}
+}
+
+func answerStatementShape() shape.Object[AnswerStatement] {
+	return shape.Object[AnswerStatement]{Fields: []shape.Field[AnswerStatement]{
+		shape.Key(shape.Meta{Name: "sql", Required: true, Doc: "The statement, with `:name` for each parameter. What [SQL handlers](#sql-handlers) may not have, it may not have either."},
+			shape.Word{What: "an SQL statement", Lines: true}, func(s *AnswerStatement) *string { return &s.SQL }),
+		shape.Key(shape.Meta{Name: "params", Doc: "The parameters that the answer must give, and the type of each; with `?` behind it a value may be missing or null, and is NULL then. See [effects in the answer](#effects-in-the-answer)."},
+			answerParamsShape{}, func(s *AnswerStatement) *[]AnswerParam { return &s.Params }),
+		shape.Key(shape.Meta{Name: "rows", Doc: "The number of rows that the statement must change."},
+			shape.Optional[int64](shape.Count64{Count: shape.Count{Least: 0, Most: 1_000_000}}), func(s *AnswerStatement) **int64 { return &s.Rows }),
+		shape.Key(shape.Meta{Name: "otherwise", Doc: "How the message ends if the statement changes another number of rows. Default: `on_precondition`."},
+			words("park", "discard", "fail"), func(s *AnswerStatement) *string { return &s.Otherwise }),
+	}}
+}
+
+// answerParamsShape is a mapping of parameter names to types.
+type answerParamsShape struct{ shape.Leaf }
+
+func (s answerParamsShape) Read(d *shape.Decoder, p shape.Place) ([]AnswerParam, bool) {
+	return readParams(d, p, s.Words(), func(name string, at shape.Place) (AnswerParam, bool) {
+		kind, good := paramType().Read(d, at)
+		kind.Name = name
+		return kind, good
+	})
+}
+
+// typeWord is the word for a type.
+func typeWord() shape.Choice[sqlhandler.ParamType] {
+	var c shape.Choice[sqlhandler.ParamType]
+	for _, t := range sqlhandler.ParamTypes() {
+		c.Options = append(c.Options, shape.Option[sqlhandler.ParamType]{Word: string(t), Value: t})
+	}
+	return c
+}
+
+// paramType is the word for a type, also with a question mark behind it.
+func paramType() shape.Choice[AnswerParam] {
+	var c shape.Choice[AnswerParam]
+	for _, o := range typeWord().Options {
+		c.Options = append(c.Options, shape.Option[AnswerParam]{Word: o.Word, Value: AnswerParam{Type: o.Value}})
+	}
+	for _, o := range slices.Clone(c.Options) {
+		o.Word, o.Value.Optional = o.Word+"?", true
+		c.Options = append(c.Options, o)
+	}
+	return c
+}
+
+func (answerParamsShape) Words() string {
+	var all []string
+	for _, t := range sqlhandler.ParamTypes() {
+		all = append(all, string(t))
+	}
+	return "a mapping of parameter names to types (" + strings.Join(all, ", ") + ", or one of them with ?)"
+}
+
+func (s answerParamsShape) Schema() shape.Schema {
+	return shape.Schema{"type": "object", "additionalProperties": paramType().Schema(), "propertyNames": paramsShape{}.Schema()["propertyNames"]}
+}
+
+// SQLIntent is an effect elsewhere that a handler of statements writes down.
+type SQLIntent struct {
+	// To names a consumer of the policy that sends.
+	To, Purpose, Type string
+	// Recipient and Key are selectors; empty for none.
+	Recipient, Key string
+	// Body are the members of its body, in the file's order; none: the message's body.
+	Body []Param
+}
+
+func intentShape() shape.Object[SQLIntent] {
+	return shape.Object[SQLIntent]{Fields: []shape.Field[SQLIntent]{
+		shape.Key(shape.Meta{Name: "to", Required: true, Doc: "The consumer that sends it: one without `from`, on the same store. See [intents](intents.md)."},
+			shape.Word{What: "the name of a consumer"}, func(n *SQLIntent) *string { return &n.To }),
+		shape.Key(shape.Meta{Name: "purpose", Required: true, Doc: "The purpose, such as `confirmation`. Message, purpose and recipient form the id and the idempotency key."},
+			shape.Word{What: "a word"}, func(n *SQLIntent) *string { return &n.Purpose }),
+		shape.Key(shape.Meta{Name: "type", Doc: "The `ce-type` of the request."},
+			shape.Word{What: "a type"}, func(n *SQLIntent) *string { return &n.Type }),
+		shape.Key(shape.Meta{Name: "recipient", Doc: "The selector of the recipient. It is also the routing key."},
+			selector(nil), func(n *SQLIntent) *string { return &n.Recipient }),
+		shape.Key(shape.Meta{Name: "key", Doc: "The selector of the `Idempotency-Key`, if the endpoint expects a number of yours. Default: Semel's own key."},
+			selector(nil), func(n *SQLIntent) *string { return &n.Key }),
+		shape.Key(shape.Meta{Name: "body", Doc: "The members of a JSON object, as selectors. If a value is missing, the message ends as `missing parameter`; with `?` after the selector the value is null. Default: the body of the message."},
+			paramsShape{}, func(n *SQLIntent) *[]Param { return &n.Body }),
+	}}
+}
+
+// typesShape is a mapping of types, or types with a schema version, to their
+// handlers.
+type typesShape struct{ item shape.Shape[TypedHandler] }
+
+func typedHandlerShape() shape.Object[TypedHandler] {
+	return shape.Object[TypedHandler]{Fields: []shape.Field[TypedHandler]{
+		shape.Key(shape.Meta{Name: "sql", Required: true, Doc: "SQL statements, run in the message's transaction."},
+			shape.Optional[SQL](sqlShape()), func(h *TypedHandler) **SQL { return &h.SQL }),
+	}}
+}
+
+func (s typesShape) Read(d *shape.Decoder, p shape.Place) ([]TypedHandler, bool) {
+	if p.Value().Kind != yaml.MappingNode {
+		d.WrongType(p, s.Words())
+		return nil, false
+	}
+	var all []TypedHandler
+	ok := true
+	for name, at := range d.Entries(p) {
+		at.Path = p.Path + typePath(name)
+		if reason := badType(name); reason != "" {
+			d.FaultKey(at, reason, `write the type as the producer does, as "payment.made" or "payment.made@2"`)
+			ok = false
+		}
+		d.Note(at.Place)
+		v, good := s.item.Read(d, at.Place)
+		v.Type = name
+		all, ok = append(all, v), ok && good
+	}
+	if len(p.Value().Content) == 0 {
+		d.Fault(p, "there is no type", "name at least one")
+		ok = false
+	}
+	return all, ok
+}
+
+// typePath is the path of a type below types. It is quoted, as types have points
+// in them.
+func typePath(name string) string { return fmt.Sprintf("[%q]", name) }
+
+func badType(name string) string {
+	kind, version, versioned := strings.Cut(name, "@")
+	switch {
+	case strings.TrimSpace(name) != name || strings.ContainsAny(name, "\n\r"):
+		return "a type begins and ends with no blank and has no line break"
+	case kind == "":
+		return "no message without a type gets a handler"
+	case versioned && version == "":
+		return "the version behind @ is missing"
+	}
+	return ""
+}
+
+func (s typesShape) Keys() []shape.Meta {
+	return []shape.Meta{{Name: "TYPE", Doc: "The handler of this type.", Shape: s.item}}
+}
+
+func (typesShape) Words() string { return "a mapping of types to handlers" }
+
+func (s typesShape) Schema() shape.Schema {
+	return shape.Schema{"type": "object", "minProperties": 1, "additionalProperties": s.item.Schema(),
+		"propertyNames": shape.Schema{"pattern": `^[^@\s]`}}
+}

@@ -1,14 +1,23 @@
 package policy
 
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+)
+
 // The table of every key of a policy begins here: the whole file, stores and
 // sources. keys_consumer.go goes on. To add a key, add one line to a table and
 // a field to the type it goes to; a key that is not built yet is a line with
 // later. Parser, JSON Schema and reference follow.
-
-import (
-	"path/filepath"
-	"strings"
-)
 
 // root is the whole file.
 type root struct {
@@ -22,57 +31,57 @@ type root struct {
 	Consumers []*Consumer
 }
 
-func rootShape() object[root] {
-	return object[root]{fields: []field[root]{
-		key(meta{name: "version", required: true, doc: "The version of this format: 1."},
-			count{least: 1, most: 1}, func(r *root) *int { return &r.Version }),
-		key(meta{name: "stores", required: true, doc: "The databases that keep Semel's records, by name."},
-			named[Store]{what: "store", item: storeShape(), set: func(s *Store, name string) { s.Name = name }},
+func rootShape() shape.Object[root] {
+	return shape.Object[root]{Fields: []shape.Field[root]{
+		shape.Key(shape.Meta{Name: "version", Required: true, Doc: "The version of this format: 1."},
+			shape.Count{Least: 1, Most: 1}, func(r *root) *int { return &r.Version }),
+		shape.Key(shape.Meta{Name: "stores", Required: true, Doc: "The databases that keep Semel's records, by name."},
+			shape.Named[Store]{What: "store", Item: storeShape(), Set: func(s *Store, name string) { s.Name = name }},
 			func(r *root) *[]*Store { return &r.Stores }),
-		key(meta{name: "sources", required: true, doc: "Where messages come from, by name."},
-			named[Source]{what: "source", item: sourceShape(), set: func(s *Source, name string) { s.Name = name }},
+		shape.Key(shape.Meta{Name: "sources", Required: true, Doc: "Where messages come from, by name."},
+			shape.Named[Source]{What: "source", Item: sourceShape(), Set: func(s *Source, name string) { s.Name = name }},
 			func(r *root) *[]*Source { return &r.Sources }),
-		key(meta{name: "audit", doc: "How acts of operators are sealed. See [audit](audit.md)."},
+		shape.Key(shape.Meta{Name: "audit", Doc: "How the audit trail is sealed. See [audit](audit.md)."},
 			auditShape(), func(r *root) *Audit { return &r.Audit }),
-		key(meta{name: "listen", doc: "Where `semel run` serves its [metrics](metrics.md) and its health (`/metrics`, `/livez`, `/readyz`): an address, or a mapping. Nowhere unless it is set."},
+		shape.Key(shape.Meta{Name: "listen", Doc: "Where `semel run` serves its [metrics](metrics.md) and its health (`/metrics`, `/livez`, `/readyz`): an address, or a mapping. Default: not served."},
 			listenShape(), func(r *root) *Listen { return &r.Listen }),
-		key(meta{name: "recorder", doc: "Keep what each consumer of `semel run` heard and decided last, so that it can be written to a file and replayed. Nothing unless it is set. See [recorder](recorder.md)."},
+		shape.Key(shape.Meta{Name: "recorder", Doc: "Records the latest events and decisions of each consumer in memory, for `semel record`. Default: off. See [recorder](recorder.md)."},
 			recorderShape(), func(r *root) *Recorder { return &r.Recorder }),
-		key(meta{name: "traces", doc: "Send spans of sampled messages to a collector of OpenTelemetry. Nothing unless it is set. See [traces](traces.md)."},
+		shape.Key(shape.Meta{Name: "traces", Doc: "Sends spans of sampled messages to an OpenTelemetry collector. Default: off. See [traces](traces.md)."},
 			tracesShape(), func(r *root) *Traces { return &r.Traces }),
-		key(meta{name: "consumers", required: true, doc: "The consumers, by name. The name scopes every record that a consumer owns: under another name every message is new."},
-			named[Consumer]{what: "consumer", item: consumerShape(), set: func(c *Consumer, name string) { c.Name = name }},
+		shape.Key(shape.Meta{Name: "consumers", Required: true, Doc: "The consumers, by name. All records of a consumer belong to its name: under another name, every message is new."},
+			shape.Named[Consumer]{What: "consumer", Item: consumerShape(), Set: func(c *Consumer, name string) { c.Name = name }},
 			func(r *root) *[]*Consumer { return &r.Consumers }),
 	}}
 }
 
-func storeShape() object[Store] {
-	return object[Store]{
-		oneOf: []string{"sqlite", "postgres", "mysql", "redis", "dynamodb"},
-		fields: []field[Store]{
-			key(meta{name: "sqlite", doc: "A SQLite file."},
-				pointer[SQLite]{sqliteShape()}, func(s *Store) **SQLite { return &s.SQLite }),
-			key(meta{name: "postgres", doc: "A PostgreSQL database."},
-				pointer[Postgres]{postgresShape()}, func(s *Store) **Postgres { return &s.Postgres }),
-			later[Store]("mysql", "A MySQL or MariaDB database."),
-			key(meta{name: "redis", doc: "A Redis server, for leased keys: of consumers with `strategy: lease`. See [leased keys](leased-keys.md)."},
-				pointer[Redis]{redisShape()}, func(s *Store) **Redis { return &s.Redis }),
-			later[Store]("dynamodb", "A DynamoDB table."),
-			key(meta{name: "migrate", def: "false", doc: "Let `semel run` create and change Semel's tables. Without it, missing tables are an error that names the command."},
-				boolean{}, func(s *Store) *bool { return &s.Migrate }),
-			key(meta{name: "encryption", doc: "How bodies, headers, results and outputs of steps are encrypted that Semel's tables keep. What was kept before is read as it is. Not for Redis. See [erasing and encrypting](erase.md#encryption)."},
-				pointer[Encryption]{encryptionShape()}, func(s *Store) **Encryption { return &s.Encryption }),
-			key(meta{name: "setup", doc: "A file of your own SQL statements, run once after the migration and recorded by its hash."},
-				path{word: word{what: "a path"}}, func(s *Store) *string { return &s.Setup }),
+func storeShape() shape.Object[Store] {
+	return shape.Object[Store]{
+		OneOf: []string{"sqlite", "postgres", "mysql", "redis", "dynamodb"},
+		Fields: []shape.Field[Store]{
+			shape.Key(shape.Meta{Name: "sqlite", Doc: "A SQLite file."},
+				shape.Optional[SQLite](sqliteShape()), func(s *Store) **SQLite { return &s.SQLite }),
+			shape.Key(shape.Meta{Name: "postgres", Doc: "A PostgreSQL database."},
+				shape.Optional[Postgres](postgresShape()), func(s *Store) **Postgres { return &s.Postgres }),
+			shape.Later[Store]("mysql", "A MySQL or MariaDB database."),
+			shape.Key(shape.Meta{Name: "redis", Doc: "A Redis server for leased keys, for consumers with `strategy: lease`. See [leased keys](leased-keys.md)."},
+				shape.Optional[Redis](redisShape()), func(s *Store) **Redis { return &s.Redis }),
+			shape.Later[Store]("dynamodb", "A DynamoDB table."),
+			shape.Key(shape.Meta{Name: "migrate", Def: "false", Doc: "`true` lets `semel run` create and upgrade Semel's tables. Otherwise missing tables are an error that names the command."},
+				shape.Boolean{}, func(s *Store) *bool { return &s.Migrate }),
+			shape.Key(shape.Meta{Name: "encryption", Doc: "Encrypts bodies, headers, results and step outputs in Semel's tables. Existing plain rows stay readable. Not for Redis. See [erasing and encrypting](erase.md#encryption)."},
+				shape.Optional[Encryption](encryptionShape()), func(s *Store) **Encryption { return &s.Encryption }),
+			shape.Key(shape.Meta{Name: "setup", Doc: "A file of your own SQL statements, run once after the migration and recorded by its hash."},
+				shape.Path{Word: shape.Word{What: "a path"}}, func(s *Store) *string { return &s.Setup }),
 		}}
 }
 
-func sqliteShape() object[SQLite] {
-	return object[SQLite]{fields: []field[SQLite]{
-		key(meta{name: "path", required: true, doc: "The database file, made if it is missing. Relative to the policy file."},
-			path{word: word{what: "a path", check: badDatabase}}, func(s *SQLite) *string { return &s.Path }),
-		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
-			word{what: "a table prefix", pattern: `^[A-Za-z_][A-Za-z0-9_]{0,31}$`, check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
+func sqliteShape() shape.Object[SQLite] {
+	return shape.Object[SQLite]{Fields: []shape.Field[SQLite]{
+		shape.Key(shape.Meta{Name: "path", Required: true, Doc: "The database file, relative to the policy file. It is created if it does not exist."},
+			shape.Path{Word: shape.Word{What: "a path", Check: badDatabase}}, func(s *SQLite) *string { return &s.Path }),
+		shape.Key(shape.Meta{Name: "prefix", Def: usualPrefix, Doc: "The prefix of Semel's table names."},
+			shape.Word{What: "a table prefix", Pattern: `^[A-Za-z_][A-Za-z0-9_]{0,31}$`, Check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
 	}}
 }
 
@@ -89,48 +98,261 @@ func badDatabase(s string) (reason, remedy string) {
 }
 
 func badPrefix(s string) (reason, remedy string) {
-	if badName(s) == "" && isVariable(s) && len(s) <= 32 {
+	if shape.BadName(s) == "" && shape.IsVariable(s) && len(s) <= 32 {
 		return "", ""
 	}
 	return "this cannot begin a table's name", "use letters, digits and '_', at most 32 of them, not a digit first"
 }
 
-func sourceShape() object[Source] {
-	return object[Source]{
-		oneOf: []string{"file", "kafka", "rabbitmq", "nats", "sqs", "redis_streams", "webhook", "table"},
-		fields: []field[Source]{
-			key(meta{name: "file", doc: "Lines of a file or of standard input, one message a line."},
-				pointer[File]{fileShape()}, func(s *Source) **File { return &s.File }),
-			key(meta{name: "kafka", doc: "Topics of a Kafka cluster. See [kafka.md](kafka.md)."},
-				pointer[Kafka]{kafkaShape()}, func(s *Source) **Kafka { return &s.Kafka }),
-			later[Source]("rabbitmq", "Queues of RabbitMQ."),
-			later[Source]("nats", "A NATS JetStream consumer."),
-			later[Source]("sqs", "An Amazon SQS queue."),
-			later[Source]("redis_streams", "Redis streams with a consumer group."),
-			key(meta{name: "webhook", doc: "HTTP requests with a verified signature, answered when they are in the store. See [webhooks](webhooks.md)."},
-				pointer[Webhook]{webhookShape()}, func(s *Source) **Webhook { return &s.Webhook }),
-			later[Source]("table", "A database table, as an outbox read directly."),
+func sourceShape() shape.Object[Source] {
+	return shape.Object[Source]{
+		OneOf: []string{"file", "kafka", "rabbitmq", "nats", "sqs", "redis_streams", "webhook", "table"},
+		Fields: []shape.Field[Source]{
+			shape.Key(shape.Meta{Name: "file", Doc: "Lines of a file or of standard input, one message a line."},
+				shape.Optional[File](fileShape()), func(s *Source) **File { return &s.File }),
+			shape.Key(shape.Meta{Name: "kafka", Doc: "Topics of a Kafka cluster. See [kafka.md](kafka.md)."},
+				shape.Optional[Kafka](kafkaShape()), func(s *Source) **Kafka { return &s.Kafka }),
+			shape.Later[Source]("rabbitmq", "Queues of RabbitMQ."),
+			shape.Later[Source]("nats", "A NATS JetStream consumer."),
+			shape.Later[Source]("sqs", "An Amazon SQS queue."),
+			shape.Later[Source]("redis_streams", "Redis streams with a consumer group."),
+			shape.Key(shape.Meta{Name: "webhook", Doc: "HTTP requests with a verified signature, answered after they are stored. See [webhooks](webhooks.md)."},
+				shape.Optional[Webhook](webhookShape()), func(s *Source) **Webhook { return &s.Webhook }),
+			shape.Later[Source]("table", "A database table, as an outbox read directly."),
 		}}
 }
 
-func fileShape() object[File] {
-	return object[File]{fields: []field[File]{
-		key(meta{name: "path", required: true, doc: "The file, relative to the policy file; `-` is standard input."},
-			path{word: word{what: "a path, or -"}, stdin: true}, func(f *File) *string { return &f.Path }),
-		key(meta{name: "format", def: "cloudevents", doc: "How a line is read: `cloudevents` is the structured JSON format, whose attributes become `ce-` headers; `envelope` is `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json` means that the line itself is the body."},
+func fileShape() shape.Object[File] {
+	return shape.Object[File]{Fields: []shape.Field[File]{
+		shape.Key(shape.Meta{Name: "path", Required: true, Doc: "The file, relative to the policy file; `-` is standard input."},
+			shape.Path{Word: shape.Word{What: "a path, or -"}, Stdin: true}, func(f *File) *string { return &f.Path }),
+		shape.Key(shape.Meta{Name: "format", Def: "cloudevents", Doc: "The format of lines. `cloudevents`: the structured JSON format, whose attributes become `ce-` headers; `envelope`: `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json`: the line is the body."},
 			words("cloudevents", "envelope", "json"), func(f *File) *string { return &f.Format }),
-		key(meta{name: "follow", def: "false", doc: "Wait for more at the end of the file instead of ending. A last line without its line end waits for it; without `follow` it is read if it is a complete JSON object or array, and otherwise left unread with a warning."},
-			boolean{}, func(f *File) *bool { return &f.Follow }),
-		key(meta{name: "max_line", def: "16MiB", doc: "The longest line that is read as a message. A longer one is parked as `too large` with its first 64 KiB, its offset and its length. At most the `max_body` of the consumers that read it."},
-			size{least: 64 << 10, most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
+		shape.Key(shape.Meta{Name: "follow", Def: "false", Doc: "Wait for more at the end of the file instead of ending. With `follow`, a last line without line end is read when its line end arrives. Without it, such a line is read if it is a complete JSON object or array, and otherwise left unread with a warning."},
+			shape.Boolean{}, func(f *File) *bool { return &f.Follow }),
+		shape.Key(shape.Meta{Name: "max_line", Def: "16MiB", Doc: "The maximum length of a line. A longer line is parked as `too large` with its first 64 KiB, its offset and its length. At most the `max_body` of the consumers."},
+			shape.Size{Least: 64 << 10, Most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
 	}}
 }
 
 // words is a choice among texts that mean themselves.
-func words(all ...string) choice[string] {
-	var c choice[string]
+func words(all ...string) shape.Choice[string] {
+	var c shape.Choice[string]
 	for _, w := range all {
-		c.options = append(c.options, option[string]{word: w, value: w})
+		c.Options = append(c.Options, shape.Option[string]{Word: w, Value: w})
 	}
 	return c
+}
+
+// JSONSchema is the JSON Schema of the policy file, for editors. A key that is
+// not available yet is in it with a text that says so, and refused.
+func JSONSchema() []byte {
+	s := rootShape().Schema()
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Semel policy"
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(err) // a schema is maps, lists, texts and numbers
+	}
+	return append(text, '\n')
+}
+
+// LeastAuditKey is how many bytes a key of the audit has at least: with fewer it could be
+// guessed.
+const LeastAuditKey = 32
+
+// Audit says how acts of operators are sealed.
+type Audit struct {
+	// Key is what they are sealed under, a secret: never print it; empty for none.
+	Key string
+}
+
+func auditShape() shape.Object[Audit] {
+	return shape.Object[Audit]{Fields: []shape.Field[Audit]{
+		shape.Key(shape.Meta{Name: "key", Doc: "A random secret of at least 32 bytes, as an environment variable such as `${SEMEL_AUDIT_KEY}`, that seals the audit trail of all stores in the file. Without the secret, someone who can write the tables cannot seal a changed entry. All processes of a store need the same secret. Back it up: without it the trail cannot be verified."},
+			shape.Word{What: "a secret of at least 32 bytes", Check: badAuditKey}, func(a *Audit) *string { return &a.Key }),
+	}}
+}
+
+// badAuditKey says nothing of the secret but how long it is.
+func badAuditKey(s string) (reason, remedy string) {
+	if len(s) < LeastAuditKey {
+		return fmt.Sprintf("a key of %d bytes could be guessed", len(s)), fmt.Sprintf("give at least %d, at random, as openssl rand -hex 32 makes them", LeastAuditKey)
+	}
+	return "", ""
+}
+
+// Recorder says whether `semel run` records what its consumers decide.
+type Recorder struct {
+	// Folder is where recordings are written, resolved; empty: nothing is recorded.
+	Folder string
+	// Size is how many bytes the recording of a consumer takes.
+	Size int64
+	// IDs says that messages are recorded by their names.
+	IDs bool
+}
+
+func recorderShape() shape.Object[Recorder] {
+	return shape.Object[Recorder]{Fields: []shape.Field[Recorder]{
+		shape.Key(shape.Meta{Name: "folder", Required: true, Doc: "Where recordings are written, relative to the policy file. It must exist."},
+			shape.Path{Word: shape.Word{What: "a path"}}, func(r *Recorder) *string { return &r.Folder }),
+		shape.Key(shape.Meta{Name: "size", Def: "8MiB", Doc: "The approximate memory of a consumer's recording. A message takes about 260 bytes, so 8 MiB reach back half a minute at 1,000 messages a second."},
+			shape.Size{Least: 64 << 10, Most: 1 << 30}, func(r *Recorder) *int64 { return &r.Size }),
+		shape.Key(shape.Meta{Name: "ids", Def: "false", Doc: "`true` records identities, sources, streams and reasons of handlers in plain text. Otherwise the recording contains hashes."},
+			shape.Boolean{}, func(r *Recorder) *bool { return &r.IDs }),
+	}}
+}
+
+// Listen says where `semel run` serves its metrics and its health.
+type Listen struct {
+	// Address is host:port; empty: nowhere.
+	Address string
+	// TokenFile holds the token that metrics and reasons ask for; empty: they ask for none.
+	// Its path is resolved.
+	TokenFile string
+	// TLS is nil where nothing is encrypted.
+	TLS *ListenTLS
+	// RestartOnOutage is after how long an outage of a store fails liveness; 0: never.
+	RestartOnOutage time.Duration
+}
+
+// ListenTLS says who a run is, and whose certificates give access. Paths are resolved.
+type ListenTLS struct {
+	// Certificate and Key are PEM files of this side, Clients one of authorities; empty: no
+	// certificate gives access.
+	Certificate, Key, Clients string
+}
+
+func listenShape() shape.Object[Listen] {
+	return shape.Object[Listen]{
+		Fields: []shape.Field[Listen]{
+			shape.Key(shape.Meta{Name: "address", Required: true, Doc: "Host and port, such as `127.0.0.1:9464` or `[::1]:9464`. A host other than loopback needs `token_file`, or `tls` with `clients`."},
+				shape.Word{What: "host:port", Check: badListen}, func(l *Listen) *string { return &l.Address }),
+			shape.Key(shape.Meta{Name: "token_file", Doc: "A file whose only line is a token of at least 16 bytes, relative to the policy file. It is read at each request, so the token can be rotated. `/metrics` and the reasons of `/livez` and `/readyz` need it, as `Authorization: Bearer …`."},
+				shape.Path{Word: shape.Word{What: "a path"}}, func(l *Listen) *string { return &l.TokenFile }),
+			shape.Key(shape.Meta{Name: "tls", Doc: "Serves HTTPS. Without it, token and metrics are sent in plain text."}, shape.Optional[ListenTLS](listenTLSShape()), func(l *Listen) **ListenTLS { return &l.TLS }),
+			shape.Key(shape.Meta{Name: "restart_on_outage", Doc: "Makes `/livez` fail when a store has been down for this time, or does not answer at the start, so that an orchestrator restarts the process. Usually not needed: a restart does not repair a database, and consumers continue by themselves after an outage."},
+				shape.Span{Least: 10 * time.Second, Most: shape.Day}, func(l *Listen) *time.Duration { return &l.RestartOnOutage }),
+		},
+		Short: listenAddress{shape.Word{What: "host:port", Check: badListen}},
+	}
+}
+
+func listenTLSShape() shape.Object[ListenTLS] {
+	file := shape.Path{Word: shape.Word{What: "a path"}}
+	return shape.Object[ListenTLS]{Fields: []shape.Field[ListenTLS]{
+		shape.Key(shape.Meta{Name: "certificate", Required: true, Doc: "A PEM file with the server certificate, read for each connection, so it can be rotated."}, file, func(t *ListenTLS) *string { return &t.Certificate }),
+		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "A PEM file with its key."}, file, func(t *ListenTLS) *string { return &t.Key }),
+		shape.Key(shape.Meta{Name: "clients", Doc: "A PEM file of certificate authorities. Clients with a certificate of theirs may read metrics and reasons, as with the token. Probes need no certificate."}, file, func(t *ListenTLS) *string { return &t.Clients }),
+	}}
+}
+
+// listenAddress is a Listen without a token.
+type listenAddress struct{ shape.Word }
+
+func (s listenAddress) Read(d *shape.Decoder, p shape.Place) (Listen, bool) {
+	address, ok := s.Word.Read(d, p)
+	return Listen{Address: address}, ok
+}
+
+func badListen(s string) (reason, remedy string) {
+	host, port, err := net.SplitHostPort(s)
+	n, notNumber := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err != nil || notNumber != nil || n == 0:
+		return "this is no address to listen on", `write "host:port" with a port of 1 to 65535, as "127.0.0.1:9464"`
+	case host == "":
+		return "it names no host, and so means every interface of the machine", `name it, as "127.0.0.1:9464", or "0.0.0.0:9464" with a token_file`
+	}
+	return "", ""
+}
+
+// Loopback reports whether only this machine reaches the address.
+func (l Listen) Loopback() bool {
+	host, _, err := net.SplitHostPort(l.Address)
+	if err != nil {
+		return false
+	}
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
+}
+
+// checkListen refuses metrics that anybody could read.
+func (p *Policy) checkListen(d *shape.Decoder) {
+	l := p.Listen
+	if l.Address == "" || l.TokenFile != "" || l.TLS != nil && l.TLS.Clients != "" || l.Loopback() || !d.Sound("listen") {
+		return
+	}
+	at := "listen"
+	if d.Given("listen.address") {
+		at = "listen.address"
+	}
+	d.FaultAt(at, "who reaches this address could read metrics and the reasons of failures, which name consumers and places",
+		`listen on 127.0.0.1, or name a file with a token: listen: {address: "`+l.Address+`", token_file: FILE}, or authorities under tls.clients`)
+}
+
+// Traces say where the spans of `semel run` go.
+type Traces struct {
+	// OTLP is a URL of OTLP over HTTP, whole; empty: there are no spans.
+	OTLP string
+	// Ratio is the share of sampled traces that are recorded; 0: all.
+	Ratio float64
+}
+
+func tracesShape() shape.Object[Traces] {
+	return shape.Object[Traces]{
+		Fields: []shape.Field[Traces]{
+			shape.Key(shape.Meta{Name: "otlp", Required: true, Doc: "The collector, by OTLP over HTTP, such as `http://127.0.0.1:4318`; the default path is `/v1/traces`. Tokens and other settings come from OpenTelemetry's environment variables: `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_CERTIFICATE`."},
+				otlpURL(), func(t *Traces) *string { return &t.OTLP }),
+			shape.Key(shape.Meta{Name: "ratio", Doc: "The share of the sampled traces to record, from 0.0001 to 1; default all. The choice depends on the trace id, so other programs with the same share choose the same traces. Messages that their producer did not sample have no spans."},
+				share{}, func(t *Traces) *float64 { return &t.Ratio }),
+		},
+	}
+}
+
+func otlpURL() shape.Word { return shape.Word{What: "a URL", Check: badOTLP} }
+
+func badOTLP(s string) (reason, remedy string) {
+	const write = `write the collector's address, as "http://127.0.0.1:4318"`
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !portOf(u):
+		return "this is no address of a collector", write
+	case u.User != nil:
+		return "a name or password in the address is shown where it fails", "give it by OTEL_EXPORTER_OTLP_HEADERS in the environment"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "a collector's address has no query and no fragment", write
+	}
+	return "", ""
+}
+
+// portOf reports whether the port of an address, if it has one, is one.
+func portOf(u *url.URL) bool {
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && n > 0
+}
+
+// share is a number above 0, at most 1.
+type share struct{ shape.Leaf }
+
+// leastShare is the least share: one of 10,000.
+const leastShare = 0.0001
+
+func (s share) Read(d *shape.Decoder, p shape.Place) (float64, bool) {
+	text, ok := d.Text(&p, s.Words())
+	if !ok {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || d.Quoted(p) || !(v >= leastShare && v <= 1) {
+		d.Fault(p, p.Shown(text)+" is no share", "write "+s.Words()+", without quotes")
+		return 0, false
+	}
+	return v, true
+}
+
+func (share) Words() string { return "a number, 0.0001 to 1" }
+
+func (share) Schema() shape.Schema {
+	return shape.OrVariable(shape.Schema{"type": "number", "minimum": leastShare, "maximum": 1})
 }

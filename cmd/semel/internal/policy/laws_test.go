@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
@@ -17,7 +18,7 @@ import (
 func wants(t *testing.T, edits []string, want ...string) {
 	t.Helper()
 	p, faults := parse(policyCase{edits: edits})
-	found := slices.ContainsFunc(faults, func(f Fault) bool {
+	found := slices.ContainsFunc(faults, func(f shape.Fault) bool {
 		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(f.String(), w) })
 	})
 	if p != nil || !found {
@@ -195,10 +196,10 @@ func FuzzEveryFaultHasAPlaceAndARemedy(f *testing.F) {
 			t.Fatalf("a policy and %d faults", len(faults))
 		}
 		for i, fault := range faults {
-			if fault.Line < 1 || fault.Column < 1 || fault.Reason == "" || fault.Remedy == "" || fault.Kind == Warning {
+			if fault.Line < 1 || fault.Column < 1 || fault.Reason == "" || fault.Remedy == "" || fault.Kind == shape.Warning {
 				t.Errorf("%+v", fault)
 			}
-			if i > 0 && comparePlaces(faults[i-1], fault) > 0 {
+			if i > 0 && shape.ComparePlaces(faults[i-1], fault) > 0 {
 				t.Errorf("%v stands before %v", faults[i-1], fault)
 			}
 		}

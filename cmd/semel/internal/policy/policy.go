@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/source"
@@ -41,9 +42,9 @@ type Policy struct {
 	// Traces say where spans are sent.
 	Traces Traces
 	// Warnings are about what is allowed and probably not meant.
-	Warnings []Fault
+	Warnings []shape.Fault
 
-	positions map[string]position
+	positions map[string]shape.Position
 }
 
 // Store is a database with Semel's tables, or keeps leased keys.
@@ -108,9 +109,6 @@ type File struct {
 	// MaxLine is the longest line in bytes that is read as a message.
 	MaxLine int64
 }
-
-// Stdin is the path that means standard input.
-const Stdin = "-"
 
 // Consumer is a named handler with its policy.
 type Consumer struct {
@@ -324,10 +322,10 @@ type Statement struct {
 // Load reads the policy file at path. env reads the environment, as
 // os.LookupEnv does. The policy is nil if there are faults; they are sorted by
 // their place.
-func Load(path string, env func(string) (string, bool)) (*Policy, []Fault) {
-	data, err := ReadFile(path)
+func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault) {
+	data, err := shape.ReadFile(path)
 	if err != nil {
-		return nil, []Fault{{File: path, Line: 1, Column: 1, Kind: Unreadable, Reason: readReason(err),
+		return nil, []shape.Fault{{File: path, Line: 1, Column: 1, Kind: shape.Unreadable, Reason: shape.ReadReason(err),
 			Remedy: "name a readable policy file with --config"}}
 	}
 	return Parse(path, data, env)
@@ -335,19 +333,19 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []Fault) {
 
 // Parse is Load for a text that is at hand. Relative paths in it start from
 // the folder of name.
-func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []Fault) {
+func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
-	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
-	if root := d.document(data); root != nil {
-		read, _ := rootShape().read(d, place{node: root})
+	d := shape.NewDecoder(name, p.Dir, env)
+	if root := d.Document(data); root != nil {
+		read, _ := rootShape().Read(d, shape.Place{Node: root})
 		p.Stores, p.Sources, p.Consumers, p.Audit, p.Listen, p.Recorder, p.Traces = read.Stores, read.Sources, read.Consumers, read.Audit, read.Listen, read.Recorder, read.Traces
 		check(d, p)
 	}
-	faults, warnings := d.sorted()
+	faults, warnings := d.Sorted()
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	p.Warnings, p.positions = warnings, d.positions
+	p.Warnings, p.positions = warnings, d.Positions
 	return p, nil
 }
 
@@ -383,7 +381,7 @@ func (p *Policy) Consumer(name string) *Consumer {
 
 // Fault makes a fault at a path of the policy ("stores.shop.sqlite.path"), for
 // what is found only later, when files and databases are opened.
-func (p *Policy) Fault(path, reason, remedy string) Fault {
-	at := nearest(p.positions, path)
-	return Fault{File: p.File, Line: at.line, Column: at.column, Path: path, Reason: reason, Remedy: remedy}
+func (p *Policy) Fault(path, reason, remedy string) shape.Fault {
+	at := shape.Nearest(p.positions, path)
+	return shape.Fault{File: p.File, Line: at.Line, Column: at.Column, Path: path, Reason: reason, Remedy: remedy}
 }

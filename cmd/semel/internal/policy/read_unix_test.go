@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 func TestReadingAPolicyWaitsForNobodyAndHasAnEnd(t *testing.T) {
@@ -40,7 +42,7 @@ func TestReadingAPolicyWaitsForNobodyAndHasAnEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		write.Close()
-		data, err := ReadFile("/dev/fd/" + strconv.Itoa(int(read.Fd())))
+		data, err := shape.ReadFile("/dev/fd/" + strconv.Itoa(int(read.Fd())))
 		if string(data) != "version: 1\n" || err != nil {
 			t.Errorf("%q, %v", data, err)
 		}

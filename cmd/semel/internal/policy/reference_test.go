@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 const (
@@ -63,20 +66,111 @@ func TestThePoliciesInTheDocsHaveNoFaults(t *testing.T) {
 
 func TestEveryKeyHasATextAndAKind(t *testing.T) {
 	seen := 0
-	var visit func(path string, all []meta)
-	visit = func(path string, all []meta) {
+	var visit func(path string, all []shape.Meta)
+	visit = func(path string, all []shape.Meta) {
 		for _, m := range all {
 			seen++
-			if m.doc == "" || !strings.HasSuffix(m.doc, ".") || m.later != (m.shape == nil) {
-				t.Errorf("%s.%s: %+v", path, m.name, m)
+			if m.Doc == "" || !strings.HasSuffix(m.Doc, ".") || m.Later != (m.Shape == nil) {
+				t.Errorf("%s.%s: %+v", path, m.Name, m)
 			}
-			if m.shape != nil {
-				visit(path+"."+m.name, m.shape.keys())
+			if m.Shape != nil {
+				visit(path+"."+m.Name, m.Shape.Keys())
 			}
 		}
 	}
-	visit("", rootShape().keys())
+	visit("", rootShape().Keys())
 	if seen < 80 {
 		t.Errorf("%d keys", seen)
 	}
+}
+
+// Reference is the table of all keys as Markdown, for docs/policy.md.
+func Reference() string {
+	var r referenceText
+	r.keys("", rootShape().Keys())
+	r.b.WriteString("\n### Known and not yet available\n\n")
+	r.b.WriteString("A policy with one of these is refused with exit code 3, never read as if it were not there.\n\n")
+	r.b.WriteString("| key | what it will be |\n|---|---|\n")
+	r.b.WriteString(r.later.String())
+	return r.b.String()
+}
+
+type referenceText struct {
+	b, later strings.Builder
+}
+
+// keys writes the table of one mapping, and then those below it.
+func (r *referenceText) keys(path string, all []shape.Meta) {
+	r.table(path, all)
+	for _, m := range all {
+		at := join(path, m.Name)
+		switch {
+		case m.Later:
+			fmt.Fprintf(&r.later, "| `%s` | %s |\n", at, m.Doc)
+			continue
+		case len(m.Shape.Keys()) > 0:
+			r.keys(at, m.Shape.Keys())
+		}
+	}
+}
+
+func (r *referenceText) table(path string, all []shape.Meta) {
+	if len(all) == 1 && strings.ToUpper(all[0].Name) == all[0].Name {
+		return // only names that the user chooses
+	}
+	title := "The file"
+	if path != "" {
+		title = "`" + path + "`"
+	}
+	fmt.Fprintf(&r.b, "\n### %s\n\n| key | value | default | meaning |\n|---|---|---|---|\n", title)
+	for _, m := range all {
+		if !m.Later {
+			fmt.Fprintf(&r.b, "| `%s` | %s | %s | %s |\n", m.Name, m.Shape.Words(), absence(m), m.Doc)
+		}
+	}
+}
+
+func absence(m shape.Meta) string {
+	switch {
+	case m.Required:
+		return "required"
+	case m.Def != "":
+		return "`" + m.Def + "`"
+	}
+	return ""
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// EffectTable is the table of kinds as Markdown, for docs/policy.md.
+func EffectTable() string {
+	var b strings.Builder
+	b.WriteString("| `kind` | what it is |")
+	for _, g := range guards() {
+		fmt.Fprintf(&b, " %s |", g)
+	}
+	b.WriteString(" `retention` |\n|---|---|" + strings.Repeat("---|", len(guards())) + "---|\n")
+	for _, k := range effectKinds() {
+		fmt.Fprintf(&b, "| `%s` | %s |", k.kind, k.is)
+		for _, g := range guards() {
+			fmt.Fprintf(&b, " %s |", k.offers(g))
+		}
+		fmt.Fprintf(&b, " %s |\n", map[bool]string{true: "must be written", false: ""}[k.stated])
+	}
+	return b.String()
+}
+
+func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLease, byAnswer} }
+
+func (k effectKind) offers(g guard) string {
+	switch {
+	case k.refused[g] != "":
+		return "refused: " + k.refused[g]
+	}
+	return "yes"
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 func acceptedReplays() []policyCase {
@@ -71,7 +73,7 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 	t.Run("trap_20_H4_what_is_older_than_the_retention_is_not_replayed", func(t *testing.T) {
 		c, _ := may(t, inConsumer("retention: 30d", "replay: {allowed: true}"))
 		now := time.Now()
-		if got := c.Replay.Oldest(now); !got.Equal(now.Add(-30 * day)) {
+		if got := c.Replay.Oldest(now); !got.Equal(now.Add(-30 * shape.Day)) {
 			t.Errorf("the oldest is of %v", got)
 		}
 		wants(t, inConsumer("retention: 30d", "replay: {allowed: true, max_age: 90d}"),

@@ -2,15 +2,19 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
 )
 
 // rules judge the combinations of one consumer's keys.
 type rules struct {
-	*decoder
+	*shape.Decoder
 	consumer *Consumer
 	// at is the consumer's path.
 	at string
@@ -19,19 +23,19 @@ type rules struct {
 }
 
 // set reports whether the file gives this key, rightly or wrongly.
-func (r rules) set(key string) bool { return r.given(r.at + "." + key) }
+func (r rules) set(key string) bool { return r.Given(r.at + "." + key) }
 
 func (r rules) ok(keys ...string) bool {
 	for _, key := range keys {
-		if !r.sound(r.at + "." + key) {
+		if !r.Sound(r.at + "." + key) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r rules) refuse(key, reason, remedy string) { r.faultAt(r.at+"."+key, reason, remedy) }
-func (r rules) warn(key, reason, remedy string)   { r.warnAt(r.at+"."+key, reason, remedy) }
+func (r rules) refuse(key, reason, remedy string) { r.FaultAt(r.at+"."+key, reason, remedy) }
+func (r rules) warn(key, reason, remedy string)   { r.WarnAt(r.at+"."+key, reason, remedy) }
 
 func (r rules) references(p *Policy) {
 	c := r.consumer
@@ -61,12 +65,12 @@ func (r rules) largest(s *Source) {
 	}
 	most := r.consumer.MaxBody
 	switch {
-	case limit == 0 || !r.sound(at):
-	case limit > most && r.given(at):
-		r.faultAt(at, fmt.Sprintf("it is more than the %s of max_body at consumer %s, over which nothing is processed", showSize(most), r.consumer.Name),
-			"write at most "+showSize(most)+", or raise max_body")
+	case limit == 0 || !r.Sound(at):
+	case limit > most && r.Given(at):
+		r.FaultAt(at, fmt.Sprintf("it is more than the %s of max_body at consumer %s, over which nothing is processed", shape.ShowSize(most), r.consumer.Name),
+			"write at most "+shape.ShowSize(most)+", or raise max_body")
 	case limit < most && r.set("max_body"):
-		r.warn("max_body", fmt.Sprintf("%s bounds what arrives to %s already", at, showSize(limit)), "raise that, too, or remove max_body")
+		r.warn("max_body", fmt.Sprintf("%s bounds what arrives to %s already", at, shape.ShowSize(limit)), "raise that, too, or remove max_body")
 	}
 }
 
@@ -180,5 +184,126 @@ func (r rules) retryWaits() {
 	if c.Retry.InitialDelay > c.Retry.MaxDelay {
 		r.refuse("retry.initial_delay", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", legible.Span(c.Retry.InitialDelay), legible.Span(c.Retry.MaxDelay)),
 			fmt.Sprintf("write at most %s", legible.Span(c.Retry.MaxDelay)))
+	}
+}
+
+// retention: what is late can only be told where messages have a time, and where something
+// is removed.
+func (r rules) retention(s *Source, store *Store) {
+	c := r.consumer
+	if r.keyed() || !r.ok("retention", "on_expired", "strategy") {
+		return
+	}
+	if c.Retention.DailyPartitions && r.days(store) {
+		return
+	}
+	keep := c.Retention.Keep
+	switch {
+	case keep == 0 && r.set("on_expired"):
+		r.warn("on_expired", "nothing is late where identities are kept for ever", "remove it, or write how long they are kept, as retention: 30d")
+	case keep == 0 && (c.Retention.Delay > 0 || c.Retention.IDTime != identity.NoIDTime):
+		r.warn("retention", "identities are kept for ever, however late a copy comes", "write nothing but forever, or how long they are kept, as keep: 30d")
+	case keep > 0 && c.Retention.Bodies >= keep && c.Retention.Bodies > 0:
+		r.refuse("retention.bodies", "bodies are to be kept for longer than their messages", "write less than keep, or remove it")
+	case keep > 0 && !c.Strategy.Marks():
+		r.warn("retention", "this strategy writes no marker: nothing but rows that were set aside is kept", "remove it, or write strategy: marker")
+	case keep > 0 && c.Version == nil && c.Retention.IDTime == identity.NoIDTime && s.timeless():
+		r.refuse("retention", "messages of the source "+s.Name+" carry no time, by which late ones could be told",
+			"write which time their ids carry, as retention: {keep: 30d, id_time: uuidv7}; have the producer write CloudEvents with a time; or keep them for ever")
+	}
+}
+
+// days refuses days of markers where the consumer cannot have them, and reports whether it
+// did.
+func (r rules) days(store *Store) bool {
+	c := r.consumer
+	switch {
+	case c.Strategy.Lease: // which says so itself
+		return false
+	case c.Retention.Keep == 0 || c.Retention.IDTime == identity.NoIDTime:
+		r.refuse("retention.daily_partitions", "days can be dropped where ids carry their time, and where something is removed", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake) beside it, or remove it")
+	case c.Dedup != nil || !c.Strategy.Marks():
+		r.refuse("retention.daily_partitions", "its markers would lie in a table of the consumer's own, and this consumer marks elsewhere", "remove it, or dedup, and write strategy: marker")
+	case store != nil && store.SQLite != nil:
+		r.refuse("retention.daily_partitions", fmt.Sprintf("days are partitions of a table in PostgreSQL, and store %s is SQLite", store.Name), "remove it: markers are removed in slices there; or use a store in PostgreSQL")
+	default:
+		return false
+	}
+	return true
+}
+
+// timeless reports whether messages of a source surely carry no time.
+func (s *Source) timeless() bool {
+	return s.once() || s != nil && s.File != nil && s.File.Format == "json"
+}
+
+// filter reports on_filtered without a filter: nothing is filtered then.
+func (r rules) filter() {
+	if r.ok("filter", "on_filtered") && r.set("on_filtered") && !r.set("filter") {
+		r.refuse("on_filtered", "nothing says which messages are others", `add filter: {type: [TYPE]}, or remove it`)
+	}
+	if v := r.consumer.Version; v != nil && r.set("type") && r.ok("type", "version") && r.consumer.Type != "type" && v.by().UsesType() {
+		r.refuse("type", "version names the selector type, which would change with it", fmt.Sprintf("name %q in version, too", r.consumer.Type))
+	}
+	if !r.ok("filter") {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.consumer.Filter.Headers)) {
+		if len(strings.Fields(name)) > 1 || strings.TrimSpace(name) != name {
+			r.warn("filter."+headerCondition+name, fmt.Sprintf("the name %q has a blank, which few producers give to a header; a message without it is somebody else's", name),
+				"see that the producer writes it so")
+		}
+	}
+	if r.ok("handler") {
+		r.filterTypes()
+	}
+}
+
+// filterTypes compares the types of filter with those of the handlers. A handler whose type the
+// filter excludes never runs, which is a fault. A type without a handler may be intended: its
+// messages are parked as unknown_type.
+func (r rules) filterTypes() {
+	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types
+	if len(in) == 0 || len(handlers) == 0 {
+		return
+	}
+	handled := map[string]bool{}
+	for _, h := range handlers {
+		kind, _, _ := strings.Cut(h.Type, "@")
+		handled[kind], handled[h.Type] = true, true
+		if !slices.Contains(in, kind) && !slices.Contains(in, h.Type) {
+			r.refuse("handler.types"+typePath(h.Type), fmt.Sprintf("this handler never runs: filter lets in no message of type %q", kind),
+				fmt.Sprintf("add %q to filter, or remove the handler", kind))
+		}
+	}
+	for i, kind := range in {
+		if !handled[kind] {
+			r.warn("filter.type", fmt.Sprintf("type %q is let in and has no handler: its messages end as unknown_type", in[i]),
+				"add a handler for it, or remove it here")
+		}
+	}
+}
+
+// filterCanMatch: a condition that no message of the source can meet leaves out
+// all of them, and nothing is said of a message that is left out.
+func (r rules) filterCanMatch(s *Source) {
+	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.Sound("sources."+s.Name+".file.format") {
+		return
+	}
+	filter := r.consumer.Filter
+	switch s.File.Format {
+	case "json":
+		nowhere := r.consumer.Type == "" || strings.HasPrefix(r.consumer.Type, headerCondition)
+		if len(filter.Types) > 0 && nowhere || len(filter.Headers) > 0 {
+			r.refuse("filter", fmt.Sprintf("source %s has the format json, whose lines are bodies and have neither a type nor headers, so that every message would be left out", s.Name),
+				"write format: cloudevents or format: envelope at the source, or type: body:/POINTER if the body says the type, or remove filter")
+		}
+	case "cloudevents":
+		for _, name := range slices.Sorted(maps.Keys(filter.Headers)) {
+			if attribute := strings.ToLower(name); !strings.HasPrefix(attribute, "ce-") {
+				r.warn("filter."+headerCondition+name, fmt.Sprintf("source %s has the format cloudevents, whose headers all begin with ce-, so that every message is left out", s.Name),
+					"write header:ce- and the name of the attribute, as header:ce-"+strings.TrimPrefix(attribute, "ce_"))
+			}
+		}
 	}
 }

@@ -3,35 +3,36 @@ package policy
 import (
 	"fmt"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
 )
 
 // checkKeyStores judges stores of leased keys by themselves.
-func (p *Policy) checkKeyStores(d *decoder) {
+func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	for _, s := range p.Stores {
 		at := "stores." + s.Name
-		if s.Redis == nil || !d.sound(at) {
+		if s.Redis == nil || !d.Sound(at) {
 			continue
 		}
 		for _, key := range []string{"migrate", "setup"} {
-			if d.given(at + "." + key) {
-				d.faultAt(at+"."+key, "leased keys have no tables", "remove it")
+			if d.Given(at + "." + key) {
+				d.FaultAt(at+"."+key, "leased keys have no tables", "remove it")
 			}
 		}
-		if d.given(at + ".encryption") {
-			d.faultAt(at+".encryption", "nothing is encrypted in Redis, which keeps results and a hash of each message's content", "remove it, or keep the keys in a store of the kind postgres or sqlite")
+		if d.Given(at + ".encryption") {
+			d.FaultAt(at+".encryption", "nothing is encrypted in Redis, which keeps results and a hash of each message's content", "remove it, or keep the keys in a store of the kind postgres or sqlite")
 		}
 		switch r := s.Redis; {
 		case r.Persistence != 0 && r.Because == "":
-			d.faultAt(at+".redis.persistence", "what is declared here decides whether calls may be made twice, and nothing says why it is so", "write because: and a reason beside it")
+			d.FaultAt(at+".redis.persistence", "what is declared here decides whether calls may be made twice, and nothing says why it is so", "write because: and a reason beside it")
 		case r.Persistence == 0 && r.Because != "":
-			d.faultAt(at+".redis.because", "it is a reason for nothing", "write persistence: beside it, or remove it")
+			d.FaultAt(at+".redis.because", "it is a reason for nothing", "write persistence: beside it, or remove it")
 		case r.User != "" && r.Password == "":
-			d.faultAt(at+".redis.user", "a user without a password is let in nowhere", "write password: ${NAME} beside it")
+			d.FaultAt(at+".redis.user", "a user without a password is let in nowhere", "write password: ${NAME} beside it")
 		}
 		if key, reason, remedy := s.Redis.TLS.half(); key != "" {
-			d.faultAt(at+".redis.tls."+key, reason, remedy)
+			d.FaultAt(at+".redis.tls."+key, reason, remedy)
 		}
 	}
 }

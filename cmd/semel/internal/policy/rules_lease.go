@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -129,5 +130,75 @@ func (r rules) endpoint(http *HTTP) {
 	}
 	if plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }) {
 		r.warn(at+"headers", "the credentials go over the network readable, because the URL begins with http:", "write https:")
+	}
+}
+
+// pure reports whether the consumer's endpoint changes nothing, and answers with effects.
+func (c *Consumer) pure() bool {
+	h := c.Handler.HTTP
+	return h != nil && h.Pure && h.Effects != nil
+}
+
+// pure judges a consumer of an endpoint that only answers, and gives it what it has unless
+// the file says.
+func (r rules) pure(out *outside) {
+	c := r.consumer
+	if !r.set("workers") {
+		c.Workers = leasedWorkers
+	}
+	if h := c.Handler.HTTP; h.Connections == 0 {
+		h.Connections = c.Workers
+	} else if at := out.at + ".connections"; h.Connections > c.Workers && r.ok(at, "workers") {
+		r.refuse(at, fmt.Sprintf("each call is made by a worker, and there are %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
+	}
+	if !r.set("lanes") {
+		c.Lanes = consumer.LanesNone // or calls of a partition would be made one after the other
+	}
+	if r.ok("timeout") && out.timeout > c.Timeout {
+		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, and the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
+			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), legible.Span(out.timeout)))
+	}
+	for key, why := range map[string]string{
+		"version":               "a stream's version moves with its message alone, and answers share transactions",
+		"dedup":                 "an adopted table is marked by a transaction of one store, and answers share them",
+		"identity.previous":     "messages that share a former identity never share a transaction, and answers do",
+		"handler.http.window":   "a call to an endpoint that changes nothing is made again whenever it is needed",
+		"strategy.business_key": "the constraint would refuse the answers of all messages that share the transaction",
+	} {
+		if r.set(key) && r.ok(key) {
+			r.refuse(key, why, "remove it, or write strategy: lease and alerts: {pending_age: 60s}")
+		}
+	}
+	if c.Effect != nil && c.Effect.Kind == External && r.ok("effect.kind", out.at+".pure") {
+		r.refuse(out.at+".pure", "the endpoint changes nothing by itself, and an effect of the kind external is something outside of the database", "write the kind of what its answers do, or strategy: lease and remove pure")
+	}
+	if r.ok("retention") && c.Retention.DailyPartitions {
+		r.refuse("retention.daily_partitions", "markers by day stand beside strategy marker or inbox without an endpoint in this release", "remove it: they are removed in slices")
+	}
+	if r.set("batch") {
+		r.warn("batch", "each call is of one message, and how many answers share a transaction is found out while it runs", "remove it")
+	}
+}
+
+// keyless judges calls that carry no key: somebody has to say what they may do.
+func (r rules) keyless(http *HTTP) {
+	const at = "handler.http."
+	double, lost := r.set(at+"may_double"), r.set(at+"may_be_lost")
+	if !r.ok(at+"key", at+"may_double", at+"may_be_lost") {
+		return
+	}
+	if http.NoKey && r.set(at+"window") {
+		r.refuse(at+"window", "no key is sent that the endpoint could know", "remove it; may_double or may_be_lost says what follows an unknown outcome")
+	}
+	switch {
+	case double && lost:
+		r.refuse(at+"may_be_lost", "a call whose outcome is unknown is made again, or it is not: may_double says that it is", "keep one of the two")
+	case http.NoKey && !double && !lost && !r.consumer.pure():
+		r.refuse(at+"key", "nobody recognises a call without a key when it is made again, and after a crash or a lost answer nobody knows whether it was carried out",
+			`say which of the two does no harm, with the reason: may_double: "…", or may_be_lost: "…"; or remove it, and write window: none if a person is to decide`)
+	case !http.NoKey && double:
+		r.refuse(at+"may_double", "a call is made again under its key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
+	case !http.NoKey && lost:
+		r.refuse(at+"may_be_lost", "a call is made again under its key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/webhook"
 )
 
 // webhookRules judge the combinations of one source's keys.
 type webhookRules struct {
-	*decoder
+	*shape.Decoder
 	hook *Webhook
 	// at is the path of the source's webhook.
 	at string
@@ -20,7 +21,7 @@ type webhookRules struct {
 
 func (r webhookRules) ok(keys ...string) bool {
 	for _, key := range keys {
-		if !r.sound(r.at + "." + key) {
+		if !r.Sound(r.at + "." + key) {
 			return false
 		}
 	}
@@ -30,10 +31,10 @@ func (r webhookRules) ok(keys ...string) bool {
 func (r webhookRules) check() {
 	w := r.hook
 	if r.ok("in_hand", "max_body") && w.InHand.Bytes < w.MaxBody {
-		r.faultAt(r.at+".in_hand.bytes", "it has no room for one body of max_body", "raise it to max_body at least, or lower max_body")
+		r.FaultAt(r.at+".in_hand.bytes", "it has no room for one body of max_body", "raise it to max_body at least, or lower max_body")
 	}
 	if r.ok("listen", "tls") && w.TLS == nil && !w.local() {
-		r.warnAt(r.at+".tls", "requests go over the network readable, because there is no tls", "write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy that has it")
+		r.WarnAt(r.at+".tls", "requests go over the network readable, because there is no tls", "write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy that has it")
 	}
 	if r.ok("scheme", "hmac") {
 		r.scheme()
@@ -44,26 +45,26 @@ func (r webhookRules) scheme() {
 	w := r.hook
 	switch {
 	case w.Scheme == "hmac" && w.HMAC == nil:
-		r.faultAt(r.at+".scheme", "nothing says where the signature stands and what is signed", "add hmac: {header: NAME, …}")
+		r.FaultAt(r.at+".scheme", "nothing says where the signature stands and what is signed", "add hmac: {header: NAME, …}")
 		return
 	case w.Scheme != "hmac" && w.HMAC != nil:
-		r.faultAt(r.at+".hmac", "scheme "+w.Scheme+" says by itself what is signed", "remove it, or write scheme: hmac")
+		r.FaultAt(r.at+".hmac", "scheme "+w.Scheme+" says by itself what is signed", "remove it, or write scheme: hmac")
 		return
 	}
 	scheme, err := w.Signed()
 	if err != nil {
-		r.faultAt(r.at+".hmac", withoutPackage(err), "correct it; docs/webhooks.md has examples")
+		r.FaultAt(r.at+".hmac", withoutPackage(err), "correct it; docs/webhooks.md has examples")
 		return
 	}
 	if r.ok("tolerance") && w.Tolerance > 0 && !scheme.Timed() {
-		r.faultAt(r.at+".tolerance", "scheme "+w.Scheme+" signs no time that could be tolerated", "remove it")
+		r.FaultAt(r.at+".tolerance", "scheme "+w.Scheme+" signs no time that could be tolerated", "remove it")
 		return
 	}
 	if !r.ok("secret", "tolerance") {
 		return
 	}
 	if _, err := webhook.NewVerifier(scheme, w.Secrets, w.Tolerance); err != nil {
-		r.faultAt(r.at+".secret", withoutPackage(err), "write into the environment what the provider shows as the secret of this endpoint")
+		r.FaultAt(r.at+".secret", withoutPackage(err), "write into the environment what the provider shows as the secret of this endpoint")
 		return
 	}
 	if !r.ok("unsigned", "in_hand", "max_body", "wait", "repeats") || w.InHand.Bytes < w.MaxBody {
@@ -72,7 +73,7 @@ func (r webhookRules) scheme() {
 	config, _ := w.Config("source")
 	if _, err := webhook.New(config); err != nil {
 		reason, remedy := split(errors.New(withoutPackage(err)), "correct it")
-		r.faultAt(r.at+".unsigned", reason, remedy)
+		r.FaultAt(r.at+".unsigned", reason, remedy)
 	}
 }
 
@@ -80,7 +81,7 @@ func (r webhookRules) scheme() {
 func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "webhook: ") }
 
 // checkWebhooks: a request reaches one consumer, and an address has one server.
-func (p *Policy) checkWebhooks(d *decoder) {
+func (p *Policy) checkWebhooks(d *shape.Decoder) {
 	readers := map[string]string{}
 	for _, c := range p.Consumers {
 		s := p.Source(c.From)
@@ -88,15 +89,15 @@ func (p *Policy) checkWebhooks(d *decoder) {
 			continue
 		}
 		if other := readers[s.Name]; other != "" {
-			d.faultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s receives the webhooks of source %s already, and a request reaches only one of them", other, s.Name),
+			d.FaultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s receives the webhooks of source %s already, and a request reaches only one of them", other, s.Name),
 				"give each a source of its own, or let handlers of one consumer write intents for the other")
 		}
 		readers[s.Name] = c.Name
 	}
 	for i, s := range p.Sources {
 		for _, before := range p.Sources[:i] {
-			if s.Webhook != nil && before.Webhook != nil && s.Webhook.Listen == before.Webhook.Listen && d.sound("sources."+s.Name+".webhook") {
-				s.Webhook.beside(before.Webhook, before.Name, func(key, reason, remedy string) { d.faultAt("sources."+s.Name+".webhook."+key, reason, remedy) })
+			if s.Webhook != nil && before.Webhook != nil && s.Webhook.Listen == before.Webhook.Listen && d.Sound("sources."+s.Name+".webhook") {
+				s.Webhook.beside(before.Webhook, before.Name, func(key, reason, remedy string) { d.FaultAt("sources."+s.Name+".webhook."+key, reason, remedy) })
 			}
 		}
 	}
@@ -132,7 +133,7 @@ func (r rules) webhooks(s *Source) {
 	}
 	at := "sources." + s.Name + ".webhook"
 	scheme, err := s.Webhook.Signed()
-	if err != nil || !r.sound(at) || !r.ok("identity") {
+	if err != nil || !r.Sound(at) || !r.ok("identity") {
 		return
 	}
 	for _, text := range append(slices.Clone(c.Identity.ID), c.Identity.Source) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/identity"
 )
 
@@ -12,8 +13,8 @@ const selectorPattern = `^((key|topic|type|subject|time|id|source|partition|offs
 
 // selector is a text that says where a value is found in a message. check, if
 // any, says whether it may stand here; every selector must also be one.
-func selector(check func(text string, s identity.Selector) error) word {
-	return word{what: "a selector", pattern: selectorPattern, check: func(text string) (reason, remedy string) {
+func selector(check func(text string, s identity.Selector) error) shape.Word {
+	return shape.Word{What: "a selector", Pattern: selectorPattern, Check: func(text string) (reason, remedy string) {
 		s, err := identity.ParseSelector(text)
 		if err == nil && check != nil {
 			err = check(text, s)

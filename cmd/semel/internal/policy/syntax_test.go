@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 func TestWhatIsNoPolicyAtAllHasAPlaceAndARemedy(t *testing.T) {
@@ -47,7 +48,7 @@ func TestABrokenFileNamesItsFault(t *testing.T) {
 		dir:                             "cannot be read",
 	} {
 		p, faults := Load(name, environment)
-		if p != nil || len(faults) != 1 || faults[0].Kind != Unreadable || !strings.Contains(faults[0].Reason, want) || faults[0].Remedy == "" {
+		if p != nil || len(faults) != 1 || faults[0].Kind != shape.Unreadable || !strings.Contains(faults[0].Reason, want) || faults[0].Remedy == "" {
 			t.Errorf("%s: %v", name, faults)
 		}
 	}
@@ -74,7 +75,7 @@ func TestPathsStartFromThePolicysFolder(t *testing.T) {
 
 func TestStandardInputIsNoPath(t *testing.T) {
 	p, faults := parse(policyCase{edits: []string{"payments.jsonl", `"-"`}})
-	if len(faults) > 0 || p.Source("payments").File.Path != Stdin {
+	if len(faults) > 0 || p.Source("payments").File.Path != shape.Stdin {
 		t.Errorf("%v %v", p, faults)
 	}
 }
@@ -97,7 +98,7 @@ func TestALaterFaultFindsItsPlace(t *testing.T) {
 }
 
 func TestAFaultIsOneLine(t *testing.T) {
-	f := Fault{File: "a.yaml", Line: 1, Column: 2, Reason: "two\r\nlines", Kind: Warning}
+	f := shape.Fault{File: "a.yaml", Line: 1, Column: 2, Reason: "two\r\nlines", Kind: shape.Warning}
 	if got := f.Error(); got != "a.yaml:1:2: warning: two lines" {
 		t.Error(got)
 	}
@@ -121,26 +122,6 @@ func TestTheEnvironmentIsReadIntoValues(t *testing.T) {
 			t.Errorf("%s: no fault", text)
 		case want != "" && (p == nil || p.Stores[0].SQLite.Path != "/"+want):
 			t.Errorf("%s: %v, want %s", text, faults, want)
-		}
-	}
-}
-
-func TestDurationsAndSizesNeedUnits(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"0s": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 30 * day, "1d12h": 36 * time.Hour, "1.5s": 1500 * time.Millisecond,
-		"106751d": 106751 * day,
-		"":        -1, "0": -1, "30": -1, "-1s": -1, "+1s": -1, "d": -1, "1.5d": -1, "1d-1s": -1, "1d5": -1, "106752d": -1, "106751d24h": -1, "3w": -1,
-	} {
-		if got, ok := parseSpan(text); ok != (want >= 0) || ok && got != want {
-			t.Errorf("%q: %v %v", text, got, ok)
-		}
-	}
-	for text, want := range map[string]int64{
-		"0B": 0, "12B": 12, "2kB": 2000, "2KiB": 2048, "64MiB": 64 << 20, "3MB": 3e6, "1GiB": 1 << 30, "2GB": 2e9,
-		"": -1, "12": -1, "B": -1, "1.5MiB": -1, "-1B": -1, "9223372036854775807GiB": -1, "1mb": -1,
-	} {
-		if got, ok := parseSize(text); ok != (want >= 0) || ok && got != want {
-			t.Errorf("%q: %v %v", text, got, ok)
 		}
 	}
 }

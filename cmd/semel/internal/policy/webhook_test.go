@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 )
 
@@ -115,7 +116,7 @@ func TestSourcesOfWebhooksAtOneAddress(t *testing.T) {
 	})
 }
 
-func texts(faults []Fault) (all []string) {
+func texts(faults []shape.Fault) (all []string) {
 	for _, f := range faults {
 		all = append(all, f.Error())
 	}

@@ -1,0 +1,139 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// The exit codes; docs and scripts rely on them.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitPolicy      = 3
+	exitFound       = 4
+	ExitInterrupted = 130
+)
+
+// Failure is an error of a command that was used rightly. What cobra reports
+// by itself is wrong use.
+type Failure struct {
+	code int
+	err  error
+}
+
+func (f *Failure) Error() string { return f.err.Error() }
+func (f *Failure) Unwrap() error { return f.err }
+
+// Failed makes an error of a command's work exit with 1; nil stays nil.
+func Failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Failure{ExitFailed, err}
+}
+
+// Found makes an error of what a command looked for and found exit with 4.
+func Found(err error) error { return &Failure{exitFound, err} }
+
+// UsageError is wrong use that only the command itself can see.
+func UsageError(format string, args ...any) error {
+	return &Failure{ExitUsage, fmt.Errorf(format, args...)}
+}
+
+// Faults are what is wrong with a policy.
+type Faults []shape.Fault
+
+func (f Faults) Error() string { return fmt.Sprintf("the policy has %d faults", len(f)) }
+
+// Report prints the error as its kind wants and returns the exit code.
+func Report(w io.Writer, err error) int {
+	var wrong Faults
+	var f *Failure
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &wrong):
+		for _, fault := range wrong {
+			fmt.Fprintln(w, terminal.Line(fault.String()))
+		}
+		return ExitPolicy
+	case errors.Is(err, context.Canceled) && !errors.Is(err, semel.ErrHalted):
+		if rest := uncancelled(err); rest != nil {
+			printError(w, rest)
+		}
+		fmt.Fprintln(w, "semel: interrupted")
+		return ExitInterrupted
+	case errors.As(err, &f):
+		printError(w, f.err)
+		return f.code
+	default:
+		printError(w, err)
+		fmt.Fprintln(w, "Run 'semel --help' for usage.")
+		return ExitUsage
+	}
+}
+
+// uncancelled is what err joins beside a cancellation, nil if that is all.
+func uncancelled(err error) error {
+	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
+		joined, ok := wrapped.(interface{ Unwrap() []error })
+		if !ok {
+			continue
+		}
+		var rest []error
+		for _, one := range joined.Unwrap() {
+			if errors.Is(one, context.Canceled) {
+				one = uncancelled(one)
+			}
+			rest = append(rest, one)
+		}
+		return errors.Join(rest...)
+	}
+	return nil
+}
+
+// printError prints each of the errors that err joins on a line of its own.
+func printError(w io.Writer, err error) {
+	for _, line := range terminal.Lines(err) {
+		fmt.Fprintln(w, "semel: "+message(line))
+	}
+}
+
+// spans are the places in texts of the library in which a time stands that a policy writes
+// in another way: the words before it, with what takes their place, and the time.
+var spans = []struct {
+	at   *regexp.Regexp
+	says string
+}{
+	{regexp.MustCompile(`\bRetention\.Keep is ([0-9.hmsµn]+), and`), "its retention is %, and"},
+	{regexp.MustCompile(`\ba copy can come ([0-9.hmsµn]+) late\b`), "a copy can come % late"},
+	{regexp.MustCompile(`\bkeeps markers for ([0-9.hmsµn]+) only\b`), "keeps markers for % only"},
+}
+
+// message returns a line of an error in the words of a policy.
+func message(line string) string {
+	line = operate.Plain(line)
+	for _, s := range spans {
+		line = s.at.ReplaceAllStringFunc(line, func(found string) string {
+			d, err := time.ParseDuration(s.at.FindStringSubmatch(found)[1])
+			if err != nil {
+				return found
+			}
+			return strings.Replace(s.says, "%", legible.Span(d), 1)
+		})
+	}
+	return line
+}

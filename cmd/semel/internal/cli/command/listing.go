@@ -1,0 +1,91 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+// Listing is how a list is shown.
+type Listing struct {
+	Limit  int
+	format string
+}
+
+// The formats of a list. The default is a table that fits the terminal.
+const (
+	formatTable = "table"
+	formatWide  = "wide"
+)
+
+// Add adds the flags of a list that shows so many things where nobody says.
+func (l *Listing) Add(c *CLI, cmd *cobra.Command, most int, what string) {
+	cmd.Flags().IntVar(&l.Limit, "limit", most, "show at most so many "+what+"; 0 for all")
+	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table (fits the terminal), wide (all columns, whole) or json")
+	CompleteFlag(cmd, "output", []string{formatTable, formatWide, formatJSON})
+}
+
+// Check reads the flags; json is the same as --json, and a document is whole
+// unless somebody says otherwise.
+func (l *Listing) Check(c *CLI, cmd *cobra.Command) error {
+	c.JSON = c.JSON || l.format == formatJSON
+	if c.JSON && !cmd.Flags().Changed("limit") {
+		l.Limit = 0
+	}
+	switch {
+	case l.Limit < 0:
+		return UsageError("--limit %d: give a number of rows, or 0 for all", l.Limit)
+	case !slices.Contains([]string{formatTable, formatWide, formatJSON}, l.format):
+		return UsageError("--output %q is no format; use table, wide or json", l.format)
+	}
+	return nil
+}
+
+// Full reports whether another row is not shown.
+func (l *Listing) Full(shown int) bool { return l.Limit > 0 && shown >= l.Limit }
+
+// Columns is the width that a table has to fit.
+func (l *Listing) Columns(c *CLI) int {
+	if !c.OutTerminal || l.format == formatWide {
+		return terminal.Unlimited
+	}
+	return c.Width
+}
+
+// document is a list as JSON: its things under their name, and how many there are of all.
+type document struct {
+	name   string
+	things any
+	count  int
+}
+
+// MarshalJSON keeps the order: a map would sort its keys.
+func (d document) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(d.things)
+	return fmt.Appendf(nil, `{%q:%s,"count":%d}`, d.name, &b, d.count), err
+}
+
+// PrintList prints things as the flags want them, and on stderr how many there are of all.
+func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int, columns func([]T, bool) []output.Column[T]) error {
+	if c.JSON {
+		return c.WriteJSON(document{name, append([]T{}, shown...), all})
+	}
+	err := PrintTable(c, l, shown, columns)
+	fmt.Fprintln(c.Err, output.Counted(len(shown), all, thing))
+	return err
+}
+
+// PrintTable prints things as a table that the flags want; columns is told whether its width
+// has no limit.
+func PrintTable[T any](c *CLI, l *Listing, things []T, columns func(things []T, wide bool) []output.Column[T]) error {
+	width := l.Columns(c)
+	return Failed(output.Table(c.Out, things, columns(things, width == terminal.Unlimited), width))
+}

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/file"
+)
+
+// OpenInput is a file, or standard input.
+func (c *CLI) OpenInput(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(c.In), nil
+	}
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return nil, fmt.Errorf("file %s: it is a directory; name a file in it", name)
+	}
+	return os.Open(name)
+}
+
+// sentFile is a file of messages for a consumer, and the store of that.
+type sentFile struct {
+	Of       *policy.Consumer
+	Format   file.Format
+	In       io.Reader
+	Assembly *assembly.Assembly
+	Close    func()
+}
+
+// OpenSent opens a file for the consumer of the flags, and its store. fits, if not nil, says
+// what is in the way before anything is opened.
+func (c *CLI) OpenSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
+	p, err := c.Load()
+	if err != nil {
+		return nil, err
+	}
+	g := &sentFile{Of: p.Consumer(c.Consumer)}
+	if g.Of == nil {
+		return nil, UsageError("no consumer %q in %s", c.Consumer, c.Config)
+	}
+	if fits != nil {
+		if err := fits(p, g.Of); err != nil {
+			return nil, err
+		}
+	}
+	if g.Format, err = formatOf(format); err != nil {
+		return nil, err
+	}
+	in, err := c.OpenInput(name)
+	if err != nil {
+		return nil, Failed(err)
+	}
+	if g.Assembly, err = c.OpenChecked(ctx, p, g.Of.Store); err != nil {
+		_ = in.Close() // it was only read
+		return nil, err
+	}
+	g.In, g.Close = in, func() { c.Close(g.Assembly); _ = in.Close() }
+	return g, nil
+}
+
+func formatOf(word string) (file.Format, error) {
+	for _, f := range []file.Format{file.CloudEvents, file.Envelope, file.JSON} {
+		if f.String() == word {
+			return f, nil
+		}
+	}
+	return 0, UsageError("--format %q is unknown; use envelope, cloudevents or json", word)
+}

@@ -1,0 +1,94 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+// Open opens the store of this name, or all, for a command that is not run.
+func (c *CLI) Open(p *policy.Policy, store string, create bool) (*assembly.Assembly, error) {
+	if store != "" && p.Store(store) == nil {
+		return nil, c.noStore(p, store)
+	}
+	if !p.HasTables(store) {
+		return nil, UsageError("%s: Redis keeps leased keys, and neither tables nor rows: this command is for databases", c.Config)
+	}
+	log, _, err := c.Log(c.Err)
+	if err != nil {
+		return nil, err
+	}
+	a, err := assembly.Open(p, assembly.Options{Logger: log, Patient: true},
+		func(s *policy.Store) bool { return store == "" || s.Name == store },
+		func(*policy.Store) bool { return create })
+	return a, Failed(err)
+}
+
+// Close closes the stores, and prints what went wrong.
+func (c *CLI) Close(a *assembly.Assembly) {
+	if err := a.Close(); err != nil {
+		printError(c.Err, fmt.Errorf("close the stores: %w", err))
+	}
+}
+
+// OpenBoxes opens the inboxes of the store of this name, or of all.
+func (c *CLI) OpenBoxes(ctx context.Context, store string) (*assembly.Assembly, error) {
+	p, store, err := c.LoadFor(store)
+	if err != nil {
+		return nil, err
+	}
+	return c.OpenChecked(ctx, p, store)
+}
+
+// LoadFor reads the policy, but where --store is the place of a database: then
+// there need be none.
+func (c *CLI) LoadFor(store string) (*policy.Policy, string, error) {
+	if !policy.IsPlace(store) {
+		p, err := c.Load()
+		return p, store, err
+	}
+	p, err := policy.Bare(store)
+	if err != nil {
+		return nil, "", UsageError("--store: %v", err)
+	}
+	c.Config = p.File
+	return p, p.Stores[0].Name, nil
+}
+
+// OpenBox opens the one inbox that row numbers belong to: of --store, of the
+// store of --consumer, or of the only store.
+func (c *CLI) OpenBox(ctx context.Context, store string) (*assembly.Assembly, error) {
+	p, store, err := c.LoadFor(store)
+	if err != nil {
+		return nil, err
+	}
+	public, _ := GenerationOf(c.Consumer)
+	if consumer := p.Consumer(public); store == "" && consumer != nil {
+		store = consumer.Store
+	}
+	if store == "" && len(p.Databases()) > 1 {
+		return nil, UsageError("%s has %d stores, each with row numbers of its own; name one with --store", c.Config, len(p.Databases()))
+	}
+	return c.OpenChecked(ctx, p, store)
+}
+
+// OpenChecked opens the store of this name, or all, whose tables have to fit this release.
+func (c *CLI) OpenChecked(ctx context.Context, p *policy.Policy, store string) (*assembly.Assembly, error) {
+	a, err := c.Open(p, store, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Check(ctx); err != nil {
+		c.Close(a)
+		return nil, Failed(err)
+	}
+	return a, nil
+}
+
+// BoxOf is the inbox of a store.
+func BoxOf(s *assembly.Store) operate.Box {
+	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Editor: s, Resolver: s, Markers: s, Streams: s.Streams(), Lines: s.Lines()}
+}

@@ -1,0 +1,68 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel/internal/spelling"
+	"github.com/spf13/cobra"
+)
+
+// Group is a command that only has subcommands.
+func Group(use, short string, children ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short, Args: KnownCommand, RunE: NeedsOne}
+	g.AddCommand(children...)
+	return g
+}
+
+// NeedsOne is the work of a command that only has subcommands: it refuses.
+func NeedsOne(cmd *cobra.Command, _ []string) error {
+	return UsageError("%s needs one of its commands; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
+}
+
+// KnownCommand refuses a word that is none of the command's, and says which was
+// probably meant.
+func KnownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() || child.Name() == "help" {
+			names = append(names, child.Name())
+		}
+	}
+	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if meant := spelling.Nearest(args[0], names, mostMistyped); meant != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w; it has no commands", err)
+	}
+	return fmt.Errorf("%w; it has %s", err, strings.Join(names, ", "))
+}
+
+// NoArgs refuses words behind a command that takes none.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return UsageError("%s takes no arguments, and got %q; see '%s --help'", cmd.CommandPath(), args[0], cmd.CommandPath())
+}
+
+// mostMistyped is how many letters of a command may be wrong, less one.
+const mostMistyped = 3
+
+// Shell is a command line that a person can paste into a shell.
+func Shell(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.Trim(w, unquoted) != "" {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// unquoted are the characters that no shell takes for anything else.
+const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

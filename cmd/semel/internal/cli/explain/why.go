@@ -1,0 +1,279 @@
+// Package explain has the commands that answer questions: what happened to a message, and whether a
+// deployment is right.
+package explain
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/why"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+// Commands are the commands of this package.
+func Commands(c *command.CLI) []*cobra.Command {
+	return []*cobra.Command{whyCommand(c), checkCommand(c)}
+}
+
+// whyAsked is what is asked of a message.
+type whyAsked struct {
+	store, id string
+	// source, if not nil, is the only one whose identities are meant.
+	source  *string
+	payload bool
+}
+
+func whyCommand(c *command.CLI) *cobra.Command {
+	asked := &whyAsked{}
+	var source string
+	cmd := &cobra.Command{
+		Use:   "why ID",
+		Short: "Explain what happened to a message",
+		Long: `Why says of one message whether its effect is there, why or why not, and which
+command changes that; and then all that the stores know of it: markers, rows,
+claims, attempts with their errors, acts, edits, its stream, what caused it and
+what it caused, replays. It is looked for in all consumers, or in the one that
+is named, and nothing is changed. An id that is no text is written base64:….
+
+Exit code 1: nobody knows the id; then it is said where it was looked for, and
+what cannot be known.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return command.UsageError("give the id of one message")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if cmd.Flags().Changed("source") {
+				asked.source = &source
+			}
+			if asked.id, err = typedID(args[0]); err != nil {
+				return err
+			}
+			return askWhy(cmd.Context(), c, asked)
+		},
+	}
+	cmd.Flags().BoolVar(&asked.payload, "payload", false, "also show headers and payload, which may contain secrets")
+	cmd.Flags().StringVar(&source, "source", "", "only the message of this source")
+	command.StoreFlag(cmd, &asked.store)
+	command.RefuseEmpty(cmd, "store", "consumer")
+	return c.WithConfig(c.WithConsumer(cmd, "only what this consumer knows"))
+}
+
+// typedID is an id as it is printed and typed.
+func typedID(text string) (string, error) {
+	encoded, is := strings.CutPrefix(text, "base64:")
+	if !is {
+		return text, nil
+	}
+	id, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(id) == 0 {
+		return "", command.UsageError("%q is no id in base64; give it as it is printed", text)
+	}
+	return string(id), nil
+}
+
+// askWhy looks for a message and prints what is known of it.
+func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
+	p, store, err := c.LoadFor(asked.store)
+	if err != nil {
+		return err
+	}
+	if public, _ := command.GenerationOf(c.Consumer); store == "" && p.Consumer(public) != nil {
+		store = p.Consumer(public).Store
+	}
+	a, err := c.Open(p, store, false)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	stores, silent, err := askable(ctx, a)
+	if err != nil {
+		return command.Failed(err)
+	}
+	found, looked, unlisted, err := lookFor(ctx, c, a, stores, asked)
+	if err != nil {
+		return err
+	}
+	document := newWhyView(asked, found, looked)
+	document.NotAsked = append(silent, unlisted...)
+	if c.JSON {
+		err = c.WriteJSON(document)
+	} else {
+		err = printWhy(c, document)
+	}
+	if err == nil && len(found) == 0 {
+		err = command.Failed(fmt.Errorf("%s is known to no consumer that was asked", document.name()))
+	}
+	return err
+}
+
+// notAsked is a store that could not be read, and why.
+type notAsked struct {
+	Store string `json:"store"`
+	Why   string `json:"why"`
+}
+
+// askable are the stores that can be read: one that is down keeps nobody from the others, and a
+// right that is missing from what it does not guard. An error: none can.
+func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, silent []notAsked, err error) {
+	var faults []error
+	for _, s := range a.Stores {
+		if err := a.CheckStore(ctx, s); err != nil && !why.LacksRight(err) {
+			faults, silent = append(faults, err), append(silent, notAsked{s.Name(), err.Error()})
+			continue
+		}
+		can = append(can, s)
+	}
+	if len(can) == 0 {
+		return nil, nil, errors.Join(faults...)
+	}
+	return can, silent, nil
+}
+
+// looked is a consumer in which a message was looked for, and what cannot be known of it.
+type looked struct {
+	Store    string   `json:"store"`
+	Consumer string   `json:"consumer"`
+	Found    bool     `json:"found"`
+	Cannot   []string `json:"cannot_know"`
+}
+
+// lookFor looks for a message in all consumers that are meant. unlisted are stores that may not
+// be asked for their consumers, so that those of the policy are.
+func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []looked, unlisted []notAsked, err error) {
+	var known []string
+	for _, s := range stores {
+		names, err := s.Consumers(ctx)
+		listed := err == nil
+		switch {
+		case !listed && !why.LacksRight(err):
+			return nil, nil, nil, command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		case !listed && c.Consumer == "":
+			unlisted = append(unlisted, notAsked{s.Name(), fmt.Sprintf("with a consumer that nobody has named here, as --consumer does: %v", err)})
+		}
+		names = command.KnownConsumers(a.Policy(), s.Name(), names)
+		known = append(known, names...)
+		strange := c.Consumer != "" && !slices.ContainsFunc(names, func(name string) bool { return meansConsumer(c.Consumer, name) })
+		if strange { // leased keys of programs in Go are under names that no table lists
+			names = append(names, c.Consumer)
+		}
+		search := why.Search{Store: s, Box: command.BoxOf(s), Where: whereOf(c, a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
+		search.Box.CallKey = a.CallKey
+		if asked.source != nil {
+			search.Sources = []string{*asked.source}
+		}
+		for _, name := range names {
+			if !meansConsumer(c.Consumer, name) {
+				continue
+			}
+			facts, cannot, err := lookIn(ctx, c, a.Policy(), s, search, name, asked)
+			if err != nil {
+				return nil, nil, nil, command.Failed(err)
+			}
+			if strange && listed && len(facts) == 0 {
+				continue
+			}
+			found = append(found, facts...)
+			all = append(all, looked{s.Name(), name, len(facts) > 0, cannot})
+		}
+	}
+	if c.Consumer != "" && len(all) == 0 && len(stores) == len(a.Stores) {
+		return nil, nil, nil, c.NoneOfThisName("consumer", c.Consumer, known)
+	}
+	return found, all, unlisted, nil
+}
+
+// lookIn looks for a message in one consumer, and says what cannot be known of it.
+func lookIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.Store, search why.Search, name string, asked *whyAsked) ([]*why.Facts, []string, error) {
+	facts, unread, err := search.Find(ctx, name, asked.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts = slices.DeleteFunc(facts, func(f *why.Facts) bool { return asked.source != nil && f.Key.Source != *asked.source })
+	cannot, err := cannotKnow(ctx, p, s, name)
+	return facts, append(cannot, unread...), err
+}
+
+// meansConsumer reports whether --consumer means the name under which records stand: of a
+// consumer that works in generations it means all of them, unless it names one.
+func meansConsumer(asked, name string) bool {
+	if asked == "" {
+		return true
+	}
+	public, number := command.GenerationOf(asked)
+	of, kept := admin.GenerationOf(name)
+	return public == of && (number < 0 || number == kept)
+}
+
+// whereOf are the flags that have a command meet this store.
+func whereOf(c *command.CLI, a *assembly.Assembly, s *assembly.Store) []string {
+	if a.Policy().Bare { // its place may hold a password
+		return []string{"--store", "URL"}
+	}
+	where := []string{"--config", c.Config}
+	if len(a.Policy().Databases()) > 1 {
+		where = append(where, "--store", s.Name())
+	}
+	return where
+}
+
+func sendsIn(p *policy.Policy) func(string) bool {
+	return func(name string) bool {
+		public, _ := admin.GenerationOf(name)
+		consumer := p.Consumer(public)
+		return consumer != nil && consumer.Sends()
+	}
+}
+
+// cannotKnow says of a consumer what nobody can tell of an id that is not found.
+func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) ([]string, error) {
+	all := []string{}
+	removed, err := s.Removed(ctx, name)
+	if why.LacksRight(err) {
+		all = append(all, fmt.Sprintf("whether markers were removed (retention): %v", err))
+	} else if err != nil {
+		return nil, fmt.Errorf("store %s: consumer %s: %w", s.Name(), name, err)
+	}
+	if !removed.IsZero() {
+		all = append(all, fmt.Sprintf("whether it was applied before %s: markers from before then may have been removed (retention)", output.Moment(removed)))
+	}
+	public, _ := admin.GenerationOf(name)
+	consumer := p.Consumer(public)
+	switch {
+	case consumer == nil:
+		return all, nil
+	case consumer.Strategy.Natural != nil:
+		all = append(all, "whether it was applied: with strategy natural no marker is written")
+	case !consumer.Strategy.Marks() && consumer.Strategy.BusinessKey != nil:
+		all = append(all, "whether it was applied: with strategy business_key no marker is written; look for its row under the constraint "+consumer.Strategy.BusinessKey.Constraint)
+	}
+	if consumer.Dedup != nil {
+		all = append(all, "whether other code marked it in the table "+consumer.Dedup.Table+", which is not looked at")
+	}
+	if consumer.Identity.Previous != nil {
+		all = append(all, "whether it was applied under its former identity, which has another id: ask for that")
+	}
+	if consumer.From != "" {
+		all = append(all, "whether it is still in the source "+consumer.From+" and was not read yet")
+	}
+	return all, nil
+}
+
+// name is the id as people read it.
+func (v whyView) name() string {
+	if v.IDBase64 != "" {
+		return "base64:" + v.IDBase64
+	}
+	return legible.Printable(v.ID)
+}

@@ -1,0 +1,158 @@
+package messages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
+)
+
+// confirm asks before an act on all rows that no filter narrows, and before rows are discarded
+// of which a call may have taken effect. The act then changes only the rows that were counted.
+func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Order, f *filter) error {
+	if f.yes || o.DryRun || !f.everything && o.Verb != admin.Discard {
+		return nil
+	}
+	var numbers []int64
+	var doubted []store.StoredRow
+	counts := tally{}
+	for r, err := range box.Rows(ctx, o.Filter) {
+		if err != nil {
+			return command.Failed(err)
+		}
+		if o.Group != "" && operate.Failure(r) != o.Group {
+			continue
+		}
+		numbers = append(numbers, r.Number)
+		counts.add(r.Key.Consumer, r.Reason)
+		if r.UnknownOutcome() && admin.Discard.May(&r, false) == nil {
+			doubted = append(doubted, r)
+		}
+	}
+	if f.everything && len(numbers) > 0 {
+		if err := confirmAll(c, string(o.Verb), "message", counts.total(), counts.lines()); err != nil {
+			return err
+		}
+		o.Filter, o.Counted = store.RowFilter{Numbers: numbers}, true
+	}
+	if o.Verb != admin.Discard || len(doubted) == 0 {
+		return nil
+	}
+	return confirmDoubted(c, doubted)
+}
+
+// confirmDoubted asks before rows are discarded with a call that may have taken effect.
+func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
+	first := rows[0]
+	says := fmt.Sprintf("row %d: nobody knows what became of a call for it, which may have taken effect", first.Number)
+	if first.State == store.StateInProgress {
+		says = fmt.Sprintf("row %d: a call for it is under way, and takes effect whatever becomes of the row", first.Number)
+	}
+	if len(rows) > 1 {
+		says += fmt.Sprintf("; %d rows are like that", len(rows))
+	}
+	if !c.Asks() {
+		return command.UsageError("--yes is missing: %s; ask the other side, and record what is so with semel inbox resolve, or confirm with --yes", says)
+	}
+	fmt.Fprintln(c.Out, says)
+	return c.Ask("discard it all the same?")
+}
+
+// confirmAll asks whether an act on everything is meant; where nobody can be asked it wants --yes.
+func confirmAll(c *command.CLI, verb, thing string, n int, lines []string) error {
+	if !c.Asks() {
+		return command.UsageError("--yes is missing: --all without a filter would %s %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
+			verb, output.Counted(n, n, thing), strings.Join(lines, "; "))
+	}
+	fmt.Fprintf(c.Out, "--all without a filter chooses %s:\n", output.Counted(n, n, thing))
+	for _, line := range lines {
+		fmt.Fprintln(c.Out, "  "+line)
+	}
+	return c.Ask(verb + " them all?")
+}
+
+// tally counts rows by consumer and reason.
+type tally map[string]map[semel.Reason]int
+
+func (t tally) add(consumer string, reason semel.Reason) {
+	if t[consumer] == nil {
+		t[consumer] = map[semel.Reason]int{}
+	}
+	t[consumer][reason]++
+}
+
+func (t tally) total() (n int) {
+	for consumer := range t {
+		n += t.of(consumer)
+	}
+	return n
+}
+
+// of is how many rows of a consumer there are.
+func (t tally) of(consumer string) (n int) {
+	for _, count := range t[consumer] {
+		n += count
+	}
+	return n
+}
+
+// consumers are those of the rows, the one with the most rows first.
+func (t tally) consumers() []string {
+	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.of(b), t.of(a)), cmp.Compare(a, b))
+	})
+}
+
+// lines has a line for each consumer, the one with the most rows first.
+func (t tally) lines() (all []string) {
+	for _, name := range t.consumers() {
+		all = append(all, cmp.Or(legible.Printable(name), "no consumer")+": "+byReason(t[name]))
+	}
+	return all
+}
+
+// byReason lists counts, the most first; a row that was not set aside has no reason.
+func byReason(counts map[semel.Reason]int) string {
+	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b semel.Reason) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, r := range reasons {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "not set aside")))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// pointAtReasons says, where no row has the reason that was asked for, which
+// reasons there are.
+func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
+	if f.Reason == "" {
+		return nil
+	}
+	asked, counts := f.Reason, map[semel.Reason]int{}
+	f.Reason = ""
+	for _, s := range a.Stores {
+		groups, err := command.BoxOf(s).Groups(ctx, f)
+		if err != nil {
+			return command.Failed(err)
+		}
+		for _, g := range groups {
+			counts[g.Reason] += g.Count
+		}
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(c.Err, "--reason %q: no row has this reason; there are %s\n", asked, byReason(counts))
+	}
+	return nil
+}

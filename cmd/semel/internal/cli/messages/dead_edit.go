@@ -1,0 +1,257 @@
+package messages
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/linediff"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// deadEditing is an edit of one letter.
+type deadEditing struct {
+	store, file, who, why string
+	yes, dryRun           bool
+}
+
+func deadEdit(c *command.CLI) *cobra.Command {
+	e := &deadEditing{}
+	cmd := &cobra.Command{
+		Use:   "edit NUMBER --payload FILE --because TEXT",
+		Short: "Replace the payload of a dead letter",
+		Long: `Shows what would change, and with --yes, or once you agree on a terminal, gives
+the letter another payload. Without --payload it opens that in $EDITOR.
+Identity, key and headers stay. The store keeps each payload before, which
+show --payload shows; the record of the act has the hashes of both. Then replay
+the letter.
+
+Refused is what has taken effect, or may have. Copies of the message as its
+producer sent it are duplicates, before the replay and after it; the corrected
+message sent by the producer under the same identity would be a conflict.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.UsageError("give one row number; semel dead ls shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			numbers, err := parseNumbers(args)
+			if err != nil {
+				return err
+			}
+			if err := command.CheckRecord(&e.who, e.why, e.dryRun); err != nil {
+				return err
+			}
+			return edit(cmd.Context(), c, numbers[0], e)
+		},
+	}
+	cmd.Flags().StringVar(&e.file, "payload", "", "the file with the new payload; - reads standard input")
+	command.YesFlag(cmd, &e.yes)
+	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "only show what would change")
+	cmd.Flags().StringVar(&e.store, "store", "", "the store, by its name in the policy; or a database: postgres://… or sqlite:FILE")
+	command.RecordFlags(cmd, &e.who, &e.why)
+	command.RefuseEmpty(cmd, "payload", "store")
+	return c.WithConfig(cmd)
+}
+
+// edited is an edit as one document.
+type edited struct {
+	Verb     string `json:"verb"`
+	DryRun   bool   `json:"dry_run"`
+	Store    string `json:"store"`
+	Number   int64  `json:"number"`
+	Consumer string `json:"consumer"`
+	ID       string `json:"id"`
+	Changed  bool   `json:"changed"`
+	operate.EditView
+}
+
+// edit shows what changes and changes it.
+func edit(ctx context.Context, c *command.CLI, number int64, e *deadEditing) error {
+	a, err := c.OpenBox(ctx, e.store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	box := command.BoxOf(a.Stores[0])
+	row, err := box.Editable(ctx, number)
+	if err != nil {
+		return notEdited(err)
+	}
+	body, err := newBody(ctx, c, row, e)
+	if err != nil {
+		return err
+	}
+	if err := sameIdentity(a, row, body); err != nil {
+		return command.Failed(err)
+	}
+	v := edited{Verb: "edit", DryRun: e.dryRun, Store: box.Store, Number: number, Consumer: row.Key.Consumer, ID: row.Key.ID,
+		Changed: !bytes.Equal(body, row.Message.Body), EditView: operate.NewEdit(row.Message.Body, body)}
+	if !c.JSON {
+		printEdit(c, v)
+	}
+	if v.Changed && !e.dryRun {
+		if err := agreed(c, e); err != nil {
+			return err
+		}
+		if err := box.Edit(ctx, row, operate.Editing{Body: body, Who: e.who, Why: e.why}); err != nil {
+			return notEdited(err)
+		}
+	}
+	if c.JSON {
+		return c.WriteJSON(v)
+	}
+	if v.Changed && !e.dryRun {
+		fmt.Fprintf(c.Out, "%d %s %s: edited; semel dead replay %d runs it\n", number, legible.Printable(v.Consumer), legible.Printable(v.ID), number)
+	}
+	return nil
+}
+
+// notEdited says why a row was not edited, and what to do.
+func notEdited(err error) error {
+	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
+		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if need be, and discard this row", err)
+	}
+	return command.Failed(err)
+}
+
+// newBody is the payload that a row is to get: of a file, or as an editor leaves it.
+func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *deadEditing) ([]byte, error) {
+	if e.file != "" {
+		in, err := c.OpenInput(e.file)
+		if err != nil {
+			return nil, command.Failed(err)
+		}
+		defer in.Close()
+		body, err := io.ReadAll(io.LimitReader(in, admin.MaxEdit+1))
+		if err == nil && len(body) > admin.MaxEdit {
+			err = fmt.Errorf("file %s: a payload has at most %d bytes", e.file, admin.MaxEdit)
+		}
+		if !bytes.HasSuffix(row.Message.Body, []byte("\n")) { // as editors put it at the end of a file
+			body = bytes.TrimSuffix(body, []byte("\n"))
+		}
+		return body, command.Failed(err)
+	}
+	editor, _ := c.Env("EDITOR")
+	if strings.TrimSpace(editor) == "" || !c.OutTerminal {
+		return nil, command.UsageError("--payload is missing: name a file that has the new payload, or set EDITOR on a terminal")
+	}
+	body, err := inEditor(ctx, c, editor, row.Message.Body)
+	return body, command.Failed(err)
+}
+
+// inEditor has a person edit a payload: JSON on several lines, which becomes compact again where
+// it was.
+func inEditor(ctx context.Context, c *command.CLI, editor string, body []byte) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "semel-edit")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "payload")
+	shown := linediff.Pretty(body)
+	if err := os.WriteFile(name, []byte(shown), 0o600); err != nil {
+		return nil, err
+	}
+	words := append(strings.Fields(editor), name)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Raw.In, c.Raw.Out, c.Raw.Err
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("the editor %s: %w: nothing was changed", words[0], err)
+	}
+	text, err := os.ReadFile(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case string(text) == shown:
+		return body, nil
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, body) != nil || compact.String() != string(body) {
+		return text, nil
+	}
+	compact.Reset()
+	if err := json.Compact(&compact, text); err != nil {
+		return nil, fmt.Errorf("what you wrote is no JSON, as the payload was: %w: nothing was changed", err)
+	}
+	return compact.Bytes(), nil
+}
+
+// sameIdentity refuses a payload in which the policy would find another identity.
+func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error {
+	public, _ := admin.GenerationOf(row.Key.Consumer)
+	of := a.Policy().Consumer(public)
+	if of == nil {
+		return nil
+	}
+	by := of.Config().Identity
+	if by == nil {
+		return nil
+	}
+	m := *row.Message
+	source, id, err := by.Identify(&m)
+	if err != nil || source != row.Key.Source || id != row.Key.ID {
+		return nil // it was found in another way, as by a former policy: what an edit does to that is not known
+	}
+	m.Body = body
+	if source, id, err = by.Identify(&m); err != nil {
+		return fmt.Errorf("in the new payload the policy finds no identity: %w; an edit keeps it", err)
+	}
+	if source != row.Key.Source || id != row.Key.ID {
+		return errors.New("the new payload has another identity; an edit keeps it: have another message sent under that")
+	}
+	return nil
+}
+
+// shortSum is how many digits of a hash people are shown.
+const shortSum = 16
+
+func printEdit(c *command.CLI, v edited) {
+	switch {
+	case !v.Changed:
+		fmt.Fprintf(c.Err, "row %d has this payload: nothing to change\n", v.Number)
+		return
+	case v.Diff != "":
+		writeDiff(c.Out, v.Diff)
+	}
+	before, after := v.Before, v.After
+	if c.OutTerminal {
+		before, after = before[:shortSum]+"…", after[:shortSum]+"…"
+	}
+	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
+}
+
+// writeDiff prints a difference, whose lines are of payloads, with their indents.
+func writeDiff(w io.Writer, diff string) {
+	for line := range strings.Lines(diff) {
+		line = strings.TrimSuffix(line, "\n")
+		text := strings.TrimLeft(line[1:], " ")
+		fmt.Fprintln(w, line[:len(line)-len(text)]+legible.Printable(text))
+	}
+}
+
+// agreed asks a person; whoever is none says --yes.
+func agreed(c *command.CLI, e *deadEditing) error {
+	switch {
+	case e.yes:
+		return nil
+	case !c.Asks() || e.file == "-":
+		return command.UsageError("--yes is missing; --dry-run shows what would change")
+	}
+	return c.Ask("give the letter this payload?")
+}

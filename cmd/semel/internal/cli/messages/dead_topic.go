@@ -1,0 +1,235 @@
+package messages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// deadTopic is a topic of dead letters of one consumer, with the consumer's store.
+type deadTopic struct {
+	*command.CLI
+	name     string
+	of       *policy.Consumer
+	assembly *assembly.Assembly
+	joiner   operate.Joiner
+	// told: it was said that some of its letters are of other consumers.
+	told bool
+}
+
+// topicFlag adds the flag for a topic of dead letters.
+func topicFlag(cmd *cobra.Command, topic *string) {
+	cmd.Flags().StringVar(topic, "topic", "", "read this dead-letter topic of --consumer instead of the store")
+}
+
+// openTopic opens what a topic is joined with.
+func openTopic(ctx context.Context, c *command.CLI, name, store string) (*deadTopic, error) {
+	switch {
+	case policy.IsPlace(store):
+		return nil, command.UsageError("--topic needs the policy of the consumer, which names the brokers: --config FILE")
+	case c.Consumer == "":
+		return nil, command.UsageError("--consumer is missing: say whose dead letters these are")
+	}
+	p, err := c.Load()
+	if err != nil {
+		return nil, err
+	}
+	t := &deadTopic{CLI: c, name: name, of: p.Consumer(c.Consumer)}
+	switch {
+	case t.of == nil:
+		return nil, command.UsageError("no consumer %q in %s", c.Consumer, c.Config)
+	case store != "" && store != t.of.Store:
+		return nil, command.UsageError("--store %s: consumer %s has store %s", store, t.of.Name, t.of.Store)
+	}
+	if err := command.HasMarkers(p, t.of); err != nil {
+		return nil, err
+	}
+	if t.assembly, err = c.OpenChecked(ctx, p, t.of.Store); err != nil {
+		return nil, err
+	}
+	kept, err := t.assembly.Stores[0].KeptAs(ctx, t.of.Name)
+	if err != nil {
+		c.Close(t.assembly)
+		return nil, command.Failed(err)
+	}
+	t.joiner = operate.Joiner{Box: command.BoxOf(t.assembly.Stores[0]), Consumer: t.of.Name, Kept: kept, Config: t.of.Config()}
+	return t, nil
+}
+
+// letters are the topic's that the filters choose, joined, in the order in which they are read.
+func (t *deadTopic) letters(ctx context.Context, f *filter, now func() time.Time) ([]operate.TopicLetter, error) {
+	var before time.Time
+	if f.before != "" {
+		at, err := command.ParseTime("before", f.before, now)
+		if err != nil {
+			return nil, err
+		}
+		before = at
+	}
+	var all []operate.TopicLetter
+	err := t.assembly.Letters(ctx, t.of, t.name, func(l kafka.Letter) error {
+		if f.reason != "" && string(l.Reason) != f.reason || !before.IsZero() && !l.WrittenAt.Before(before) ||
+			f.kind != "" && l.Delivery.Message.Type() != f.kind {
+			return nil
+		}
+		joined, err := t.joiner.Join(ctx, l)
+		if err == nil && (f.id == "" || joined.ID == f.id) && (f.group == "" || f.group == operate.TopicFailure(joined)) {
+			all = append(all, joined)
+		}
+		return err
+	})
+	return all, err
+}
+
+// listTopic prints the letters of a topic with how they stand, or their groups.
+func listTopic(ctx context.Context, c *command.CLI, name string, f *filter, l *command.Listing) error {
+	t, err := openTopic(ctx, c, name, f.store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(t.assembly)
+	all, err := t.letters(ctx, f, time.Now)
+	if err != nil {
+		return command.Failed(err)
+	}
+	shown := all
+	if l.Limit > 0 {
+		shown = all[:min(l.Limit, len(all))]
+	}
+	if c.JSON {
+		return c.WriteJSON(map[string]any{"letters": append([]operate.TopicLetter{}, shown...), "count": len(all)})
+	}
+	if err := command.PrintTable(c, l, shown, topicColumns); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.Err, output.Counted(len(shown), len(all), "letter"))
+	return nil
+}
+
+func topicColumns(all []operate.TopicLetter, wide bool) []output.Column[operate.TopicLetter] {
+	type letter = operate.TopicLetter
+	consumer := func(l letter) string { return l.Consumer }
+	return []output.Column[letter]{
+		output.Flexible("LETTER", func(l letter) string { return l.Place }),
+		output.Text("STANDS", func(l letter) string { return string(l.Stands) }),
+		output.Text("ROW", func(l letter) string {
+			if l.Row == 0 {
+				return "-"
+			}
+			return fmt.Sprint(l.Row)
+		}),
+		output.Flexible("REASON", func(l letter) string { return string(l.Reason) }),
+		output.Text("GROUP", operate.TopicFailure),
+		output.Flexible("CONSUMER", consumer).If(wide).OrVaried(),
+		output.Flexible("ID", func(l letter) string { return cmp.Or(l.ID, output.Base64Named(l.IDBase64)) }),
+		output.Text("WRITTEN", func(l letter) string { return output.Moment(l.Written) }),
+		output.Flexible("FROM", func(l letter) string { return l.From }).If(wide),
+		output.Flexible("ERROR", func(l letter) string { return cmp.Or(l.Why, l.Error) }),
+	}
+}
+
+// replayTopic replays letters of a topic: of those that the store has set aside their rows, and
+// with --run here also those of which it knows nothing.
+func replayTopic(ctx context.Context, c *command.CLI, r *deadReplaying) error {
+	t, err := openTopic(ctx, c, r.ofTopic, r.store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(t.assembly)
+	d := &deadReplayed{CLI: c, assembly: t.assembly, box: t.joiner.Box, deadReplaying: r, topic: t}
+	letters, err := d.predict(ctx)
+	if err != nil {
+		return command.Failed(err)
+	}
+	if len(letters) == 0 {
+		fmt.Fprintln(c.Err, "0 letters match")
+	}
+	if r.dryRun || len(letters) == 0 {
+		return concludeReplay(c, r, letters, nil)
+	}
+	letters, err = d.carry(ctx, letters)
+	return concludeReplay(c, r, letters, err)
+}
+
+// plan joins the topic's letters anew and foretells what becomes of them.
+func (t *deadTopic) plan(ctx context.Context, d *deadReplayed) (*operate.TopicPlan, error) {
+	all, err := t.letters(ctx, &d.filter, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	mine := slices.DeleteFunc(slices.Clone(all), operate.TopicLetter.OfAnother)
+	if others := len(all) - len(mine); others > 0 && len(mine) == 0 {
+		return nil, fmt.Errorf("topic %s has no letters of consumer %s, and %d of others, such as %s", t.name, t.of.Name, others, all[0].Consumer)
+	} else if others > 0 && !t.told {
+		t.told = true
+		t.Remark("%s of other consumers: not replayed", output.WithVerb(others, "letter", "is", "are"))
+	}
+	doubt, err := t.doubt(ctx, d.deadReplaying)
+	if err != nil {
+		return nil, err
+	}
+	return d.box.PlanTopic(ctx, mine, command.RefuseIfUnworked(ctx, d.assembly, d.assembly.Stores[0]), doubt)
+}
+
+// doubt says why a letter of which the store knows nothing is not given to the consumer: nobody
+// knows whether it took effect.
+func (t *deadTopic) doubt(ctx context.Context, r *deadReplaying) (func(operate.TopicLetter) string, error) {
+	kept, err := command.KeptSince(ctx, t.assembly.Stores[0], t.of.Name)
+	if err != nil {
+		return nil, err
+	}
+	positions, err := t.assembly.Positions(ctx, t.of)
+	if err != nil {
+		return nil, err
+	}
+	return func(l operate.TopicLetter) string {
+		topic, partition, offset := l.Origin()
+		at, known := positions[topic][partition]
+		switch {
+		case !r.here:
+			return "the store knows nothing of it; --run gives it to the consumer, with the policy's handler"
+		case r.force:
+			return ""
+		case !kept.IsZero() && l.Sent().Before(kept):
+			return "it is older than the markers that are kept, so whether it took effect nobody knows; --force takes it for one that did not"
+		case !known || at <= offset:
+			return "the store has not got as far as its record: it is another store, or an older state of it; semel positions shows that, and --force takes it all the same"
+		}
+		return ""
+	}, nil
+}
+
+// receive gives the letters that have no row to the consumer, and records that before.
+func (t *deadTopic) receive(ctx context.Context, d *deadReplayed, p *operate.TopicPlan) error {
+	n := p.Receives()
+	if n == 0 {
+		return nil
+	}
+	act := store.Act{Verb: string(admin.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, output.Counted(n, n, "letter"), t.name, d.why)}
+	if err := t.assembly.Stores[0].Record(ctx, act); err != nil {
+		return err
+	}
+	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, src source.Source) error {
+		if why, err := command.PausedWhy(ctx, t.assembly.Stores[0], t.of.Name); why != "" || err != nil {
+			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel resume lets it go on", why))
+		}
+		reader, err := t.assembly.Reader(ctx, t.of.Name, src)
+		if err != nil {
+			return err
+		}
+		return reader.Run(ctx)
+	})
+}

@@ -1,0 +1,264 @@
+package messages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// erasing are the flags of an erasure.
+type erasing struct {
+	command.Listing
+	store                           string
+	ids, sources, consumers, states []string
+	idFile, reason, kind, header    string
+	from, before                    string
+	all, discard, vacuum, dry, yes  bool
+	who, why                        string
+}
+
+func eraseCommand(c *command.CLI) *cobra.Command {
+	e := &erasing{}
+	cmd := &cobra.Command{
+		Use:   "erase --id ID --because TEXT",
+		Short: "Erase message contents",
+		Long: `Removes what is kept of the contents of messages: body, key, headers, errors,
+steps and results, of all rows of each identity that is chosen, and of what
+the messages caused, such as intents. The identities and their markers stay,
+so that copies are duplicates as before. What is erased cannot be had back.
+
+An identity is erased whole, or not at all: what waits, was set aside or
+dead-lettered has to be discarded first, which --discard does. What could not
+be erased is listed; the same command again erases the rest. It reads on where
+others write, and waits for nobody.
+
+It cannot reach topics, files, backups and your own tables; what it says at
+its end names them. See docs/erase.md.
+
+Exit codes: 0 all that was chosen is erased, 1 something was left.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(c, cmd) },
+	}
+	e.add(c, cmd)
+	return c.WithConfig(cmd)
+}
+
+func (e *erasing) add(c *command.CLI, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	command.StoreFlag(cmd, &e.store)
+	flags.StringArrayVar(&e.ids, "id", nil, "an identity; may be given several times")
+	flags.StringVar(&e.idFile, "ids", "", "a file with one identity a line; - reads standard input")
+	flags.StringArrayVar(&e.sources, "source", nil, "only identities of this source; may be given several times")
+	flags.StringArrayVar(&e.consumers, "consumer", nil, "only of this consumer; may be given several times")
+	flags.StringSliceVar(&e.states, "state", nil, "only with a row in these states: "+stateWords())
+	flags.StringVar(&e.reason, "reason", "", "only messages with this reason")
+	flags.StringVar(&e.kind, "type", "", "only messages of this type")
+	flags.StringVar(&e.header, "header", "", "only messages with this header, as NAME=VALUE")
+	flags.StringVar(&e.from, "from", "", "only messages received since: 2006-01-02, an RFC 3339 time, or 24h (ago)")
+	flags.StringVar(&e.before, "before", "", "only messages received before this time")
+	flags.BoolVar(&e.all, "all", false, "everything, without other filters")
+	flags.BoolVar(&e.discard, "discard", false, "discard unfinished messages, and erase them")
+	flags.BoolVar(&e.vacuum, "vacuum", false, "then vacuum the database; SQLite rewrites its file and blocks writers")
+	flags.BoolVar(&e.dry, "dry-run", false, "only count what would be erased")
+	command.YesFlag(cmd, &e.yes)
+	command.RecordFlags(cmd, &e.who, &e.why)
+	e.Listing.Add(c, cmd, 100, "of what was left")
+	command.CompleteFlag(cmd, "state", states())
+	command.CompleteFlag(cmd, "reason", reasons())
+	if err := cmd.RegisterFlagCompletionFunc("consumer", c.ConsumerNames); err != nil {
+		panic(err)
+	}
+	command.RefuseEmpty(cmd, "store", "id", "ids", "consumer", "reason", "type", "header", "from", "before", "state")
+}
+
+func (e *erasing) run(c *command.CLI, cmd *cobra.Command) error {
+	if err := e.Check(c, cmd); err != nil {
+		return err
+	}
+	filter, err := e.filter(c)
+	if err != nil {
+		return err
+	}
+	chosen := *filter
+	everything := chosen.Consumers == nil && chosen.Sources == nil && chosen.IDs == nil && !chosen.OfRows() && chosen.From.IsZero() && chosen.Before.IsZero()
+	if everything && !e.all {
+		return command.UsageError("say what to erase: --id, --header, --consumer, … or --all for everything")
+	}
+	if value := string(filter.Header.Value); value != "" && strings.Contains(e.why, value) {
+		return command.UsageError("--because has the value of --header in it, and would be kept with the act; say it without, as with the number of a ticket")
+	}
+	if err := command.CheckRecord(&e.who, e.why, e.dry); err != nil {
+		return err
+	}
+	if everything {
+		if err := e.confirm(c); err != nil {
+			return err
+		}
+	}
+	a, err := c.OpenBoxes(cmd.Context(), e.store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	filter.Consumers = nil
+	for _, name := range e.consumers {
+		names, err := c.AllNames(cmd.Context(), a, name)
+		if err != nil {
+			return err
+		}
+		filter.Consumers = append(filter.Consumers, names...)
+	}
+	return erase(cmd.Context(), c, a, e, *filter)
+}
+
+// confirm asks before everything is erased.
+func (e *erasing) confirm(c *command.CLI) error {
+	switch {
+	case e.yes || e.dry:
+		return nil
+	case !c.Asks():
+		return command.UsageError("--yes is missing: --all erases what every message said, and it cannot be had back; look with --dry-run, or confirm with --yes")
+	}
+	return c.Ask("--all erases what every message said, and it cannot be had back. Erase all?")
+}
+
+// filter is what the flags choose.
+func (e *erasing) filter(c *command.CLI) (*admin.ErasureFilter, error) {
+	f := &admin.ErasureFilter{Consumers: e.consumers, Sources: e.sources, IDs: e.ids, Reason: semel.Reason(e.reason), Type: e.kind}
+	if e.idFile != "" {
+		ids, err := readIDs(c, e.idFile)
+		if err != nil {
+			return nil, err
+		}
+		f.IDs = append(f.IDs, ids...)
+	}
+	rows, err := (&filter{states: e.states, before: e.before}).rows(c, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	f.States, f.Before = rows.States, rows.ReceivedBefore
+	if e.from != "" {
+		if f.From, err = command.ParseTime("from", e.from, time.Now); err != nil {
+			return nil, err
+		}
+	}
+	if !f.From.IsZero() && !f.Before.IsZero() && !f.From.Before(f.Before) {
+		return nil, command.UsageError("--from %s is not earlier than --before %s: nothing lies between", e.from, e.before)
+	}
+	if e.header != "" {
+		name, value, is := strings.Cut(e.header, "=")
+		if !is || name == "" {
+			return nil, command.UsageError("--header %q is no header; write NAME=VALUE", e.header)
+		}
+		f.Header = semel.Header{Name: name, Value: []byte(value)}
+	}
+	return f, nil
+}
+
+// readIDs reads a file with an identity a line.
+func readIDs(c *command.CLI, name string) (ids []string, err error) {
+	in, err := c.OpenInput(name)
+	if err != nil {
+		return nil, command.Failed(err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	lines := newLines(in)
+	for lines.Scan() {
+		if id := strings.TrimSuffix(lines.Text(), "\r"); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, command.Failed(fmt.Errorf("--ids %s: %w", name, err))
+	}
+	if len(ids) == 0 {
+		return nil, command.UsageError("--ids %s has no identity", name)
+	}
+	return ids, nil
+}
+
+// erase erases in each store, and prints what was erased.
+func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
+	if err := confirmErased(ctx, c, a, e, f); err != nil {
+		return err
+	}
+	all := []operate.ErasureReport{}
+	var stopped error
+	for _, s := range a.Stores {
+		live := c.Live()
+		o := operate.Erasure{Filter: f, Who: e.who, Why: e.why, DryRun: e.dry, Discard: e.discard, Shown: e.Limit, Progress: func(r operate.ErasureReport) {
+			live.Printf("%s: %d identities erased, %d rows left", r.Store, r.Identities, r.Left)
+		}}
+		report, err := command.BoxOf(s).Erase(ctx, s, o)
+		live.End()
+		all = append(all, report)
+		if err == nil && !e.dry {
+			err = e.scrub(ctx, c, s)
+		}
+		if err != nil {
+			stopped = err
+			break
+		}
+	}
+	err := printErased(c, all, e, unreached(a.Policy(), a.Stores))
+	if stopped != nil {
+		return errors.Join(command.Failed(stopped), err)
+	}
+	if left := leftOf(all); err == nil && left > 0 && !(e.dry && e.discard) {
+		return command.Failed(fmt.Errorf("erase: %s in the way, and the identities were left", output.WithVerb(int(left), "row", "stands", "stand")))
+	}
+	return err
+}
+
+// confirmErased asks before --discard closes rows with a call that may have taken effect, as a
+// discard by itself does.
+func confirmErased(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
+	if !e.discard || e.yes || e.dry {
+		return nil
+	}
+	var doubted []store.StoredRow
+	look := operate.Erasure{Filter: f, DryRun: true, Shown: 1, Doubted: func(r store.StoredRow) { doubted = append(doubted, r) }}
+	for _, s := range a.Stores {
+		if _, err := command.BoxOf(s).Erase(ctx, s, look); err != nil {
+			return command.Failed(err)
+		}
+	}
+	if len(doubted) == 0 {
+		return nil
+	}
+	return confirmDoubted(c, doubted)
+}
+
+// scrub has a store let go of what was erased. That a file's log could not be emptied is
+// told, and no failure unless that was asked for.
+func (e *erasing) scrub(ctx context.Context, c *command.CLI, s *assembly.Store) error {
+	err := s.Scrub(ctx, e.vacuum)
+	if err != nil && !e.vacuum && ctx.Err() == nil {
+		c.Remark("%s: %v", s.Name(), err)
+		return nil
+	}
+	return err
+}
+
+func leftOf(all []operate.ErasureReport) (left int64) {
+	for _, r := range all {
+		left += r.Left
+	}
+	return left
+}
+
+func sortedUnique(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
+}

@@ -1,0 +1,247 @@
+package messages
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/spf13/cobra"
+)
+
+func gapsCommand(c *command.CLI) *cobra.Command {
+	return command.Group("gaps", "Show and repair missing versions", gapsList(c), gapsShow(c), gapsSkip(c), gapsBackfill(c))
+}
+
+// streamFlags are the flags that choose streams.
+type streamFlags struct{ store, source, stream string }
+
+func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *cobra.Command {
+	flags := cmd.Flags()
+	command.StoreFlag(cmd, &f.store)
+	flags.StringVar(&f.source, "source", "", "only streams of this source")
+	flags.StringVar(&f.stream, "stream", "", stream)
+	command.RefuseEmpty(cmd, "store", "consumer", "stream")
+	return c.WithConfig(c.WithConsumer(cmd, "only streams of this consumer"))
+}
+
+// chosen is the filter of the flags. An empty source is one, too.
+func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamFilter {
+	chosen := operate.StreamFilter{Consumer: c.Consumer, Stream: f.stream}
+	if cmd.Flags().Changed("source") {
+		chosen.Source = &f.source
+	}
+	return chosen
+}
+
+// withBoxes has work done with the inboxes of the chosen stores.
+func (f *streamFlags) withBoxes(c *command.CLI, cmd *cobra.Command, work func(context.Context, *assembly.Assembly, []operate.Box) error) error {
+	ctx := cmd.Context()
+	a, err := c.OpenBoxes(ctx, f.store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	if c.Consumer, err = c.ActiveName(ctx, a, c.Consumer); err != nil {
+		return err
+	}
+	var boxes []operate.Box
+	for _, s := range a.Stores {
+		boxes = append(boxes, command.BoxOf(s))
+	}
+	return work(ctx, a, boxes)
+}
+
+// streamIn is a stream in its store.
+type streamIn struct {
+	box    operate.Box
+	stream admin.StoredStream
+}
+
+func (s streamIn) view() operate.StreamView { return operate.NewStreamView(s.box.Store, s.stream) }
+
+func streamsIn(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) ([]streamIn, error) {
+	var all []streamIn
+	for _, box := range boxes {
+		found, err := box.StreamsOf(ctx, f)
+		if err != nil {
+			return nil, command.Failed(err)
+		}
+		for _, s := range found {
+			all = append(all, streamIn{box, s})
+		}
+	}
+	return all, nil
+}
+
+// oneStream is the stream of a name, which several sources and consumers may have.
+func oneStream(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) (streamIn, error) {
+	all, err := streamsIn(ctx, boxes, f)
+	switch {
+	case err != nil:
+		return streamIn{}, err
+	case len(all) == 0:
+		return streamIn{}, command.Failed(fmt.Errorf("no stream %q is known; semel gaps ls shows those in which something waits", f.Stream))
+	case len(all) > 1:
+		var which []string
+		for _, s := range all[:min(len(all), 5)] {
+			which = append(which, fmt.Sprintf("--store %s --consumer %s --source %q", s.box.Store, s.stream.Consumer, s.stream.Source))
+		}
+		return streamIn{}, command.UsageError("%d streams have the name %q; say which: %s", len(all), f.Stream, strings.Join(which, ", or "))
+	}
+	return all[0], nil
+}
+
+func gapsList(c *command.CLI) *cobra.Command {
+	f, l := &streamFlags{}, &command.Listing{}
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List streams with missing versions",
+		Args:  command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.Check(c, cmd); err != nil {
+				return err
+			}
+			return f.withBoxes(c, cmd, func(ctx context.Context, _ *assembly.Assembly, boxes []operate.Box) error {
+				return listGaps(ctx, c, boxes, f.chosen(c, cmd), l)
+			})
+		},
+	}
+	l.Add(c, cmd, 0, "streams")
+	return f.add(c, cmd, "only this stream")
+}
+
+// listGaps prints the streams, and on stderr how many there are.
+func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate.StreamFilter, l *command.Listing) error {
+	f.Gaps = true
+	all, err := streamsIn(ctx, boxes, f)
+	if err != nil {
+		return err
+	}
+	views := []operate.StreamView{}
+	for _, s := range all {
+		if !l.Full(len(views)) {
+			views = append(views, s.view())
+		}
+	}
+	return command.PrintList(c, l, "streams", "stream", views, len(all), streamColumns)
+}
+
+// streamColumns are those of the list of streams.
+func streamColumns(views []operate.StreamView, wide bool) []output.Column[operate.StreamView] {
+	type view = operate.StreamView
+	store := func(v view) string { return v.Store }
+	consumer := func(v view) string { return v.Consumer }
+	sourced := slices.ContainsFunc(views, func(v view) bool { return v.Source != "" })
+	return []output.Column[view]{
+		output.Text("STORE", store).IfVaried(),
+		output.Flexible("CONSUMER", consumer),
+		output.Flexible("SOURCE", func(v view) string { return v.Source }).If(sourced),
+		output.Flexible("STREAM", view.Name),
+		output.Text("LAST", func(v view) string { return fmt.Sprint(v.Last) }),
+		output.Text("BLOCKED FROM", func(v view) string { return fmt.Sprint(v.First) }),
+		output.Text("ROWS", func(v view) string { return fmt.Sprint(v.Blocked) }),
+		output.Text("SINCE", func(v view) string { return since(v, wide) }),
+	}
+}
+
+// since is without seconds where the width is limited.
+func since(v operate.StreamView, wide bool) string {
+	switch {
+	case v.Oldest == nil:
+		return "-"
+	case wide:
+		return output.Moment(*v.Oldest)
+	}
+	return v.Oldest.UTC().Format("2006-01-02 15:04Z")
+}
+
+func gapsShow(c *command.CLI) *cobra.Command {
+	f, l := &streamFlags{}, &command.Listing{}
+	cmd := &cobra.Command{
+		Use:   "show --stream NAME",
+		Short: "Show a stream and its waiting messages",
+		Args:  command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.stream == "" {
+				return command.UsageError("--stream is missing: semel gaps ls shows which there are")
+			}
+			if err := l.Check(c, cmd); err != nil {
+				return err
+			}
+			return f.withBoxes(c, cmd, func(ctx context.Context, _ *assembly.Assembly, boxes []operate.Box) error {
+				return showGap(ctx, c, boxes, f.chosen(c, cmd), l)
+			})
+		},
+	}
+	l.Add(c, cmd, versionsShown, "rows")
+	return f.add(c, cmd, "the stream, also as it is printed")
+}
+
+// versionsShown is how many rows of a stream are shown where nobody says.
+const versionsShown = 100
+
+// showGap prints one stream with its rows.
+func showGap(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate.StreamFilter, l *command.Listing) error {
+	one, err := oneStream(ctx, boxes, f)
+	if err != nil {
+		return err
+	}
+	detail, err := one.box.Stream(ctx, one.stream, l.Limit)
+	if err != nil {
+		return command.Failed(err)
+	}
+	if c.JSON {
+		return c.WriteJSON(detail)
+	}
+	if err := writeStream(c.Out, detail); err != nil {
+		return command.Failed(err)
+	}
+	if len(detail.Rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(c.Out)
+	if err := command.PrintTable(c, l, detail.Rows, versionColumns); err != nil {
+		return err
+	}
+	if detail.More {
+		fmt.Fprintf(c.Err, "the first %d, by version; --limit 0 shows all\n", len(detail.Rows))
+	}
+	fmt.Fprintf(c.Err, "semel inbox show %d shows the first of them\n", detail.Rows[0].Number)
+	return nil
+}
+
+// versionColumns are those of the rows of a stream.
+func versionColumns(views []operate.View, wide bool) []output.Column[operate.View] {
+	type view = operate.View
+	return []output.Column[view]{
+		output.Text("NUMBER", func(v view) string { return fmt.Sprint(v.Number) }),
+		output.Text("VERSION", func(v view) string { return fmt.Sprint(v.Version) }),
+		output.Text("STATE", stateOf),
+		output.Flexible("REASON", func(v view) string { return string(v.Reason) }),
+		output.Flexible("ID", IDOf),
+		output.Text("RECEIVED", func(v view) string { return received(v, wide) }),
+		output.Flexible("LAST ERROR", func(v view) string { return v.Last }).If(wide || slices.ContainsFunc(views, func(v view) bool { return v.Last != "" })),
+	}
+}
+
+// rouseStreams tells whoever runs the consumers of streams that were moved.
+func rouseStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	told := map[[2]string]bool{}
+	for _, d := range done {
+		for _, s := range a.Stores {
+			if who := [2]string{d.Store, d.Consumer}; d.Result == operate.Done && s.Name() == d.Store && !told[who] {
+				told[who] = true
+				_ = s.Notify(ctx, d.Consumer)
+			}
+		}
+	}
+}

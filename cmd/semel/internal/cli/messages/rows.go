@@ -1,0 +1,245 @@
+package messages
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
+)
+
+// given is the name of a field that only some messages have: empty without a value.
+func given(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name
+}
+
+// ofVersion is the name of a field that only messages with a version have.
+func ofVersion(v operate.View, name string) string {
+	if v.Version == 0 {
+		return ""
+	}
+	return name
+}
+
+// dueName says what the time is until which a row waits.
+func dueName(v operate.View) string {
+	if v.State == store.StateBlocked {
+		return "waits until"
+	}
+	return "due"
+}
+
+// versionOf is empty for a message that has none.
+func versionOf(v operate.View) string {
+	if v.Version == 0 {
+		return ""
+	}
+	return fmt.Sprint(v.Version)
+}
+
+// longestKey is as much of a key as is shown to people.
+const longestKey = 200
+
+// keyOf is the key of a message that keeps an order with it.
+func keyOf(v operate.View) string {
+	if !v.Lined {
+		return ""
+	}
+	key := v.KeyName()
+	if len(key) > longestKey {
+		key = strings.ToValidUTF8(key[:longestKey], "") + "…"
+	}
+	return key
+}
+
+// lineOf says what a message that keeps an order waits for.
+func lineOf(d operate.Detail) string {
+	switch {
+	case !d.Lined:
+		return ""
+	case d.Behind > 0:
+		return fmt.Sprintf("behind row %d", d.Behind)
+	case d.State == store.StateBlocked:
+		return "first, since what kept it back was removed by hand: it is due within an hour, or when the consumer starts"
+	}
+	return "first: others of its line wait until it has ended"
+}
+
+// callsOf says what is known of calls that were made for a message.
+func callsOf(v operate.View) string {
+	switch {
+	case v.Calls == 0:
+		return ""
+	case v.UnknownCalls == 0:
+		return fmt.Sprintf("%d, of each it is known what became; the first at %s", v.Calls, whenGiven(v.Called))
+	case v.State == store.StateInProgress:
+		return fmt.Sprintf("%d, of %d it is not known what became, and one may be under way; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
+	}
+	return fmt.Sprintf("%d, of %d it is not known what became; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
+}
+
+// detailField is a line of a message as it is shown.
+type detailField struct{ Name, Value string }
+
+// FieldsOf are what is shown of a message, without its payload.
+func FieldsOf(d operate.Detail) (all []detailField) {
+	for _, field := range []detailField{
+		{"number", fmt.Sprint(d.Number)},
+		{"state", string(d.State)},
+		{"reason", string(d.Reason)},
+		{"consumer", d.Consumer},
+		{"source", d.Source},
+		{"id", IDOf(d.View)},
+		{given("idempotency key", d.CallKey), d.CallKey},
+		{"type", d.Type},
+		{given("recipient", d.Recipient), d.Recipient},
+		{given("subject", d.Subject), d.Subject},
+		{ofVersion(d.View, "stream"), d.StreamName()},
+		{ofVersion(d.View, "version"), versionOf(d.View)},
+		{"key", keyOf(d.View)},
+		{"in line", lineOf(d)},
+		{"conflict", conflictOf(d)},
+		{ofSteps(d.View), d.LastStep},
+		{"attempts", fmt.Sprint(d.Attempts)},
+		{"repeated", fmt.Sprint(d.Repeated)},
+		{"first error", d.First},
+		{"last error", d.Last},
+		{dueName(d.View), whenGiven(d.Due)},
+		{"claimed until", whenGiven(d.Claimed)},
+		{"calls", callsOf(d.View)},
+		{"begun without an end", fmt.Sprint(d.Started)},
+		{"received", output.Moment(d.Received)},
+		{"changed", output.Moment(d.Changed)},
+		{"from", place(d.Topic, d.Partition, d.Offset)},
+		{"payload", fmt.Sprintf("%d bytes", d.Size)},
+	} {
+		if field.Value != "" || d.Waits() && field.Name != "" && field.Name != "key" && field.Name != "in line" && field.Name != "calls" {
+			all = append(all, detailField{field.Name, legible.Printable(field.Value)})
+		}
+	}
+	return append(all, listsOf(d)...)
+}
+
+func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
+	fields, width := FieldsOf(d), 0
+	for _, field := range fields {
+		width = max(width, len(field.Name))
+	}
+	for _, field := range fields {
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, field.Name, c.Wrapped(field.Value, width+2)); err != nil {
+			return err
+		}
+	}
+	return WritePayload(w, d)
+}
+
+// WritePayload prints the payload of a message, and what was edited of it, where they were
+// asked for.
+func WritePayload(w io.Writer, d operate.Detail) error {
+	if d.Payload == nil && d.PayloadBase64 == "" {
+		return nil
+	}
+	for _, e := range d.Edits {
+		if e.Diff == "" {
+			continue
+		}
+		fmt.Fprintf(w, "\nedit %d\n", e.Edit)
+		writeDiff(w, e.Diff)
+	}
+	payload := d.PayloadBase64
+	if d.Payload != nil {
+		payload = legible.Printable(*d.Payload)
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", payload)
+	return err
+}
+
+// listsOf are what a message has several of.
+func listsOf(d operate.Detail) (all []detailField) {
+	add := func(name, format string, args ...any) {
+		all = append(all, detailField{name, fmt.Sprintf(format, args...)})
+	}
+	for _, s := range d.Steps {
+		add("step done", "%s", legible.Printable(stepOf(s)))
+	}
+	for _, h := range d.Headers {
+		add("header", "%s: %s", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
+	}
+	for _, e := range d.Edits {
+		add(fmt.Sprintf("edit %d", e.Edit), "%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)", output.Moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
+	}
+	for _, a := range d.Acts {
+		add("act", "%s %s by %s: %s (%s)", output.Moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
+	}
+	return all
+}
+
+// ofSteps is the name of the field of the last step; none where there is none.
+func ofSteps(v operate.View) string {
+	if v.LastStep == "" {
+		return ""
+	}
+	return "last step done"
+}
+
+// stepOf is a step that has taken effect, with the size of what it left, if it left
+// anything.
+func stepOf(s operate.StepView) string {
+	if s.OutputSize == 0 {
+		return s.Name
+	}
+	return fmt.Sprintf("%s (output of %d bytes)", s.Name, s.OutputSize)
+}
+
+// conflictOf says what a conflict is in conflict with: the content that came
+// first under the same identity.
+func conflictOf(d operate.Detail) string {
+	first := d.FirstContent
+	switch {
+	case !d.Conflict && d.Reason == semel.ReasonConflict && d.Version > 0:
+		return "yes; another content was there first with its version"
+	case !d.Conflict:
+		return "no"
+	case first == nil:
+		return "yes; what became of the first content is not known"
+	case first.Row == 0:
+		return fmt.Sprintf("yes; the first content was %s at %s (a marker does not keep where it came from)", first.Outcome, output.Moment(first.At))
+	}
+	return fmt.Sprintf("yes; the first content was %s at %s: row %d, received %s from %s",
+		first.Outcome, output.Moment(first.At), first.Row, output.Moment(first.Received), place(first.Topic, first.Partition, first.Offset))
+}
+
+func place(topic string, partition int32, offset int64) string {
+	if offset < 0 {
+		return "-"
+	}
+	if partition < 0 { // a file has none
+		return fmt.Sprintf("%s, offset %d", topic, offset)
+	}
+	return fmt.Sprintf("%s, partition %d, offset %d", topic, partition, offset)
+}
+
+// IDOf is the identity, in base64 if it is no text.
+func IDOf(v operate.View) string {
+	if v.IDBase64 != "" {
+		return "base64:" + v.IDBase64
+	}
+	return v.ID
+}
+
+// whenGiven is empty for no time.
+func whenGiven(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return output.Moment(*t)
+}

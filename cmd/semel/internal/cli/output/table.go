@@ -1,0 +1,73 @@
+// Package output writes what a command found: a table that fits a terminal, and the words in it.
+package output
+
+import (
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+)
+
+// Column is a column of a table of things.
+type Column[T any] struct {
+	terminal.Column
+	show, varied bool
+	text         func(T) string
+}
+
+// Text is a column that is never narrowed.
+func Text[T any](title string, text func(T) string) Column[T] {
+	return Column[T]{Column: terminal.Column{Title: title}, show: true, text: text}
+}
+
+// Flexible is a column that is narrowed where the terminal has no room.
+func Flexible[T any](title string, text func(T) string) Column[T] {
+	return Column[T]{Column: terminal.Column{Title: title, Flexible: true}, show: true, text: text}
+}
+
+// Number is a column of numbers.
+func Number[T any, N int | int64](title string, number func(T) N) Column[T] {
+	return Text(title, func(t T) string { return strconv.FormatInt(int64(number(t)), 10) })
+}
+
+// Fixed are columns that depend neither on the things nor on the width.
+func Fixed[T any](all ...Column[T]) func([]T, bool) []Column[T] {
+	return func([]T, bool) []Column[T] { return all }
+}
+
+// If shows the column only if show is true.
+func (c Column[T]) If(show bool) Column[T] {
+	c.show = show
+	return c
+}
+
+// IfVaried shows the column only if the things differ in it.
+func (c Column[T]) IfVaried() Column[T] { return c.If(false).OrVaried() }
+
+// OrVaried shows the column if the things differ in it, too.
+func (c Column[T]) OrVaried() Column[T] {
+	c.varied = true
+	return c
+}
+
+func (c Column[T]) shown(things []T) bool {
+	return c.show || c.varied && slices.ContainsFunc(things, func(t T) bool { return c.text(t) != c.text(things[0]) })
+}
+
+// Table writes a table of things in so many columns of the terminal.
+func Table[T any](w io.Writer, things []T, all []Column[T], columns int) error {
+	var table terminal.Table
+	all = slices.DeleteFunc(all, func(c Column[T]) bool { return !c.shown(things) })
+	for _, c := range all {
+		table.Columns = append(table.Columns, c.Column)
+	}
+	for _, thing := range things {
+		var cells []string
+		for _, c := range all {
+			cells = append(cells, c.text(thing))
+		}
+		table.Add(cells...)
+	}
+	return table.Write(w, columns)
+}

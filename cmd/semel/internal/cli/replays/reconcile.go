@@ -1,0 +1,374 @@
+package replays
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/reconcile"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+	"github.com/spf13/cobra"
+)
+
+// reconciling is what to compare.
+type reconciling struct {
+	command.Listing
+	file, format, query, effects string
+	topics                       []string
+	from, to                     string
+	cut                          span
+	grace                        time.Duration
+}
+
+// span is from when to when; zero where nobody says.
+type span struct{ from, to time.Time }
+
+func reconcileCommand(c *command.CLI) *cobra.Command {
+	r := &reconciling{}
+	cmd := &cobra.Command{
+		Use:   "reconcile --consumer NAME (--file F | --topic T | --sql QUERY)",
+		Short: "Compare sent messages with applied messages",
+		Long: `Compares what was sent, which are the messages of a file, the records of
+topics, or the ids that a query of the consumer's store returns, with what
+the store has of their identities, and with --effects with the effects
+that a query finds: one row for each time that an effect is there, with the
+message's id and, if you like, its source as a second column.
+  missing         it was sent, and the store knows nothing of it
+  doubled         its effect is there more than once
+  without effect  it is marked as applied, and its effect is not there
+  unmarked        its effect is there, and it is not marked as applied
+  unknown         its marker may have been removed, or it has no identity
+The consumer may run meanwhile: what was not there is looked up again at the
+end, and what was sent within --grace is not missing. What waits or is set
+aside is tallied, and no finding. What is marked under a former identity of
+the policy is not missing. Topics are read up to where they end now, without
+a group. Nothing is changed.
+Exit codes: 0 all is as it should be, 4 something is not.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmp.Or(r.Check(c, cmd), r.fits(c)); err != nil {
+				return err
+			}
+			return runReconcile(cmd.Context(), c, r)
+		},
+	}
+	cmd.Flags().StringVar(&r.file, "file", "", "a file with the sent messages, one a line; - reads standard input")
+	cmd.Flags().StringVar(&r.format, "format", file.CloudEvents.String(), "format of lines: envelope, cloudevents or json")
+	cmd.Flags().StringArrayVar(&r.topics, "topic", nil, "a topic with the sent messages; may be given several times")
+	cmd.Flags().StringVar(&r.from, "from", "", "for topics, start time: 2006-01-02, an RFC 3339 time, or 24h (ago)")
+	cmd.Flags().StringVar(&r.to, "to", "", "for topics, end time")
+	cmd.Flags().StringVar(&r.query, "sql", "", "an SQL query that returns the id, and optionally the source, of each sent message")
+	cmd.Flags().StringVar(&r.effects, "effects", "", "an SQL query that returns the id of each effect")
+	cmd.Flags().DurationVar(&r.grace, "grace", time.Minute, "how long sent messages may be in transit")
+	r.Add(c, cmd, 100, "findings")
+	command.RefuseEmpty(cmd, "consumer", "file", "format", "topic", "from", "to", "sql", "effects")
+	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
+}
+
+// fits says what is wrong with the flags.
+func (r *reconciling) fits(c *command.CLI) (err error) {
+	given := 0
+	for _, is := range []bool{r.file != "", len(r.topics) > 0, r.query != ""} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case c.Consumer == "":
+		return command.UsageError("--consumer is missing: say whose messages these are")
+	case given == 0:
+		return command.UsageError("--file is missing: name a file with a message a line, or - for standard input; or give --topic, or --sql")
+	case given > 1:
+		return command.UsageError("give one of --file, --topic and --sql: each says what was sent")
+	case r.grace < 0:
+		return command.UsageError("--grace %v: give how long a message may be on its way, as 1m", r.grace)
+	case len(r.topics) == 0 && r.from+r.to != "":
+		return command.UsageError("--from and --to are of --topic: choose what the file has, or write it into the query")
+	}
+	for flag, at := range map[string]*time.Time{"from": &r.cut.from, "to": &r.cut.to} {
+		if text := map[string]string{"from": r.from, "to": r.to}[flag]; text != "" {
+			if *at, err = command.ParseTime(flag, text, time.Now); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.cut.from.IsZero() && !r.cut.to.IsZero() && !r.cut.from.Before(r.cut.to) {
+		return command.UsageError("--from %s is not earlier than --to %s: nothing lies between", r.from, r.to)
+	}
+	return nil
+}
+
+// findings are those that are shown, with how many there are of each kind.
+type findings struct {
+	reconcile.Counts
+	List  []reconcile.Finding `json:"findings"`
+	limit int
+}
+
+func (f *findings) add(one reconcile.Finding) error {
+	if f.limit == 0 || len(f.List) < f.limit {
+		f.List = append(f.List, one)
+	}
+	return nil
+}
+
+func (f *findings) write(c *command.CLI, r *reconciling) error {
+	if c.JSON {
+		if err := c.WriteJSON(f); err != nil {
+			return err
+		}
+	} else if err := f.table(c, r); err != nil {
+		return command.Failed(err)
+	}
+	if f.Found() == 0 {
+		return nil
+	}
+	return command.Found(fmt.Errorf("reconcile: %s", f.found()))
+}
+
+func (f *findings) table(c *command.CLI, r *reconciling) error {
+	if len(f.List) > 0 {
+		type view = reconcile.Finding
+		if err := command.PrintTable(c, &r.Listing, f.List, output.Fixed(
+			output.Text("WHAT", func(v view) string { return string(v.Kind) }),
+			output.Flexible("ID", func(v view) string { return v.ID }),
+			output.Flexible("SOURCE", func(v view) string { return v.Source }),
+			output.Text("SENT", func(v view) string {
+				if v.Sent.IsZero() {
+					return ""
+				}
+				return v.Sent.Format(time.RFC3339)
+			}),
+			output.Number("EFFECTS", func(v view) int64 { return int64(v.Effects) }),
+		)); err != nil {
+			return err
+		}
+	}
+	if shown := int64(len(f.List)); shown < f.Found() {
+		fmt.Fprintf(c.Err, "%d of %d are shown; --limit 0 shows all\n", shown, f.Found())
+	}
+	_, err := fmt.Fprintln(c.Out, terminal.Wrap(f.summary(), r.Columns(c)))
+	return err
+}
+
+// summary is what became of what was sent.
+func (f *findings) summary() string {
+	parts := some([]tallied{{f.Applied, "applied"}, {f.Waiting, "waiting"}, {f.Aside, "set aside"}, {f.Late, "sent within the grace"}})
+	text := fmt.Sprintf("%d identities were sent", f.Sent)
+	if all := append(parts, f.kinds()...); len(all) > 0 {
+		text += ": " + strings.Join(all, ", ")
+	}
+	for _, beside := range some([]tallied{{f.Unusable, "messages have no identity"}, {f.Skipped, "messages are not the consumer's"}, {f.Others, "other ids have effects"}}) {
+		text += "; " + beside
+	}
+	return text
+}
+
+func (f *findings) kinds() []string {
+	return some([]tallied{{f.Missing, string(reconcile.Missing)}, {f.Doubled, string(reconcile.Doubled)}, {f.WithoutEffect, string(reconcile.WithoutEffect)},
+		{f.Unmarked, string(reconcile.Unmarked)}, {f.Unknown, string(reconcile.Unknown)}})
+}
+
+// found is how many there are of each kind.
+func (f *findings) found() string {
+	return strings.Join(append(f.kinds(), some([]tallied{{f.Unusable, "without an identity"}})...), ", ")
+}
+
+// tallied is so many of something.
+type tallied struct {
+	n    int64
+	what string
+}
+
+// some are those of which there are any.
+func some(all []tallied) (texts []string) {
+	for _, one := range all {
+		if one.n > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", one.n, one.what))
+		}
+	}
+	return texts
+}
+
+// runReconcile compares, and prints what it finds.
+func runReconcile(ctx context.Context, c *command.CLI, r *reconciling) (err error) {
+	switch {
+	case r.file != "":
+		return reconcileFile(ctx, c, r)
+	case len(r.topics) > 0:
+		return reconcileTopics(ctx, c, r)
+	}
+	a, of, err := openReconciled(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	s := a.Stores[0]
+	return compare(ctx, c, r, s, of, func(to *reconcile.Comparison, _ *findings) error {
+		err := to.SentBy(ctx, func(add func(id, source string) error) error { return s.Query(ctx, r.query, idsOf(add)) })
+		if err != nil {
+			return fmt.Errorf("--sql: %w", err)
+		}
+		return nil
+	})
+}
+
+// openReconciled opens the store of the consumer of the flags.
+func openReconciled(ctx context.Context, c *command.CLI) (*assembly.Assembly, *policy.Consumer, error) {
+	p, err := c.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	of := p.Consumer(c.Consumer)
+	if of == nil {
+		return nil, nil, command.UsageError("no consumer %q in %s", c.Consumer, c.Config)
+	}
+	if err := command.HasMarkers(p, of); err != nil {
+		return nil, nil, err
+	}
+	a, err := c.OpenChecked(ctx, p, of.Store)
+	return a, of, err
+}
+
+func reconcileFile(ctx context.Context, c *command.CLI, r *reconciling) error {
+	g, err := c.OpenSent(ctx, r.file, r.format, command.HasMarkers)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	src := file.Stdin(g.In, file.Options{Format: g.Format, Lane: "sent", Notice: func(what string) { fmt.Fprintln(c.Err, terminal.Line(what)) }})
+	return compareSource(ctx, c, r, g.Assembly.Stores[0], g.Of, src, func(d *source.Delivery) string {
+		return fmt.Sprintf("no identity, at byte %d", d.Message.Origin.Offset)
+	})
+}
+
+// reconcileTopics reads topics up to their ends as they stand now, or up to a time.
+func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error {
+	a, of, err := openReconciled(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	if s := a.Policy().Source(of.From); s == nil || s.Kafka == nil {
+		return command.UsageError("--topic: consumer %s reads no topics, so that the policy names no brokers for it; give --file or --sql", of.Name)
+	}
+	topics, err := a.Topics(of, r.topics...)
+	if err != nil {
+		return command.Failed(err)
+	}
+	defer topics.Close()
+	lanes, err := topics.Lanes(ctx, kafka.Bound{Time: r.cut.from}, kafka.Bound{Time: r.cut.to})
+	if err != nil {
+		return command.Failed(err)
+	}
+	printLanes(c, r, lanes)
+	src, err := topics.Source(lanes)
+	if err != nil {
+		return command.Failed(err)
+	}
+	return compareSource(ctx, c, r, a.Stores[0], of, src, func(d *source.Delivery) string {
+		return fmt.Sprintf("no identity, in %s at offset %d", d.Lane.ID, d.Message.Origin.Offset)
+	})
+}
+
+// mostLanes is how many partitions are named.
+const mostLanes = 5
+
+// printLanes prints which offsets of topics are read.
+func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
+	records := int64(0)
+	var parts []string
+	for i, l := range lanes {
+		if records += l.To - l.From; i < mostLanes {
+			parts = append(parts, fmt.Sprintf("%s %d to %d", l.Lane, l.From, l.To-1))
+		}
+	}
+	if more := len(lanes) - mostLanes; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d further partitions", more))
+	}
+	if len(lanes) == 0 {
+		c.Remark("%s: no records there", strings.Join(r.topics, ", "))
+		return
+	}
+	c.Remark("at most %d records are compared: offsets %s", records, strings.Join(parts, ", "))
+}
+
+// compareSource compares with what a source has, which names a message without an identity.
+func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
+	defer func() { err = errors.Join(err, command.Failed(src.Close(context.WithoutCancel(ctx)))) }()
+	return compare(ctx, c, r, s, of, func(to *reconcile.Comparison, told *findings) error {
+		return to.Read(ctx, src, of.Config(), func(d *source.Delivery, _ error) error {
+			return told.add(reconcile.Finding{Kind: reconcile.Unknown, ID: place(d)})
+		})
+	})
+}
+
+// compare reads what was sent, then the effects, and tells of what does not fit.
+func compare(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, read func(*reconcile.Comparison, *findings) error) (err error) {
+	name, err := s.KeptAs(ctx, of.Name)
+	if err != nil {
+		return command.Failed(err)
+	}
+	live := c.Live()
+	comparison := &reconcile.Comparison{Marker: s.Marker, Consumer: name, Until: time.Now().Add(-r.grace), Progress: func(read, effects int64, compared float64) {
+		live.Printf("%s: %d identities read, %d effects, %.0f %% compared", of.Name, read, effects, 100*compared)
+	}}
+	if comparison.Kept, err = command.KeptSince(ctx, s, name); err != nil {
+		return command.Failed(err)
+	}
+	defer func() { err = errors.Join(err, command.Failed(comparison.Close())) }()
+	told := &findings{limit: r.Limit, List: []reconcile.Finding{}}
+	err = read(comparison, told)
+	if err == nil && r.effects != "" {
+		comparison.WithEffects()
+		if err = s.Query(ctx, r.effects, idsOf(comparison.Effect)); err != nil {
+			err = fmt.Errorf("--effects: %w", err)
+		}
+	}
+	if err == nil {
+		told.Counts, err = comparison.Compare(ctx, told.add)
+	}
+	live.End()
+	if err != nil {
+		return command.Failed(err)
+	}
+	return told.write(c, r)
+}
+
+// idsOf takes rows of an id, and perhaps a source.
+func idsOf(add func(id, source string) error) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		var id, source sql.NullString
+		switch len(columns) {
+		case 1:
+			err = rows.Scan(&id)
+		case 2:
+			err = rows.Scan(&id, &source)
+		default:
+			return fmt.Errorf("the query returns %d columns; it must return an id and, if you like, a source", len(columns))
+		}
+		if err == nil && !id.Valid {
+			err = errors.New("a row has no id; leave such rows out, with where … is not null")
+		}
+		if err != nil {
+			return err
+		}
+		return add(id.String, source.String)
+	}
+}

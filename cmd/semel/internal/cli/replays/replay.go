@@ -1,0 +1,349 @@
+// Package replays has the commands that process a source again, rebuild from it, and compare it
+// with what was applied.
+package replays
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/replay"
+	"github.com/semel-go/semel/cmd/semel/internal/running"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// Commands are the commands of this package.
+func Commands(c *command.CLI) []*cobra.Command {
+	return []*cobra.Command{replayCommand(c), reconcileCommand(c)}
+}
+
+func replayCommand(c *command.CLI) *cobra.Command {
+	return command.Group("replay", "Replay and rebuild", replayPlan(c), replayStart(c), replayStatus(c), replayStop(c), replaySwitch(c), replayDrop(c))
+}
+
+// replaying is a replay that is wanted.
+type replaying struct {
+	who, why string
+	// from and to are bounds as flags have them.
+	from, to  string
+	bounds    [2]replay.Bound
+	perSecond int
+	resume    int64
+	dryRun    bool
+	// rebuild fills a generation of its own; pauseLive pauses the consumer meanwhile.
+	rebuild, pauseLive bool
+}
+
+func replayPlan(c *command.CLI) *cobra.Command {
+	r := &replaying{dryRun: true}
+	cmd := &cobra.Command{
+		Use:   "plan --consumer NAME",
+		Short: "Predict the result of a replay",
+		Long: `Plan reads what a replay would read, looks up what the consumer's store knows of
+each message, and says how many would be applied, skipped because they have
+ended before, or refused. Nothing is changed, and the consumer may run
+meanwhile. What is said holds for handlers that do not fail, and while nothing
+else happens.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runReplay(cmd.Context(), c, r) },
+	}
+	return replayFlags(c, cmd, r)
+}
+
+func replayStart(c *command.CLI) *cobra.Command {
+	r := &replaying{}
+	cmd := &cobra.Command{
+		Use:   "start --consumer NAME --because TEXT",
+		Short: "Process messages of a source again",
+		Long: `Start reads the consumer's source again, beside the consumer's own reader and
+without touching its position, and runs the policy's handler here for what is
+missing: what has ended before is skipped. The consumer may run meanwhile. It
+says in advance what would become of the messages, as semel replay plan does,
+and at the end what did.
+
+The policy says whether that is allowed, and whether it may have effects outside
+of the store (replay: {allowed, effects, max_age}). Who started it, why, and how
+far it has come is kept in the store: after a kill it goes on with --resume.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := command.CheckRecord(&r.who, r.why, r.dryRun); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("resume") && r.resume < 1 {
+				return command.UsageError("--resume %d is no number of a replay; semel replay status shows them", r.resume)
+			}
+			if r.resume != 0 && (r.from != "" || r.to != "") {
+				return command.UsageError("give --resume or bounds, not both: a replay goes on with the bounds that it began with")
+			}
+			switch {
+			case cmd.Flags().Changed("into"):
+				return command.UsageError("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (--rebuild; see docs/rebuild.md). For another store, give it to a consumer of another name")
+			case r.rebuild:
+				return runRebuild(cmd.Context(), c, r)
+			case r.pauseLive:
+				return command.UsageError("--pause-live is of --rebuild: a replay takes turns with the consumer")
+			}
+			return runReplay(cmd.Context(), c, r)
+		},
+	}
+	cmd.Flags().IntVar(&r.perSecond, "rate", 0, "messages a second; 0: unlimited")
+	cmd.Flags().Int64Var(&r.resume, "resume", 0, "continue the stopped replay of this number")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only show what would change")
+	cmd.Flags().BoolVar(&r.rebuild, "rebuild", false, "build a new generation, for semel replay switch")
+	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "with --rebuild: pause the consumer until semel resume")
+	cmd.Flags().String("into", "", "not supported: a rebuild uses the consumer's store")
+	_ = cmd.Flags().MarkHidden("into") // it fails for flags that are not there
+	command.RecordFlags(cmd, &r.who, &r.why)
+	return replayFlags(c, cmd, r)
+}
+
+// replayFlags adds what says which messages are meant.
+func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Command {
+	cmd.Flags().StringVar(&r.from, "from", "", "first message: a time (2006-01-02T15:04:05Z, or 24h ago), a byte of a file, or offsets (orders/0=12,orders/1=7)")
+	cmd.Flags().StringVar(&r.to, "to", "", "end (exclusive), in the same form; default: the current end")
+	command.RefuseEmpty(cmd, "consumer", "from", "to")
+	return c.WithConfig(c.WithConsumer(cmd, "whose messages are replayed"))
+}
+
+// check reads the flags.
+func (r *replaying) check(c *command.CLI, now func() time.Time) error {
+	switch {
+	case c.Consumer == "":
+		return command.UsageError("--consumer is missing: say whose messages are replayed")
+	case r.perSecond < 0:
+		return command.UsageError("--rate %d is no rate; give how many messages a second, or 0", r.perSecond)
+	}
+	for i, flag := range []struct{ name, text string }{{"from", r.from}, {"to", r.to}} {
+		var err error
+		if r.bounds[i], err = boundOf(flag.name, flag.text, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// boundOf reads a bound: offsets of lanes, a byte, or a time.
+func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error) {
+	if text == "" {
+		return b, nil
+	}
+	if at, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if at < 0 {
+			return b, command.UsageError("--%s %q is no offset; give 0 or more", flag, text)
+		}
+		return replay.Bound{Offsets: map[string]int64{"": at}}, nil
+	}
+	if !strings.Contains(text, "=") {
+		b.Time, err = command.ParseTime(flag, text, now)
+		return b, err
+	}
+	b.Offsets = map[string]int64{}
+	for part := range strings.SplitSeq(text, ",") {
+		i := strings.LastIndexByte(part, '=')
+		at, err := strconv.ParseInt(part[i+1:], 10, 64)
+		if i < 1 || err != nil || at < 0 {
+			return b, command.UsageError("--%s: %q is no offset of a partition; write it as orders/0=12", flag, part)
+		}
+		b.Offsets[part[:i]] = at
+	}
+	return b, nil
+}
+
+// permitted is the consumer of the flags, of a policy that permits what is to be done.
+func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
+	p, err := c.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	of := p.Consumer(c.Consumer)
+	if of == nil {
+		return nil, nil, c.NoConsumer(p, c.Consumer)
+	}
+	if f := refuses(p, of); f != nil {
+		return nil, nil, command.Faults{*f}
+	}
+	return p, of, nil
+}
+
+// replayable is the consumer of the flags, of a policy that lets it be replayed.
+func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
+	p, of, err := permitted(c, (*policy.Policy).MayReplay)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !slices.Contains(p.Databases(), p.Store(of.Store)) {
+		return nil, nil, command.UsageError("consumer %s keeps keys in store %s, which keeps no replays", of.Name, of.Store)
+	}
+	return p, of, nil
+}
+
+// runReplay says what a replay would do, and does it unless that is all that is wanted.
+func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
+	if err := r.check(c, time.Now); err != nil {
+		return err
+	}
+	p, of, err := replayable(c)
+	if err != nil {
+		return err
+	}
+	a, err := c.OpenChecked(ctx, p, of.Store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	origin, err := a.Origin(of)
+	if err != nil {
+		return replayFailed(err)
+	}
+	defer origin.Close()
+	run := &replayRun{CLI: c, wanted: r, of: of, assembly: a, origin: origin, at: time.Now()}
+	if r.resume > 0 {
+		err = run.resume(ctx)
+	} else {
+		err = run.plan(ctx)
+	}
+	if err != nil || r.dryRun {
+		return replayFailed(err)
+	}
+	return replayFailed(run.carryOut(ctx))
+}
+
+// replayRun is a replay on its way.
+type replayRun struct {
+	*command.CLI
+	wanted   *replaying
+	of       *policy.Consumer
+	assembly *assembly.Assembly
+	origin   replay.Origin
+	at       time.Time // by which ages are judged
+	progress admin.ReplayProgress
+	runner   replay.Runner
+	live     *running.Live // nil where nobody watches
+}
+
+// replayFailed is the error of a replay: one of the policy, or of its work.
+func replayFailed(err error) error {
+	var f shape.Fault
+	var known *command.Failure
+	switch {
+	case errors.As(err, &f):
+		return command.Faults{f}
+	case errors.As(err, &known):
+		return err
+	}
+	return command.Failed(err)
+}
+
+// plan finds what is to be replayed, and foretells what would become of it.
+func (r *replayRun) plan(ctx context.Context) (err error) {
+	if r.progress, err = r.origin.Plan(ctx, r.wanted.bounds[0], r.wanted.bounds[1]); err != nil {
+		return err
+	}
+	foretold, err := r.predict(ctx)
+	if err != nil {
+		return err
+	}
+	r.progress.Prediction = &foretold
+	if r.wanted.dryRun {
+		return r.printPlan()
+	}
+	r.Remark("it would be: %s", replay.Sum(foretold))
+	return nil
+}
+
+func (r *replayRun) predict(ctx context.Context) (counts admin.ReplayCounts, err error) {
+	inner, err := r.origin.Source(ctx, r.progress)
+	if err != nil {
+		return counts, err
+	}
+	source := replay.NewSource(inner, r.options(r.progress, 0))
+	defer func() { err = errors.Join(err, source.Close(context.WithoutCancel(ctx))) }()
+	teller, err := r.assembly.Replayer(ctx, r.of.Name, nil, semel.Replay{ID: 1, Effects: r.of.Replay.Effects})
+	if err != nil {
+		return counts, err
+	}
+	return replay.Preview(ctx, source, teller, r.of.Config(), r.printReading(source))
+}
+
+// options are those of what reads a part of the source.
+func (r *replayRun) options(p admin.ReplayProgress, perSecond int) replay.Options {
+	return replay.Options{Progress: p, Oldest: r.of.Replay.Oldest(r.at), SentAt: replay.SentAt(r.of.Config()), PerSecond: perSecond}
+}
+
+// resume takes up a replay that was stopped or killed.
+func (r *replayRun) resume(ctx context.Context) error {
+	kept, err := r.assembly.Stores[0].Replay(ctx, r.wanted.resume)
+	switch {
+	case err != nil:
+		return err
+	case kept.Consumer != r.of.Name:
+		return command.UsageError("replay %d is of consumer %s, not of %s", kept.Number, kept.Consumer, r.of.Name)
+	case kept.Kind != admin.ReplayAgain:
+		return command.UsageError("replay %d is of the kind %s, which is not resumed so", kept.Number, kept.Kind)
+	case kept.Effects != r.of.Replay.Effects:
+		return r.assembly.Policy().Fault("consumers."+r.of.Name+".replay.effects", fmt.Sprintf("replay %d was begun with another value", kept.Number), "write what it was, or start another replay")
+	case kept.State == admin.ReplayDone:
+		return fmt.Errorf("replay %d: %w", kept.Number, admin.ErrReplayEnded)
+	}
+	r.progress = kept.Progress
+	if r.wanted.dryRun {
+		return r.printPlan()
+	}
+	return nil
+}
+
+// carryOut writes the replay down and runs it.
+func (r *replayRun) carryOut(ctx context.Context) (err error) {
+	inner, err := r.origin.Source(ctx, r.progress)
+	if err != nil {
+		return err
+	}
+	closeIt := true
+	defer func() {
+		if closeIt {
+			err = errors.Join(err, inner.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	r.runner.Source = replay.NewSource(inner, r.options(r.progress, r.wanted.perSecond))
+	made, err := r.assembly.Replayer(ctx, r.of.Name, r.runner.Source, semel.Replay{ID: r.runner.Number, Effects: r.of.Replay.Effects})
+	if err != nil {
+		return errors.Join(err, r.runner.Abandon(ctx))
+	}
+	closeIt = false // the consumer does
+	r.watch(made)
+	summary, state, err := r.runner.Run(ctx, r.of.Name, made)
+	if r.live != nil {
+		r.live.Close()
+	}
+	return r.end(summary.Consumers[r.of.Name].Inbox, state, err)
+}
+
+// begin writes the replay down, or takes it up.
+func (r *replayRun) begin(ctx context.Context) (err error) {
+	st := r.assembly.Stores[0]
+	r.runner = replay.Runner{Store: st, Token: store.NewToken(), Number: r.wanted.resume, Who: r.wanted.who, Progress: r.progress}
+	act := store.Act{Verb: "replay start", Who: r.wanted.who, Why: r.wanted.why}
+	if r.wanted.resume == 0 {
+		r.runner.Number, err = st.NewReplay(ctx, admin.Replay{Consumer: r.of.Name, Kind: admin.ReplayAgain, Effects: r.of.Replay.Effects, Progress: r.progress}, r.runner.Token, replay.Lease, act)
+		return err
+	}
+	act.Verb = "replay resume"
+	taken, err := st.TakeReplay(ctx, r.runner.Number, r.runner.Token, replay.Lease, act)
+	r.progress, r.runner.Progress = taken.Progress, taken.Progress
+	return err
+}

@@ -1,0 +1,195 @@
+package replays
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/cmd/semel/internal/replay"
+	"github.com/semel-go/semel/cmd/semel/internal/running"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// rebuildable is the consumer of the flags, of a policy that lets it be rebuilt.
+func rebuildable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
+	return permitted(c, (*policy.Policy).MayRebuild)
+}
+
+// checkRebuild reads the flags.
+func (r *replaying) checkRebuild(c *command.CLI) error {
+	if r.from != "" || r.to != "" {
+		return command.UsageError("a rebuild reads the whole of its source: leave --from and --to out")
+	}
+	return r.check(c, time.Now)
+}
+
+// runRebuild begins a rebuild, or goes on with one, runs it until it is switched to, stopped or
+// dropped, and prints what became of it.
+func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
+	if err := r.checkRebuild(c); err != nil {
+		return err
+	}
+	p, of, err := rebuildable(c)
+	if err != nil {
+		return err
+	}
+	live, log, closeLive, err := watching(c)
+	if err != nil {
+		return err
+	}
+	defer closeLive()
+	o := assembly.Options{Consumer: of.Name, Stdin: c.In, Logger: log}
+	a, err := assembly.Open(p, o, assembly.Used(p, of.Name), func(*policy.Store) bool { return false })
+	if err != nil {
+		return command.Failed(err)
+	}
+	defer c.Close(a)
+	if err := a.Check(ctx); err != nil {
+		return command.Failed(err)
+	}
+	if r.dryRun {
+		_, err := fmt.Fprintf(c.Out, "would fill a new generation of %s from the whole of source %s\n", of.Name, of.From)
+		return command.Failed(err)
+	}
+	run, end, err := beginRebuild(ctx, c, a, of, r)
+	if err != nil {
+		return command.Failed(err)
+	}
+	defer end()
+	one, err := a.Rebuilder(ctx, of, semel.Replay{ID: run.Replay.Number, Generation: run.Replay.Generation})
+	if err != nil {
+		return command.Failed(err)
+	}
+	name := admin.GenerationName(of.Name, run.Replay.Generation)
+	fmt.Fprintf(c.Err, "rebuild %d fills generation %d of %s; when it has caught up:\n  %s\n", run.Replay.Number, run.Replay.Generation, of.Name,
+		switchLine(c, of.Name, run.Replay.Number))
+	run.Counts = one.Counts
+	run.Report = func(p admin.ReplayProgress) { fmt.Fprintln(c.Err, terminal.Line(rebuilt(p))) }
+	if live != nil {
+		live.Add(name, one)
+		run.Report = func(admin.ReplayProgress) {}
+	}
+	is, err := run.Run(ctx, func(ctx context.Context, _ consumer.Generation) error {
+		_, err := running.All(ctx, map[string]running.Consumer{name: one}, nil, nil)
+		return err
+	})
+	closeLive()
+	return rebuildResult(c, run, is, err)
+}
+
+// watching is a line of a person's terminal, nil without one, and the log beside it.
+func watching(c *command.CLI) (live *running.Live, log *slog.Logger, end func(), err error) {
+	stderr, end := c.Err, func() {}
+	if c.ErrTerminal {
+		live = running.NewLive(c.Raw.Err)
+		stderr, end = terminal.Text(live), sync.OnceFunc(live.Close)
+	}
+	log, _, err = c.Log(stderr)
+	if err != nil {
+		end()
+	}
+	return live, log, end, err
+}
+
+// beginRebuild writes a rebuild down, or takes one up.
+func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of *policy.Consumer, r *replaying) (run *rebuild.Runner, end func(), err error) {
+	st := a.StoreOf(of)
+	run = &rebuild.Runner{Store: st, Token: store.NewToken(), Who: r.who}
+	source := a.Policy().Source(of.From)
+	act := store.Act{Verb: "rebuild start", Who: r.who, Why: r.why}
+	switch {
+	case r.resume > 0:
+		act.Verb = "rebuild resume"
+		if run.Replay, err = st.Replay(ctx, r.resume); err == nil && (run.Replay.Kind != admin.ReplayRebuild || run.Replay.Consumer != of.Name) {
+			return nil, nil, command.UsageError("replay %d is no rebuild of consumer %s; semel replay status shows them", r.resume, of.Name)
+		}
+		run.Replay, err = st.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
+	case source.Webhook != nil:
+		err = fmt.Errorf("source %s is webhooks, which nobody can read twice", source.Name)
+	case source.File != nil && source.File.Path == shape.Stdin:
+		err = fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
+	default:
+		run.Replay, err = rebuild.Open(ctx, st, admin.Replay{Consumer: of.Name, Progress: admin.ReplayProgress{Range: "the whole of " + source.Name}}, run.Token, act)
+		if err == nil && r.pauseLive {
+			err = st.Pause(ctx, of.Name, true, store.Act{Verb: "pause", Who: r.who, Why: "while it is rebuilt: " + r.why})
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.perSecond > 0 {
+		name := admin.GenerationName(of.Name, run.Replay.Generation)
+		if err = st.Limit(ctx, name, r.perSecond, store.Act{Verb: "limit", Who: r.who, Why: r.why}); err != nil {
+			return nil, nil, err
+		}
+	}
+	run.Far, end, err = a.Far(of, run.Replay.Generation)
+	return run, end, err
+}
+
+// rebuilt is how far a rebuild has come, for people.
+func rebuilt(p admin.ReplayProgress) string {
+	percent, left := settledOf(p)
+	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), percent, left)
+}
+
+// settledOf is how much of its source a rebuild has settled, and what is left of it: records of
+// topics, bytes of a file.
+func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
+	ends := int64(0)
+	for _, l := range p.Lanes {
+		left += max(l.To-l.After, 0)
+		ends += l.To
+	}
+	if ends == 0 {
+		return 100, left
+	}
+	return 100 * float64(ends-left) / float64(ends), left
+}
+
+func switchLine(c *command.CLI, name string, number int64) string {
+	return command.Shell("semel", "replay", "switch", "--config", c.Config, "--consumer", name, fmt.Sprint(number), "--because", "…")
+}
+
+func rebuildResult(c *command.CLI, run *rebuild.Runner, is store.GenerationState, err error) error {
+	r := &run.Replay
+	if c.JSON {
+		if e := c.WriteJSON(struct {
+			Number     int64              `json:"number"`
+			Generation int64              `json:"generation"`
+			State      string             `json:"state"`
+			Counts     admin.ReplayCounts `json:"counts"`
+		}{r.Number, r.Generation, is.String(), r.Progress.Counts}); e != nil {
+			return e
+		}
+	} else {
+		far := rebuilt(r.Progress)
+		if is == store.GenerationDropped { // with its position
+			far = replay.Sum(r.Progress.Counts)
+		}
+		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
+	}
+	if is == store.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
+		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+command.Shell("semel", "replay", "start", "--config", c.Config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--because", "…")))
+	}
+	if is == store.GenerationDropped && errors.Is(err, store.ErrGeneration) {
+		err = nil
+	}
+	return command.Failed(err)
+}
+
+// What an operator asks of a consumer that works in generations is asked of the one that is
+// active: what stands in the one before is no longer worked on.

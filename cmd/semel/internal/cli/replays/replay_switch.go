@@ -1,0 +1,269 @@
+package replays
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// switching is a switch, or a drop, that is wanted.
+type switching struct {
+	who, why       string
+	catchUp, fence time.Duration
+	allow, dry     bool
+}
+
+func replaySwitch(c *command.CLI) *cobra.Command {
+	w := &switching{}
+	cmd := &cobra.Command{
+		Use:   "switch NUMBER --consumer NAME --because TEXT",
+		Short: "Switch to a rebuilt generation",
+		Long: `Switch waits until the rebuild has come near the end of its source, keeps
+everybody from applying anything in the active generation, waits until the
+rebuild has come to that end, and makes its generation the active one, in one
+commit. Consumers that run go on in it by themselves.
+
+It gives up, and leaves everything as it was, where the rebuild does not come so
+far within --fence, and where messages of the new generation were set aside.
+Killed, it leaves nothing but that --fence, which ends by itself.
+
+Exit codes: 0 done; 1 it could not be done, and nothing has changed, unless the
+error says that this is not known; 4 messages of the new generation have not
+taken effect (--allow-parked).`,
+		Args: oneReplay,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return ofRebuild(cmd.Context(), c, args[0], w, switchTo)
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&w.catchUp, "timeout", 10*time.Minute, "how long to wait until the rebuild has caught up")
+	flags.DurationVar(&w.fence, "fence", 30*time.Second, "how long the switch may stop all processing, at most 10m")
+	flags.BoolVar(&w.allow, "allow-parked", false, "switch although the new generation has parked messages")
+	flags.BoolVar(&w.dry, "dry-run", false, "only show the progress of the rebuild")
+	command.RecordFlags(cmd, &w.who, &w.why)
+	command.RefuseEmpty(cmd, "consumer")
+	return c.WithConfig(c.WithConsumer(cmd, "whose generation is switched"))
+}
+
+// oneReplay wants the number of one.
+func oneReplay(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return command.UsageError("give one number of a replay; semel replay status shows them")
+	}
+	return nil
+}
+
+func replayNumber(arg string) (int64, error) {
+	number, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil || number < 1 {
+		return 0, command.UsageError("%q is no number of a replay; semel replay status shows them", arg)
+	}
+	return number, nil
+}
+
+// rebuiltOf is a rebuild of a consumer.
+type rebuiltOf struct {
+	consumer *policy.Consumer
+	replay   admin.Replay
+	store    interface {
+		rebuild.Store
+		store.Inbox
+	}
+	far rebuild.Far
+}
+
+// ofRebuild has something done with the rebuild of a number.
+func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do func(context.Context, *command.CLI, *rebuiltOf, *switching) error) error {
+	number, err := replayNumber(arg)
+	if err != nil {
+		return err
+	}
+	if c.Consumer == "" {
+		return command.UsageError("--consumer is missing: say whose generation it is")
+	}
+	if w.fence > admin.LongestFence {
+		return command.UsageError("--fence %v: nobody applies anything meanwhile, so it is %v at most", w.fence, admin.LongestFence)
+	}
+	if err := command.CheckRecord(&w.who, w.why, w.dry); err != nil {
+		return err
+	}
+	p, err := c.Load()
+	if err != nil {
+		return err
+	}
+	of := p.Consumer(c.Consumer)
+	if of == nil {
+		return c.NoConsumer(p, c.Consumer)
+	}
+	if !p.Generational(of) {
+		return command.Failed(*p.MayRebuild(of))
+	}
+	a, err := c.OpenChecked(ctx, p, of.Store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	one := &rebuiltOf{consumer: of, store: a.StoreOf(of)}
+	if one.replay, err = one.store.Replay(ctx, number); err != nil {
+		return command.Failed(err)
+	}
+	if one.replay.Kind != admin.ReplayRebuild || one.replay.Consumer != of.Name {
+		return command.UsageError("replay %d is no rebuild of consumer %s; semel replay status shows them", number, of.Name)
+	}
+	far, end, err := a.Far(of, one.replay.Generation)
+	if err != nil {
+		return command.Failed(err)
+	}
+	defer end()
+	one.far = far
+	return do(ctx, c, one, w)
+}
+
+// switched is what a switch says.
+type switched struct {
+	Number   int64  `json:"number"`
+	Consumer string `json:"consumer"`
+	From     int64  `json:"from"`
+	To       int64  `json:"to"`
+	DryRun   bool   `json:"dry_run"`
+}
+
+func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) error {
+	if w.dry {
+		return wouldSwitch(ctx, c, of)
+	}
+	if of.replay.Left == 0 && of.replay.State != admin.ReplayDone {
+		return command.Failed(fmt.Errorf("nobody runs rebuild %d, so that it does not come to the end of its source: %s", of.replay.Number,
+			command.Shell("semel", "replay", "start", "--config", c.Config, "--consumer", of.consumer.Name, "--rebuild", "--resume", fmt.Sprint(of.replay.Number), "--because", "…")))
+	}
+	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.far, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,
+		Act: store.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Report: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
+	from, err := s.Do(ctx)
+	if errors.Is(err, rebuild.ErrParked) {
+		return command.Found(err)
+	}
+	if err != nil {
+		return command.Failed(err)
+	}
+	if c.JSON {
+		return c.WriteJSON(switched{of.replay.Number, of.consumer.Name, from, s.To, false})
+	}
+	_, err = fmt.Fprintf(c.Out, "generation %d of %s is active; generation %d is kept until it is dropped:\n  %s\n", s.To, of.consumer.Name, from,
+		command.Shell("semel", "replay", "drop", "--config", c.Config, "--consumer", of.consumer.Name, fmt.Sprint(of.replay.Number), "--because", "…"))
+	return command.Failed(err)
+}
+
+// couldSwitch is what a dry run of a switch says.
+type couldSwitch struct {
+	switched
+	// State is of the replay, Run whether somebody runs it.
+	State admin.ReplayState `json:"state"`
+	Run   bool              `json:"run"`
+	// SettledPercent is how much of the source the rebuild has settled, Left what is left of
+	// it: records of topics, bytes of a file.
+	SettledPercent float64              `json:"settled_percent"`
+	Left           int64                `json:"left"`
+	Progress       admin.ReplayProgress `json:"progress"`
+}
+
+// wouldSwitch says how far a rebuild is.
+func wouldSwitch(ctx context.Context, c *command.CLI, of *rebuiltOf) error {
+	ends, err := of.far.Ends(ctx)
+	if err != nil {
+		return command.Failed(err)
+	}
+	done, err := of.far.Done(ctx)
+	if err != nil {
+		return command.Failed(err)
+	}
+	p := of.replay.Progress
+	p.Lanes = nil
+	for _, lane := range slices.Sorted(maps.Keys(ends)) {
+		p.Lanes = append(p.Lanes, admin.ReplayLane{Lane: lane, To: ends[lane], After: done[lane]})
+	}
+	if !c.JSON {
+		_, err = fmt.Fprintln(c.Out, rebuilt(p))
+		return command.Failed(err)
+	}
+	says := couldSwitch{switched: switched{of.replay.Number, of.consumer.Name, 0, of.replay.Generation, true},
+		State: of.replay.State, Run: of.replay.Left > 0, Progress: p}
+	says.SettledPercent, says.Left = settledOf(p)
+	all, err := of.store.Generations(ctx, of.consumer.Name)
+	for _, g := range all {
+		if g.State == store.GenerationActive {
+			says.From = g.Number
+		}
+	}
+	if err != nil {
+		return command.Failed(err)
+	}
+	return c.WriteJSON(says)
+}
+
+func replayDrop(c *command.CLI) *cobra.Command {
+	w := &switching{}
+	cmd := &cobra.Command{
+		Use:   "drop NUMBER --consumer NAME --because TEXT",
+		Short: "Remove an old generation",
+		Long: `Drop removes, some at a time, the markers and rows of the generation that was
+active before this rebuild was switched to, or, if it was not, of the rebuild's
+own, which ends it. The rows of your own tables are yours to delete.
+Interrupted, it goes on with the next call.`,
+		Args: oneReplay,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return ofRebuild(cmd.Context(), c, args[0], w, drop)
+		},
+	}
+	cmd.Flags().BoolVar(&w.dry, "dry-run", false, "only show which generation would be removed")
+	command.RecordFlags(cmd, &w.who, &w.why)
+	command.RefuseEmpty(cmd, "consumer")
+	return c.WithConfig(c.WithConsumer(cmd, "whose generation is removed"))
+}
+
+// dropped is what a drop says.
+type dropped struct {
+	Number     int64  `json:"number"`
+	Consumer   string `json:"consumer"`
+	Generation int64  `json:"generation"`
+	Removed    int    `json:"removed"`
+	DryRun     bool   `json:"dry_run"`
+}
+
+func drop(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) error {
+	name := of.consumer.Name
+	all, err := of.store.Generations(ctx, name)
+	if err != nil {
+		return command.Failed(err)
+	}
+	number, err := rebuild.Dropped(all, of.replay.Generation)
+	if err != nil {
+		return command.Failed(err)
+	}
+	d := dropped{Number: of.replay.Number, Consumer: name, Generation: number, DryRun: w.dry}
+	if !w.dry {
+		if d.Removed, err = rebuild.Drop(ctx, of.store, name, number, store.Act{Verb: "rebuild drop", Who: w.who, Why: w.why}); err != nil {
+			return command.Failed(err)
+		}
+	}
+	if c.JSON {
+		return c.WriteJSON(d)
+	}
+	if w.dry {
+		_, err = fmt.Fprintf(c.Out, "would remove what is kept of generation %d of %s\n", number, name)
+		return command.Failed(err)
+	}
+	_, err = fmt.Fprintf(c.Out, "removed %d records of generation %d of %s; the rows of your tables are yours:\n  delete from … where generation = %d\n", d.Removed, number, name, number)
+	return command.Failed(err)
+}

@@ -1,0 +1,122 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/demo"
+	"github.com/spf13/cobra"
+)
+
+func demoCommand(c *command.CLI) *cobra.Command {
+	var seed uint64
+	var source bool
+	var keep string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show what crashes do, without and with semel",
+		Long: `Demo lets three consumers book the same payments into SQLite, each in a process
+of its own that is killed at the same deliveries and steps: one settles first
+and books then, one books first and settles last, one uses semel. The table is
+read from their databases. It needs no server and no network.
+
+Exit codes: 0 semel applied each payment once and the others did not, 1 that did
+not show or the demonstration could not be held, 2 wrong use, 130 interrupted.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if source {
+				return command.Failed(demo.WriteSource(c.Out))
+			}
+			return runDemo(cmd.Context(), c, seed, keep)
+		},
+	}
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
+	cmd.Flags().BoolVar(&source, "source", false, "print the source code of the consumers")
+	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the payments and crashes")
+	cmd.Flags().StringVar(&keep, "keep", "", "create the databases in this folder and keep them")
+	cmd.MarkFlagsMutuallyExclusive("source", "json")
+	cmd.MarkFlagsMutuallyExclusive("source", "seed")
+	cmd.MarkFlagsMutuallyExclusive("source", "keep")
+	cmd.AddCommand(demoConsumeCommand(c))
+	return cmd
+}
+
+// demoConsumeCommand is a consumer's process; the demonstration starts it.
+func demoConsumeCommand(c *command.CLI) *cobra.Command {
+	return &cobra.Command{
+		Use:    "consume NAME DATABASE",
+		Short:  "Run a consumer of the demo (internal)",
+		Hidden: true,
+		Args:   cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// A terminal interrupts the whole group; who started this process ends it.
+			ctx := context.WithoutCancel(cmd.Context())
+			return command.Failed(demo.Consume(ctx, args[0], args[1], c.In, c.Raw.Out))
+		},
+	}
+}
+
+func runDemo(ctx context.Context, c *command.CLI, seed uint64, keep string) (err error) {
+	folder, remove, err := demoFolder(keep)
+	if err != nil {
+		return command.Failed(err)
+	}
+	defer func() { err = errors.Join(err, command.Failed(remove())) }()
+	o := demo.Options{Seed: seed, Folder: folder, Process: demoProcess}
+	if !c.JSON {
+		fmt.Fprint(c.Out, demoExplained)
+		if c.ErrTerminal {
+			o.Terminal = c.Raw.Err
+		}
+	}
+	report, err := demo.Run(ctx, o)
+	if o.Terminal != nil {
+		fmt.Fprintln(o.Terminal) // between the progress and what follows
+	}
+	if err != nil {
+		return command.Failed(err)
+	}
+	if err := printDemo(c, report); err != nil {
+		return err
+	}
+	return command.Failed(report.Check())
+}
+
+const demoExplained = `Three consumers book the same payments; some are sent twice by their producer.
+Each consumer's process is killed at the same deliveries: on receipt, in the
+transaction, and between booking and settling. The figures are their databases'.
+
+`
+
+func printDemo(c *command.CLI, r demo.Report) error {
+	if c.JSON {
+		return c.WriteJSON(r)
+	}
+	if err := r.Write(c.Out); err != nil {
+		return command.Failed(err)
+	}
+	_, err := fmt.Fprint(c.Out, "\n'semel demo --source' prints the three consumers;\nREADME.md says how to use semel in yours.\n")
+	return command.Failed(err)
+}
+
+// demoFolder returns where the databases go and what to call at the end.
+func demoFolder(keep string) (folder string, remove func() error, err error) {
+	if keep != "" {
+		return keep, func() error { return nil }, os.MkdirAll(keep, 0o755)
+	}
+	folder, err = os.MkdirTemp("", "semel-demo-")
+	return folder, func() error { return os.RemoveAll(folder) }, err
+}
+
+// demoProcess runs this program again, under the name it was called by.
+func demoProcess(ctx context.Context, name, path string) *exec.Cmd {
+	program, err := os.Executable()
+	cmd := exec.CommandContext(ctx, program, "demo", "consume", name, path)
+	cmd.Args[0] = os.Args[0]
+	cmd.Err = errors.Join(cmd.Err, err)
+	return cmd
+}

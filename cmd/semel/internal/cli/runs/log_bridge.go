@@ -1,0 +1,31 @@
+package runs
+
+import (
+	"bytes"
+	"log"
+	"log/slog"
+
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// logBridge writes what libraries log with the standard library's log package to the log of the
+// command.
+type logBridge struct{ log *slog.Logger }
+
+// unsolicited begins a line of net/http that quotes what a server sent.
+const unsolicited = "Unsolicited response received on idle HTTP channel"
+
+func redirectLog(l *slog.Logger) {
+	log.SetFlags(0)
+	log.SetOutput(logBridge{l})
+}
+
+// Write implements io.Writer. Nothing is shown of what an endpoint answered.
+func (o logBridge) Write(line []byte) (int, error) {
+	if bytes.HasPrefix(line, []byte(unsolicited)) {
+		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. What comes so after the next call has begun is taken for its answer: mend the endpoint")
+	} else {
+		o.log.Warn(legible.Printable(string(bytes.TrimSpace(line))))
+	}
+	return len(line), nil
+}

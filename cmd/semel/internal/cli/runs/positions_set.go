@@ -1,0 +1,156 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// setting are the flags of an act on positions.
+type setting struct {
+	operate.Setting
+	bare           bareGroup
+	verb, who, why string
+}
+
+func (s *setting) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
+	cmd.Args = command.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := command.CheckRecord(&s.who, s.why, s.DryRun); err != nil {
+			return err
+		}
+		return withGroups(cmd.Context(), c, &s.bare, func(a *assembly.Assembly, all []grouped) error {
+			return setPositions(cmd.Context(), c, a, all, s)
+		})
+	}
+	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only show what would change")
+	command.RecordFlags(cmd, &s.who, &s.why)
+	cmd.Flags().BoolVar(&s.Ahead, "ahead", false, "also if a person or an older release set the offset")
+	s.bare.add(cmd)
+	command.RefuseEmpty(cmd, "consumer")
+	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
+}
+
+func positionsReset(c *command.CLI) *cobra.Command {
+	s := &setting{verb: "reset_positions"}
+	cmd := s.add(c, &cobra.Command{
+		Use:   "reset --because TEXT",
+		Short: "Reset groups to their restored stores",
+		Long: `Reset sets a group's offsets back to the positions of its store, where the store
+was restored and is behind, so that what it lacks comes again; what has its
+effect already is a duplicate then. It never sets a group forward. Stop all
+processes of the consumers first: while a group has members, nothing is set.`,
+	})
+	cmd.Flags().BoolVar(&s.LogStart, "log-start", false, "continue at the start of the log if records are gone or no position is known")
+	return cmd
+}
+
+func positionsAccept(c *command.CLI) *cobra.Command {
+	s := &setting{verb: "accept_positions"}
+	s.Accept = true
+	return s.add(c, &cobra.Command{
+		Use:   "accept --because TEXT",
+		Short: "Accept the groups' offsets, and skip what the stores lack",
+		Long: `Accept raises the positions of a store that is behind to the group's offsets.
+What lies between is not read again: for who has brought its effects into the
+database in another way, or means to leave them out.`,
+	})
+}
+
+// setPositions sets what is to be set, consumer by consumer, and prints what became of
+// each partition.
+func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all []grouped, s *setting) error {
+	done := []operate.PositionView{}
+	var stopped error
+	left := 0 // to a person
+	for _, g := range all {
+		for _, v := range g.partitions {
+			if v.ByPerson() && !s.Ahead {
+				left++
+			}
+		}
+		planned := s.Plan(g.partitions)
+		if stopped = setGroup(ctx, c, a, g, planned, s); stopped != nil {
+			break
+		}
+		done = append(done, planned...)
+		for _, v := range planned {
+			if !c.JSON {
+				fmt.Fprintln(c.Out, positionLine(v, s.Accept))
+			}
+		}
+	}
+	return concludePositions(c, done, left, stopped, s)
+}
+
+// setGroup records what is to be done, and does it.
+func setGroup(ctx context.Context, c *command.CLI, a *assembly.Assembly, g grouped, planned []operate.PositionView, s *setting) error {
+	what := operate.Record(planned)
+	if s.DryRun || what == "" {
+		return nil
+	}
+	act := store.Act{Verb: s.verb, Who: s.who, Why: fmt.Sprintf("consumer %s: %s: %s", g.consumer.Name, what, s.why)}
+	if err := a.RecordOf(ctx, g.consumer, act); err != nil {
+		return err
+	}
+	if err := s.Set(ctx, g.recovery, planned); err != nil {
+		return fmt.Errorf("consumer %s: %w", g.consumer.Name, err)
+	}
+	return nil
+}
+
+func positionLine(v operate.PositionView, accept bool) string {
+	from := v.GroupAt
+	what := "group"
+	if accept {
+		from, what = v.StoreAt, "store"
+	}
+	line := fmt.Sprintf("%s %s: %s at %s to %s: %s", legible.Printable(v.Consumer), v.Name(), what, offsetText(from), offsetText(v.To), v.Result)
+	if v.Error != "" {
+		line += ": " + v.Error
+	}
+	return line
+}
+
+func concludePositions(c *command.CLI, done []operate.PositionView, left int, stopped error, s *setting) error {
+	bad, again := 0, int64(0)
+	for _, v := range done {
+		if !v.OK() {
+			bad++
+		} else if !s.Accept {
+			again += *v.GroupAt - *v.To
+		}
+	}
+	if c.JSON {
+		document := struct {
+			Verb    string                 `json:"verb"`
+			DryRun  bool                   `json:"dry_run"`
+			Results []operate.PositionView `json:"results"`
+			Failed  int                    `json:"failed"`
+		}{s.verb, s.DryRun, done, bad}
+		if err := c.WriteJSON(document); err != nil {
+			return err
+		}
+	}
+	switch {
+	case stopped != nil:
+		return command.Failed(stopped)
+	case bad > 0:
+		return command.Failed(fmt.Errorf("%d of %d partitions %s", bad, len(done), map[bool]string{true: "would be refused", false: "were not set"}[s.DryRun]))
+	case len(done) == 0 && left > 0:
+		return command.Found(fmt.Errorf("nothing was set: in %s the group is ahead of its store since a person, or an older release, has set it so; --ahead takes those, too", output.Counted(left, left, "partition")))
+	case len(done) == 0:
+		fmt.Fprintln(c.Err, "no group is ahead of its store: there is nothing to set")
+	case again > 0:
+		fmt.Fprintf(c.Err, "up to %s %s; what has its effect already is a duplicate\n",
+			output.Counted(int(again), int(again), "record"), map[bool]string{true: "would come again", false: "come again"}[s.DryRun])
+	}
+	return nil
+}

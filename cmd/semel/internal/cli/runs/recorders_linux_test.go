@@ -1,0 +1,17 @@
+package runs
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+func TestARecorderFindsAtTheStartThatItCannotWrite(t *testing.T) {
+	// A folder in which nobody can write, also not root.
+	err := recordings(&policy.Policy{Recorder: policy.Recorder{Folder: "/proc/self"}}, slog.New(slog.DiscardHandler)).check()
+	if err == nil || !strings.Contains(err.Error(), "recorder.folder: ") || !strings.Contains(err.Error(), "/proc/self") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,270 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/consumer"
+	"github.com/spf13/cobra"
+)
+
+// recordingKind is what a recording was written for. It ends the name of its file, and each
+// kind is counted by itself: who asks often displaces no recording of a broken law.
+type recordingKind string
+
+// The kinds.
+const (
+	ofPerson recordingKind = ".recording"
+	ofLaw    recordingKind = "-law.recording"
+)
+
+const (
+	// mostKept is how many recordings of a consumer and a kind are kept.
+	mostKept = 10
+	// stampForm is the time in a file's name, so that names sort by it.
+	stampForm = "20060102T150405.000000Z"
+)
+
+func (k recordingKind) file(consumer string, at time.Time) string {
+	return url.PathEscape(consumer) + "-" + at.UTC().Format(stampForm) + string(k)
+}
+
+// prune removes recordings of a consumer that are too many, the oldest first, but never the one
+// that was just written, whatever the clock says; of those of laws not the first one either,
+// which shows how it began. Files that have other names are left alone.
+func (k recordingKind) prune(folder, consumer, written string) error {
+	all, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, f := range all {
+		stamp, ours := strings.CutPrefix(f.Name(), url.PathEscape(consumer)+"-")
+		stamp, ends := strings.CutSuffix(stamp, string(k))
+		if _, err := time.Parse(stampForm, stamp); ours && ends && err == nil && f.Type().IsRegular() && f.Name() != written {
+			names = append(names, f.Name())
+		}
+	}
+	slices.Sort(names)
+	if k == ofLaw && len(names) > 0 {
+		names = names[1:]
+	}
+	var failed []error
+	for _, name := range names[:max(0, len(names)-k.others())] {
+		if err := os.Remove(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) { // another process may prune, too
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// others are those that are kept beside the one that was just written, and beside the first of
+// laws.
+func (k recordingKind) others() int {
+	if k == ofLaw {
+		return mostKept - 2
+	}
+	return mostKept - 1
+}
+
+func recordCommand(c *command.CLI) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "record",
+		Short: "Save a flight recording",
+		Long: `Record asks the run that serves the address of the policy's key listen to write
+what each of its consumers heard and decided last, and prints the files, which
+are on the run's machine, in the folder of the policy's key recorder. Nothing of
+a message is in them but hashes. SIGUSR1 does the same without an address.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := listening(c, timeout, "a run cannot be asked: add listen: 127.0.0.1:9464, or send the process SIGUSR1")
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			answer, err := askToRecord(ctx, l)
+			if err != nil {
+				return command.Failed(err)
+			}
+			return printRecorded(c, answer)
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "how long to wait for the answer")
+	return c.WithConfig(cmd)
+}
+
+func printRecorded(c *command.CLI, answer metrics.Recorded) error {
+	if c.JSON {
+		if err := c.WriteJSON(answer); err != nil {
+			return err
+		}
+	} else {
+		for _, file := range answer.Files {
+			if _, err := fmt.Fprintln(c.Out, file); err != nil {
+				return command.Failed(err)
+			}
+		}
+	}
+	if answer.Error != "" {
+		return command.Failed(errors.New(answer.Error))
+	}
+	return nil
+}
+
+// askToRecord asks the run that serves the address to write its recordings.
+func askToRecord(ctx context.Context, l policy.Listen) (answer metrics.Recorded, err error) {
+	response, err := call(ctx, l, http.MethodPost, metrics.PathRecord)
+	if err != nil {
+		return answer, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusUnauthorized {
+		return answer, fmt.Errorf("%s wants another token, or a certificate of listen.tls.clients, which this command has not: send the process SIGUSR1", l.Address)
+	}
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		return answer, fmt.Errorf("%s answers %s: it is no run of semel, or an earlier release", l.Address, response.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, mostHealth)).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("%s answers %s without files: it is no run of semel", l.Address, response.Status)
+	}
+	return answer, nil
+}
+
+// recorders are the flight recorders of a run's consumers.
+type recorders struct {
+	policy policy.Recorder
+	fault  func(path, reason, remedy string) shape.Fault
+	log    *slog.Logger
+	now    func() time.Time
+
+	mutex sync.Mutex
+	names []string
+	all   map[string]*consumer.Recorder // guarded by mutex
+}
+
+func recordings(p *policy.Policy, log *slog.Logger) *recorders {
+	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*consumer.Recorder{}}
+}
+
+// check finds before anything is read that nothing could be written.
+func (r *recorders) check() error {
+	if r.policy.Folder == "" {
+		return nil
+	}
+	if info, err := os.Stat(r.policy.Folder); err != nil || !info.IsDir() {
+		return r.fault("recorder.folder", r.policy.Folder+" is no folder", "make it, or name another one")
+	}
+	f, err := os.CreateTemp(r.policy.Folder, ".semel-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return r.fault("recorder.folder", fmt.Sprintf("nothing can be written there: %v", err), "let this user write there, or name another folder")
+	}
+	return nil
+}
+
+// of gives each consumer its recorder; nil where nothing is recorded.
+func (r *recorders) of() func(name string) *consumer.Recorder {
+	if r.policy.Folder == "" {
+		return nil
+	}
+	return func(name string) *consumer.Recorder {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		if r.all[name] == nil {
+			r.names = append(r.names, name)
+			r.all[name] = &consumer.Recorder{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
+				r.logWritten(r.writeOne(name, law+" is broken", ofLaw))
+			}}
+		}
+		return r.all[name]
+	}
+}
+
+func (r *recorders) recorder(name string) *consumer.Recorder {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.all[name]
+}
+
+var errNotRecorded = errors.New("nothing is recorded: give the policy a recorder, as recorder: {folder: recordings}, and start the run anew")
+
+// write writes what is recorded of every consumer, each into a file of its own.
+func (r *recorders) write(why string) (files []string, err error) {
+	if r.policy.Folder == "" {
+		return nil, errNotRecorded
+	}
+	r.mutex.Lock()
+	names := append([]string(nil), r.names...)
+	r.mutex.Unlock()
+	for _, name := range names {
+		file, failed := r.writeOne(name, why, ofPerson)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		files = append(files, file)
+	}
+	return files, err
+}
+
+// writeOne writes a recording under a name that is not there yet, and removes what there is
+// too much of its kind then.
+func (r *recorders) writeOne(name, why string, of recordingKind) (string, error) {
+	file := filepath.Join(r.policy.Folder, of.file(name, r.now()))
+	if whole, err := filepath.Abs(file); err == nil { // who reads the log may be elsewhere
+		file = whole
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("no recording of %s is written: %w", name, err)
+	}
+	err = r.recorder(name).Write(f, why)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(fmt.Errorf("no recording of %s is written: %w", name, err), os.Remove(file))
+	}
+	if err := of.prune(r.policy.Folder, name, filepath.Base(file)); err != nil {
+		r.log.Error("recordings that are too many are not removed", "error", err)
+	}
+	return file, nil
+}
+
+func (r *recorders) logWritten(file string, err error) {
+	if err != nil {
+		r.log.Error("the recording is not written", "error", err)
+		return
+	}
+	r.log.Warn("a recording is written", "file", file)
+}
+
+// signalled writes and tells what a signal asked for.
+func (r *recorders) signalled() {
+	files, err := r.write("a signal asked for it")
+	for _, file := range files {
+		r.logWritten(file, nil)
+	}
+	if err != nil {
+		r.logWritten("", err)
+	}
+}

@@ -1,0 +1,227 @@
+// Package runs has the commands that run consumers, watch and control the runs, and set their
+// positions.
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/running"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+// Commands are the commands of this package.
+func Commands(c *command.CLI) []*cobra.Command {
+	return []*cobra.Command{
+		runCommand(c), healthCommand(c), recordCommand(c), topCommand(c), demoCommand(c),
+		pauseCommand(c), resumeCommand(c), limitCommand(c), controlsCommand(c), positionsCommand(c),
+	}
+}
+
+func runCommand(c *command.CLI) *cobra.Command {
+	var idle time.Duration
+	var migrate, fromStart bool
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the consumers of a policy",
+		Long: `Run consumes until every source has ended: files that are not followed and
+standard input end by themselves. The first SIGINT, SIGTERM or SIGHUP drains and
+exits with 0, a second SIGINT or SIGTERM exits with 130 at once.
+
+A file is read from where the last run stopped; with --from-start from its
+beginning, and what has ended before is a duplicate and changes nothing.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("exit-when-idle") && idle <= 0 {
+				return command.UsageError("--exit-when-idle %v: give a positive duration, as 1s", idle)
+			}
+			p, err := c.Load()
+			if err != nil {
+				return err
+			}
+			if c.Consumer != "" && p.Consumer(c.Consumer) == nil {
+				return c.NoConsumer(p, c.Consumer)
+			}
+			if source := assembly.NotAFile(p, c.Consumer); fromStart && source != "" {
+				return command.UsageError("--from-start: source %s is no file; set the group's offsets back with the broker's tools, or choose a consumer of a file with --consumer", source)
+			}
+			who, err := command.OperatorName("")
+			if err != nil {
+				who = "semel run" // nobody has to say who a service is
+			}
+			return run(cmd.Context(), c, p, migrate, assembly.Options{Who: who, Consumer: c.Consumer, IdleExit: idle, Stdin: c.In, FromStart: fromStart})
+		},
+	}
+	cmd.Flags().DurationVar(&idle, "exit-when-idle", 0, "exit when the sources have been empty for this time")
+	cmd.Flags().BoolVar(&migrate, "migrate", false, "create and upgrade Semel's tables first")
+	cmd.Flags().BoolVar(&fromStart, "from-start", false, "read files from their beginning")
+	return c.WithConfig(c.WithConsumer(cmd, "run only this consumer"))
+}
+
+// execution is one run.
+type execution struct {
+	*command.CLI
+	policy  *policy.Policy
+	migrate bool
+	options assembly.Options
+	live    *running.Live // nil where nobody watches
+	aside   running.Aside
+	// summedUp says that the log leaves out what the summary tells.
+	summedUp bool
+}
+
+// run assembles the consumers, runs them and prints the summary.
+func run(ctx context.Context, c *command.CLI, p *policy.Policy, migrate bool, o assembly.Options) error {
+	e := &execution{CLI: c, policy: p, migrate: migrate, options: o}
+	stderr, closeLive := c.Err, func() {}
+	if c.ErrTerminal {
+		e.live = running.NewLive(c.Raw.Err)
+		stderr, closeLive = terminal.Text(e.live), e.live.Close
+	}
+	var err error
+	if e.options.Logger, e.summedUp, err = c.Log(stderr); err != nil {
+		closeLive()
+		return err
+	}
+	redirectLog(e.options.Logger)
+	e.aside.Rowless = func(consumer string) bool {
+		of := p.Consumer(consumer)
+		return of != nil && p.Store(of.Store).Redis != nil
+	}
+	e.options.Observers = []semel.Observer{&e.aside}
+	summary, err := e.consume(ctx)
+	closeLive()
+	if summary.Consumers == nil {
+		return err
+	}
+	if wrote := e.print(summary); wrote != nil {
+		return wrote
+	}
+	return err
+}
+
+// print prints the counts, and for people what was set aside and why.
+func (e *execution) print(s running.Summary) error {
+	if e.JSON {
+		return e.WriteJSON(s)
+	}
+	if err := s.Write(e.Out); err != nil {
+		return command.Failed(err)
+	}
+	columns := terminal.Unlimited
+	if e.OutTerminal {
+		columns = e.Width
+	}
+	return command.Failed(e.aside.Write(e.Out, columns, func(verb string, flags ...string) string {
+		return command.Shell(append([]string{"semel", "parked", verb, "--config", e.Config}, flags...)...)
+	}))
+}
+
+// consume returns no summary when the consumers could not start.
+func (e *execution) consume(ctx context.Context) (running.Summary, error) {
+	p, o := e.policy, e.options
+	warn(p, o)
+	recorded := recordings(p, o.Logger)
+	if err := recorded.check(); err != nil {
+		return running.Summary{}, command.Failed(err)
+	}
+	o.Recorder = recorded.of()
+	defer recorded.onSignal()()
+	mayCreate := func(s *policy.Store) bool { return e.migrate || s.Migrate }
+	o.ContinueOnFailure = true
+	a, err := assembly.Open(p, o, assembly.Used(p, o.Consumer), mayCreate)
+	if err != nil {
+		return running.Summary{}, command.Failed(err)
+	}
+	defer e.Close(a)
+	traced, err := e.trace(ctx, a)
+	if err != nil {
+		return running.Summary{}, command.Failed(err)
+	}
+	defer traced.Close()
+	served, err := e.serve(a, recorded, traced)
+	if err != nil {
+		return running.Summary{}, command.Failed(err)
+	}
+	if served != nil {
+		defer served.Close()
+	}
+	consumers, err := start(ctx, a, e.migrate, o.Logger)
+	if err != nil || consumers == nil {
+		return running.Summary{}, command.Failed(err)
+	}
+	runnable := map[string]running.Consumer{}
+	for name, consumer := range consumers {
+		if !e.summedUp { // a person at a terminal has the documentation
+			o.Logger.Info("markers are kept", append([]any{"consumer", name, "retention", p.Consumer(name).Kept()}, p.Consumer(name).Says()...)...)
+		}
+		runnable[name] = consumer
+		if e.live != nil {
+			e.live.Add(name, consumer)
+		}
+	}
+	if served != nil {
+		served.Started(asMetrics(consumers))
+	}
+	defer logStopping(ctx, o.Logger, e.live)()
+	summary, err := running.All(ctx, runnable, o.Logger, func(name string) bool { return consumers[name].EndsProcess() })
+	summary.ReadBefore = map[string]int64{}
+	for name, consumer := range consumers {
+		if at, ok := consumer.ReadBefore(); ok {
+			summary.ReadBefore[name] = at
+		}
+	}
+	if errors.Is(err, semel.ErrBehind) {
+		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", command.Shell("semel", "positions", "plan", "--config", e.Config)),
+			fmt.Errorf("then set it: %s", resetLine(e.CLI, &bareGroup{})))
+	}
+	return summary, command.Failed(err)
+}
+
+// startsAtOnce is how long a start may take before it is said what it waits for.
+const startsAtOnce = 3 * time.Second
+
+// start prepares stores and sources. A stop meanwhile is no failure, as it is
+// none later: nothing was fetched, and there are no consumers.
+func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Logger) (map[string]*assembly.Runner, error) {
+	waits := time.AfterFunc(startsAtOnce, func() {
+		log.Info("waiting for the store and the source to answer; nothing has been fetched yet")
+	})
+	defer waits.Stop()
+	err := a.Prepare(ctx, migrate)
+	var consumers map[string]*assembly.Runner
+	if err == nil {
+		consumers, err = a.Consumers(ctx)
+	}
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		log.Info("stopped before anything was fetched")
+		return nil, nil
+	}
+	return consumers, err
+}
+
+// logStopping logs that ctx has ended. The returned function waits until the line is written,
+// so that it appears above the summary.
+func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func() {
+	said := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(said)
+		if live != nil {
+			live.Interrupted()
+		}
+		log.Info("stopping: what runs is finished first; a second SIGINT or SIGTERM ends the process at once")
+	})
+	return func() {
+		if !stop() { // it has begun
+			<-said
+		}
+	}
+}

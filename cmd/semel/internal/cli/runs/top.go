@@ -1,0 +1,230 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/spf13/cobra"
+)
+
+func topCommand(c *command.CLI) *cobra.Command {
+	var store string
+	var every time.Duration
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch all consumers",
+		Long: `Top shows every consumer of a policy, or of one store: what waits and is set
+aside, and how old it is, from the store; effects a second, the broker's lag and
+whether it is ready from the run that serves the address of the policy's key
+listen. WHY says why it is not ready or paused, or else which error its run met
+last. q ends it, left and right choose what it is sorted by, up and down scroll.
+Without a terminal, with --once or with --json it looks once and ends.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if every < 100*time.Millisecond {
+				return command.UsageError("--every %v: give 100ms or more", every)
+			}
+			p, store, err := c.LoadFor(store)
+			if err != nil {
+				return err
+			}
+			a, err := c.Open(p, store, false) // one that is down keeps nobody from the others, and from the run
+			if err != nil {
+				return err
+			}
+			defer leave(a)
+			w := &watching{CLI: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
+			if once || c.JSON || !c.OutTerminal || !keyboard(c.In) {
+				return w.once(cmd.Context())
+			}
+			return w.live(cmd.Context(), every) // q ends it, so there have to be keys
+		},
+	}
+	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "refresh interval")
+	cmd.Flags().BoolVar(&once, "once", false, "print one table and exit")
+	return withControlStore(c, cmd, &store)
+}
+
+func storesOf(a *assembly.Assembly) []topStore {
+	var all []topStore
+	for _, s := range a.Stores {
+		all = append(all, checkedStore{s, a})
+	}
+	return all
+}
+
+// checkedStore is a store that says what is to be done where it cannot be read.
+type checkedStore struct {
+	*assembly.Store
+	of *assembly.Assembly
+}
+
+// Unfit is why it cannot be read and what to do; nil where that is not known. Who did not
+// answer is not asked again.
+func (s checkedStore) Unfit(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return s.Failed(err)
+	}
+	return s.of.CheckStore(ctx, s.Store)
+}
+
+// leaveWithin is how long closing what was only read may take.
+const leaveWithin = 200 * time.Millisecond
+
+// leave closes what was only read. A store that does not answer keeps nobody at a terminal who
+// has left: its connections end with the process.
+func leave(a io.Closer) {
+	var closing worker.Group
+	closing.Go(func() { _ = a.Close() }) // nothing was written
+	closing.WaitFor(leaveWithin)
+}
+
+// watching is a look at consumers that is repeated.
+type watching struct {
+	*command.CLI
+	policy *policy.Policy
+	stores []topStore
+	now    func() time.Time
+	call   caller
+	last   seen // the look before
+}
+
+// errNoStore ends a single look at stores of which none could be read.
+var errNoStore = errors.New("no store could be read")
+
+// once prints one look.
+func (w *watching) once(ctx context.Context) error {
+	l := w.look(ctx)
+	var err error
+	if w.JSON {
+		err = w.WriteJSON(l)
+	} else {
+		columns := unlimitedUnless(w.OutTerminal, w.Width)
+		for _, line := range l.frame(columns, sorting{}) {
+			if _, err = fmt.Fprintln(w.Out, line); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil && l.Failed == len(w.stores) && l.Failed > 0 {
+		err = errNoStore
+	}
+	return command.Failed(err)
+}
+
+// live shows looks until a key, or the end of ctx, ends it.
+func (w *watching) live(ctx context.Context, every time.Duration) error {
+	screen, err := openScreen(w.Raw)
+	if err != nil {
+		return command.Failed(err)
+	}
+	defer screen.close()
+	return w.show(ctx, screen, every)
+}
+
+// show is live on a screen. Stores and runs that do not answer keep no key waiting.
+func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
+	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
+	ctx, cancel := context.WithCancel(ctx)
+	looks := make(chan *topLook)
+	var looking worker.Group
+	looking.Go(func() { w.looks(ctx, every, looks) })
+	defer looking.Wait()
+	defer cancel()
+	var s sorting
+	for {
+		columns, rows := screen.size(w.Width)
+		if err := screen.draw(append(l.frame(columns, s), fit(keysLine, columns)), rows, s.top); err != nil {
+			return command.Failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case l = <-looks:
+		case key, open := <-screen.keys:
+			if !open || s.press(key, len(l.Consumers)) {
+				return nil
+			}
+		}
+	}
+}
+
+// looks looks every so often until ctx ends.
+func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *topLook) {
+	for {
+		select {
+		case to <- w.look(ctx):
+		case <-ctx.Done():
+			return
+		}
+		if !timing.Wait(ctx, every) {
+			return
+		}
+	}
+}
+
+// sorting is what keys choose.
+type sorting struct {
+	by  int // of the orders
+	top int // the first consumer that is shown
+}
+
+// The keys.
+const (
+	keyUp    = "up"
+	keyDown  = "down"
+	keyLeft  = "left"
+	keyRight = "right"
+	keyQuit  = "quit"
+)
+
+// press carries out a key, and reports whether it ends the watching.
+func (s *sorting) press(key string, consumers int) (ends bool) {
+	switch key {
+	case keyQuit:
+		return true
+	case keyUp:
+		s.top = max(s.top-1, 0)
+	case keyDown:
+		s.top = max(min(s.top+1, consumers-1), 0)
+	case keyLeft:
+		s.by = (s.by + len(orders) - 1) % len(orders)
+	case keyRight:
+		s.by = (s.by + 1) % len(orders)
+	}
+	return false
+}
+
+// readKeys reads keys from a terminal that is raw, until it ends.
+func readKeys(in io.Reader, keys chan<- string) {
+	defer close(keys)
+	b := make([]byte, 16)
+	for {
+		n, err := in.Read(b)
+		if err != nil {
+			return
+		}
+		switch string(b[:n]) {
+		case "q", "Q", "\x03", "\x04":
+			keys <- keyQuit
+			return
+		case "\x1b[A", "\x1bOA", "k":
+			keys <- keyUp
+		case "\x1b[B", "\x1bOB", "j":
+			keys <- keyDown
+		case "\x1b[C", "\x1bOC":
+			keys <- keyRight
+		case "\x1b[D", "\x1bOD":
+			keys <- keyLeft
+		}
+	}
+}

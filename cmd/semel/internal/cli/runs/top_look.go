@@ -1,0 +1,264 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+)
+
+// topStore is what is asked of a store. Each question is bounded.
+type topStore interface {
+	admin.Controls
+	Name() string
+	Consumers(ctx context.Context) ([]string, error)
+	SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error)
+	Unfit(ctx context.Context, err error) error
+}
+
+// caller asks the run that serves an address; see call.
+type caller func(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error)
+
+// topView is what is known of a consumer at a moment. What nobody said is nil.
+type topView struct {
+	Store    string `json:"store"`
+	Consumer string `json:"consumer"`
+	// State is running, paused, limited or not ready; empty where no run says it and nobody
+	// has paused it.
+	State string `json:"state"`
+	// PerSecond are effects since the look before; Lag is the broker's.
+	PerSecond *float64 `json:"effects_per_second"`
+	Effects   *float64 `json:"effects"`
+	Lag       *float64 `json:"lag"`
+	// Waiting and Aside are rows of the inbox that are to be worked on, and that are parked or
+	// dead-lettered; MoreWaiting and MoreAside say that there may be more. Oldest is of those
+	// that wait.
+	Waiting     int64   `json:"waiting"`
+	MoreWaiting bool    `json:"waiting_at_least"`
+	Aside       int64   `json:"set_aside"`
+	MoreAside   bool    `json:"set_aside_at_least"`
+	Oldest      float64 `json:"oldest_seconds"`
+	// Unread says that the store could not be read, so that nothing is known of rows.
+	Unread bool   `json:"unread"`
+	Error  string `json:"error,omitempty"`
+	// LastError is what its run met last, whatever became of that.
+	LastError *metrics.LastError `json:"last_error,omitempty"`
+}
+
+// topLook is one look at all consumers.
+type topLook struct {
+	At        time.Time `json:"at"`
+	Consumers []topView `json:"consumers"`
+	// Notes say what could not be read, Failed how many stores that were.
+	Notes  []string `json:"notes,omitempty"`
+	Failed int      `json:"-"`
+	// Asking: nobody has answered yet.
+	Asking bool `json:"-"`
+}
+
+// seen are the effects of the look before, for rates.
+type seen struct {
+	at      time.Time
+	effects map[string]float64
+}
+
+// look reads the stores and asks the run.
+func (w *watching) look(ctx context.Context) *topLook {
+	l := &topLook{At: w.now(), Consumers: []topView{}}
+	for _, s := range w.stores {
+		if err := w.read(ctx, l, s); err != nil && ctx.Err() == nil {
+			l.Failed++
+			l.Notes = append(l.Notes, unreadable(ctx, s, err))
+			w.unread(l, s)
+		}
+	}
+	if w.policy.Listen.Address != "" && ctx.Err() == nil {
+		if err := w.askRun(ctx, l); err != nil {
+			l.Notes = append(l.Notes, fmt.Sprintf("rates, lag and readiness are not known: %v", err))
+		}
+	}
+	return l
+}
+
+// unreadable says why a store cannot be read, and what to do where that is known.
+func unreadable(ctx context.Context, s topStore, err error) string {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	if unfit := s.Unfit(ctx, err); unfit != nil {
+		return unfit.Error()
+	}
+	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)
+}
+
+// unread names the policy's consumers of a store that cannot be read.
+func (w *watching) unread(l *topLook, s topStore) {
+	l.Consumers = slices.DeleteFunc(l.Consumers, func(v topView) bool { return v.Store == s.Name() })
+	for _, name := range command.KnownConsumers(w.policy, s.Name(), nil) {
+		if w.Consumer == "" || w.Consumer == name {
+			l.Consumers = append(l.Consumers, topView{Store: s.Name(), Consumer: name, Unread: true})
+		}
+	}
+}
+
+// read reads a store.
+func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	known, err := s.Consumers(ctx)
+	if err != nil {
+		return err
+	}
+	rows := map[store.RowState]sqlstore.Sampled{}
+	for _, state := range append(command.WaitingStates(), store.StateParked, store.StateDeadLettered) {
+		if rows[state], err = s.SampleRows(ctx, state); err != nil {
+			return err
+		}
+	}
+	for _, name := range command.KnownConsumers(w.policy, s.Name(), known) {
+		if w.Consumer != "" && w.Consumer != name {
+			continue
+		}
+		v := topView{Store: s.Name(), Consumer: name}
+		c, err := operate.ControlOf(ctx, s.Name(), s, name)
+		if err != nil {
+			return err
+		}
+		if v.State = controlState(c); v.State == "-" {
+			v.State = ""
+		} else if o := standing(c); o != nil {
+			v.Error = o.Why
+		}
+		for state, sampled := range rows {
+			of := sampled.Consumers[name]
+			if state == store.StateParked || state == store.StateDeadLettered {
+				v.Aside, v.MoreAside = v.Aside+of.Rows, v.MoreAside || sampled.AtLeast
+				continue
+			}
+			v.Waiting, v.MoreWaiting = v.Waiting+of.Rows, v.MoreWaiting || sampled.AtLeast
+			v.Oldest = max(v.Oldest, of.Oldest.Seconds())
+		}
+		l.Consumers = append(l.Consumers, v)
+	}
+	return nil
+}
+
+// lookWithin bounds a look at one store, and at a run.
+const lookWithin = 5 * time.Second
+
+// askRun adds what the run says of its consumers.
+func (w *watching) askRun(ctx context.Context, l *topLook) error {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	figures, err := w.figures(ctx)
+	if err != nil {
+		return err
+	}
+	health, err := w.health(ctx)
+	if err != nil {
+		return err
+	}
+	now := seen{l.At, map[string]float64{}}
+	for i := range l.Consumers {
+		v := &l.Consumers[i]
+		if h, runs := health.Consumers[v.Consumer]; runs {
+			v.ready(h)
+		}
+		v.Lag = figureOf(figures["semel_broker_lag_messages"], v.Consumer)
+		v.Effects = figureOf(figures["semel_effects_total"], v.Consumer)
+		if v.Effects == nil {
+			continue
+		}
+		now.effects[v.Consumer] = *v.Effects
+		before, known := w.last.effects[v.Consumer]
+		if passed := now.at.Sub(w.last.at).Seconds(); known && passed > 0 && *v.Effects >= before {
+			rate := (*v.Effects - before) / passed
+			v.PerSecond = &rate
+		}
+	}
+	w.last = now
+	return nil
+}
+
+// ready takes what a run says of the consumer's health.
+func (v *topView) ready(h metrics.ConsumerHealth) {
+	v.LastError = h.LastError
+	switch {
+	case !h.OK && v.State != "paused":
+		v.State, v.Error = "not ready", h.Reason
+	case v.State == "":
+		v.State, v.Error = "running", h.Reason
+	}
+}
+
+func (w *watching) figures(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	response, err := w.call(ctx, w.policy.Listen, http.MethodGet, metrics.PathMetrics)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", w.policy.Listen.Address, response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(io.LimitReader(response.Body, mostFigures))
+}
+
+// mostFigures bounds what is read of a run's metrics.
+const mostFigures = 16 << 20
+
+func (w *watching) health(ctx context.Context) (h metrics.Health, err error) {
+	response, err := w.call(ctx, w.policy.Listen, http.MethodGet, metrics.PathReady)
+	if err != nil {
+		return h, err
+	}
+	defer response.Body.Close()
+	err = json.NewDecoder(io.LimitReader(response.Body, mostHealth)).Decode(&h)
+	return h, err
+}
+
+// figureOf sums up what a metric says of a consumer; nil if it says nothing.
+func figureOf(f *dto.MetricFamily, consumer string) *float64 {
+	var sum float64
+	found := false
+	for _, m := range f.GetMetric() {
+		for _, label := range m.GetLabel() {
+			if label.GetName() == "consumer" && label.GetValue() == consumer {
+				found = true
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	if !found {
+		return nil
+	}
+	return &sum
+}
+
+// orders are what a table can be sorted by: what is worst comes first.
+var orders = []struct {
+	name    string
+	compare func(a, b topView) int
+}{
+	{"name", func(a, b topView) int { return strings.Compare(a.Consumer, b.Consumer) }},
+	{"rate", func(a, b topView) int { return compareFigures(b.PerSecond, a.PerSecond) }},
+	{"lag", func(a, b topView) int { return compareFigures(b.Lag, a.Lag) }},
+	{"waiting", func(a, b topView) int { return int(b.Waiting - a.Waiting) }},
+	{"oldest", func(a, b topView) int { return compareFigures(&b.Oldest, &a.Oldest) }},
+	{"set aside", func(a, b topView) int { return int(b.Aside - a.Aside) }},
+}

@@ -1,0 +1,261 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+func identityCommand(c *command.CLI) *cobra.Command {
+	return command.Group("identity", "Show and retire identities", identityList(c), identityRetire(c), identityRelease(c))
+}
+
+// derivationView is a derivation as it is printed.
+type derivationView struct {
+	Store      string    `json:"store"`
+	Consumer   string    `json:"consumer"`
+	Generation int64     `json:"generation"`
+	Derivation string    `json:"derivation"`
+	First      time.Time `json:"first"`
+	Retired    bool      `json:"retired"`
+	Owner      string    `json:"owner,omitempty"`
+}
+
+// withDerivations has work done with each store of the policy, or the one that is named, and
+// the name under which the consumer stands there: that of its active generation.
+func withDerivations(c *command.CLI, cmd *cobra.Command, store, consumer string, work func(ctx context.Context, s *assembly.Store, kept string) error) error {
+	ctx := cmd.Context()
+	a, err := c.OpenBoxes(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	kept, _, err := command.ActiveNameOf(ctx, a.Stores, consumer)
+	if err != nil {
+		return err
+	}
+	for _, s := range a.Stores {
+		if err := work(ctx, s, kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func identityFlags(c *command.CLI, cmd *cobra.Command, store *string) *cobra.Command {
+	command.StoreFlag(cmd, store)
+	command.RefuseEmpty(cmd, "store")
+	return c.WithConfig(cmd)
+}
+
+func identityList(c *command.CLI) *cobra.Command {
+	var store string
+	l := &command.Listing{}
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List the identities of consumers", Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.Check(c, cmd); err != nil {
+				return err
+			}
+			all := []derivationView{}
+			err := withDerivations(c, cmd, store, c.Consumer, func(ctx context.Context, s *assembly.Store, kept string) error {
+				d := s.Derivations()
+				found, err := d.Derivations(ctx, kept)
+				for _, one := range found {
+					owner := ""
+					if err == nil {
+						owner, err = d.Owner(ctx, one.Consumer)
+					}
+					all = append(all, derivationView{s.Name(), one.Consumer, one.Generation, one.Text, one.First, one.Retired, owner})
+				}
+				return command.Failed(err)
+			})
+			if err != nil {
+				return err
+			}
+			return printDerivations(c, all, l)
+		},
+	}
+	l.Add(c, cmd, 0, "derivations")
+	return identityFlags(c, c.WithConsumer(cmd, "only those of this consumer"), &store)
+}
+
+func printDerivations(c *command.CLI, all []derivationView, l *command.Listing) error {
+	shown := all
+	if l.Full(len(all)) {
+		shown = all[:l.Limit]
+	}
+	return command.PrintList(c, l, "derivations", "derivation", shown, len(all), derivationColumns)
+}
+
+func derivationColumns(all []derivationView, wide bool) []output.Column[derivationView] {
+	type view = derivationView
+	owned := func(d view) bool { return d.Owner != "" }
+	return []output.Column[view]{
+		output.Text("STORE", func(d view) string { return d.Store }).IfVaried(),
+		output.Flexible("CONSUMER", func(d view) string { return d.Consumer }),
+		output.Text("GENERATION", func(d view) string { return fmt.Sprint(d.Generation) }),
+		output.Text("SINCE", func(d view) string { return output.Moment(d.First) }),
+		output.Text("STATE", view.state),
+		output.Flexible("IDENTITY", func(d view) string { return d.Derivation }),
+		output.Flexible("OWNER", func(d view) string { return d.Owner }).If(wide && slices.ContainsFunc(all, owned)),
+	}
+}
+
+func (d derivationView) state() string {
+	if d.Retired {
+		return "retired"
+	}
+	return "live"
+}
+
+// identityAct is what a person does to how one consumer's identities are found.
+type identityAct struct {
+	store  string
+	dryRun bool
+	act    store.Act
+}
+
+func (o *identityAct) flags(c *command.CLI, cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = c.ConsumerWord
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
+	command.RecordFlags(cmd, &o.act.Who, &o.act.Why)
+	return identityFlags(c, cmd, &o.store)
+}
+
+// begin checks what an act needs.
+func (o *identityAct) begin(args []string) error {
+	if len(args) != 1 {
+		return command.UsageError("name one consumer")
+	}
+	return command.CheckRecord(&o.act.Who, o.act.Why, o.dryRun)
+}
+
+// printIdentityAct prints what was done, or would be.
+func printIdentityAct(c *command.CLI, o *identityAct, consumer, what string) error {
+	if c.JSON {
+		return c.WriteJSON(struct {
+			Verb     string `json:"verb"`
+			DryRun   bool   `json:"dry_run"`
+			Consumer string `json:"consumer"`
+			What     string `json:"what"`
+		}{o.act.Verb, o.dryRun, consumer, what})
+	}
+	done := "done"
+	if o.dryRun {
+		done = "would be done"
+	}
+	_, err := fmt.Fprintf(c.Out, "%s: %s %s: %s\n", legible.Printable(consumer), o.act.Verb, legible.Printable(what), done)
+	return err
+}
+
+func identityRetire(c *command.CLI) *cobra.Command {
+	o := &identityAct{act: store.Act{Verb: "retire"}}
+	generation, undo := int64(-1), false
+	cmd := &cobra.Command{
+		Use:   "retire CONSUMER --generation N --because TEXT",
+		Short: "Retire a previous identity",
+		Long: `Say that no message comes any more that was marked under a former identity:
+no process of the version before runs, and nothing that it has processed can be
+delivered again. Then the policy may leave identity.previous out.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.begin(args); err != nil {
+				return err
+			}
+			if generation < 0 {
+				return command.UsageError("--generation is missing; semel identity ls shows them")
+			}
+			if undo {
+				o.act.Verb = "unretire"
+			}
+			return changeIdentity(c, cmd, o, args[0], fmt.Sprintf("generation %d", generation), func(ctx context.Context, d admin.Derivations, consumer string) (func() error, error) {
+				all, err := d.Derivations(ctx, consumer)
+				live := slices.DeleteFunc(slices.Clone(all), func(one admin.Derivation) bool { return one.Retired })
+				if !undo && len(live) == 1 && live[0].Generation == generation {
+					return nil, fmt.Errorf("generation %d of consumer %s is its only one, by which its processes find identities: nothing else could start; what is retired is a former one", generation, consumer)
+				}
+				for _, one := range all {
+					if one.Generation == generation && one.Retired == undo {
+						return func() error { return d.RetireDerivation(ctx, consumer, generation, !undo, o.act) }, nil
+					}
+				}
+				return nil, err
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&generation, "generation", -1, "the generation, as semel identity ls shows it")
+	cmd.Flags().BoolVar(&undo, "undo", false, "undo the retirement")
+	return o.flags(c, cmd)
+}
+
+func identityRelease(c *command.CLI) *cobra.Command {
+	o := &identityAct{act: store.Act{Verb: "release"}}
+	cmd := &cobra.Command{
+		Use:   "release CONSUMER --because TEXT",
+		Short: "Release a consumer's name for other handlers",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.begin(args); err != nil {
+				return err
+			}
+			return changeIdentity(c, cmd, o, args[0], "the name", func(ctx context.Context, d admin.Derivations, consumer string) (func() error, error) {
+				owner, err := d.Owner(ctx, consumer)
+				if err != nil || owner == "" {
+					return nil, err
+				}
+				return func() error {
+					set, err := d.SetOwner(ctx, consumer, owner, "")
+					if err == nil && !set {
+						err = semel.ErrChanged
+					}
+					return err
+				}, nil
+			})
+		},
+	}
+	return o.flags(c, cmd)
+}
+
+// errNothing: there is nothing of a consumer that an act could change.
+var errNothing = errors.New("no store has that; semel identity ls shows what there is")
+
+// changeIdentity finds the one store that has what an act is about, and does it there; find
+// returns nil where a store has nothing of it.
+func changeIdentity(c *command.CLI, cmd *cobra.Command, o *identityAct, consumer, what string, find func(ctx context.Context, d admin.Derivations, kept string) (func() error, error)) error {
+	found := 0
+	err := withDerivations(c, cmd, o.store, consumer, func(ctx context.Context, s *assembly.Store, kept string) error {
+		act, err := find(ctx, s.Derivations(), kept)
+		if act == nil || err != nil {
+			return command.Failed(err)
+		}
+		if found++; found > 1 {
+			return command.UsageError("several stores have consumer %s; name one with --store", consumer)
+		}
+		if !o.dryRun {
+			o.act.Why = fmt.Sprintf("consumer %s, %s: %s", kept, what, o.act.Why)
+			if err := act(); err != nil {
+				return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
+			}
+			if o.act.Verb == "release" {
+				if err := s.Record(ctx, o.act); err != nil {
+					return command.Failed(err)
+				}
+			}
+		}
+		return printIdentityAct(c, o, kept, what)
+	})
+	if err == nil && found == 0 {
+		err = command.Failed(fmt.Errorf("%s of consumer %s: %w", what, consumer, errNothing))
+	}
+	return err
+}

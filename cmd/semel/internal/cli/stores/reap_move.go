@@ -1,0 +1,128 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// moving is what a move to days is asked for.
+type moving struct {
+	end, dry bool
+	who, why string
+}
+
+func reapMove(c *command.CLI) *cobra.Command {
+	m := moving{}
+	cmd := &cobra.Command{
+		Use:   "move --consumer NAME --because TEXT [--end]",
+		Short: "Move markers to daily partitions",
+		Long: `Begins to move markers of a consumer whose policy says daily_partitions: true
+out of the table of all. From then on processes with that policy start, beside
+those of before. When none of those runs any more, --end copies the markers, has
+the consumer wait while it copies the last ones, and removes them from the table
+of all. Each may be called again, also after it was interrupted.
+
+Exit codes: 0 done; 4 the move is not over: the table of all could not be
+closed to processes of before, or ids are in another spelling.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.Consumer == "" {
+				return command.UsageError("--consumer is missing")
+			}
+			if err := command.CheckRecord(&m.who, m.why, m.dry); err != nil {
+				return err
+			}
+			return move(cmd.Context(), c, m)
+		},
+	}
+	cmd.Flags().BoolVar(&m.end, "end", false, "end the move; old processes must not run any more")
+	cmd.Flags().BoolVar(&m.dry, "dry-run", false, "only show what would change")
+	command.RecordFlags(cmd, &m.who, &m.why)
+	command.RefuseEmpty(cmd, "consumer")
+	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
+}
+
+// move records the act and does it.
+func move(ctx context.Context, c *command.CLI, m moving) error {
+	p, err := c.Load()
+	if err != nil {
+		return err
+	}
+	of := p.Consumer(c.Consumer)
+	switch {
+	case of == nil:
+		return command.UsageError("no consumer %q in %s", c.Consumer, c.Config)
+	case !of.Retention.DailyPartitions:
+		return command.UsageError("consumer %q keeps no days in %s: say retention: {daily_partitions: true} first", of.Name, c.Config)
+	}
+	a, err := c.OpenChecked(ctx, p, of.Store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	return moveIn(ctx, c, a.Stores[0], of, m) // the only one that was opened
+}
+
+func moveIn(ctx context.Context, c *command.CLI, s *assembly.Store, of *policy.Consumer, m moving) error {
+	name, verb := legible.Printable(of.Name), "begin a move to days"
+	if m.end {
+		verb = "end a move to days"
+	}
+	if m.dry {
+		_, err := fmt.Fprintf(c.Out, "%s: would %s\n", name, verb)
+		return command.Failed(err)
+	}
+	if err := s.Record(ctx, store.Act{Verb: verb, Who: m.who, Why: fmt.Sprintf("consumer %s: %s", of.Name, m.why)}); err != nil {
+		return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
+	}
+	if !m.end {
+		return began(c, name, s.BeginMove(ctx, assembly.Dated(of)))
+	}
+	done, err := s.EndMove(ctx, of.Name)
+	return ended(c, name, done, err)
+}
+
+func began(c *command.CLI, name string, err error) error {
+	if err != nil {
+		return command.Failed(err)
+	}
+	if c.JSON {
+		return c.WriteJSON(map[string]string{"consumer": name, "result": "moving"})
+	}
+	_, err = fmt.Fprintf(c.Out, "%s: moves; start processes with this policy, and when no other runs any more: semel reap move --end\n", name)
+	return command.Failed(err)
+}
+
+func ended(c *command.CLI, name string, done sqlstore.Moved, err error) error {
+	switch {
+	case errors.Is(err, semel.ErrState):
+		return command.Found(err)
+	case err != nil:
+		return command.Failed(err)
+	case c.JSON:
+		err = c.WriteJSON(struct {
+			Consumer string  `json:"consumer"`
+			Copied   int64   `json:"copied"`
+			Removed  int64   `json:"removed"`
+			Held     float64 `json:"held_seconds"`
+			Closed   bool    `json:"closed"`
+		}{name, done.Copied, done.Removed, done.Held.Seconds(), done.Fenced})
+	default:
+		_, err = fmt.Fprintf(c.Out, "%s: moved; %d markers copied, %d removed from the table of all, held for %v\n", name, done.Copied, done.Removed, done.Held.Round(time.Millisecond))
+	}
+	if err == nil && !done.Fenced {
+		return command.Found(errors.New("the table of all could not be locked, to close it to processes of before: call it again when less is going on"))
+	}
+	return command.Failed(err)
+}

@@ -1,0 +1,142 @@
+package stores
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// seeding are the flags of migrate seed.
+type seeding struct {
+	from, column, where, source string
+	sourceGiven                 bool
+	who, why                    string
+}
+
+func migrateSeed(c *command.CLI) *cobra.Command {
+	var f seeding
+	cmd := &cobra.Command{
+		Use:   "seed",
+		Short: "Import ids of another table as markers",
+		Long: `Seed marks the ids of a table that other code has filled as applied, so that
+the consumer does not run their messages again. Stop that code first, then
+seed, then start the consumer: a message that is consumed before its id was
+seeded has its effect again.
+
+Ids are compared byte for byte with what the consumer's identity finds; those of
+a uuid column are written in lower case. Markers that are there stay as they
+are. A seeding that was interrupted goes on where it stopped.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if f.who, err = command.OperatorName(f.who); err != nil {
+				return err
+			}
+			f.sourceGiven = cmd.Flags().Changed("source")
+			return seed(cmd.Context(), c, f)
+		},
+	}
+	cmd.Flags().StringVar(&f.from, "from", "", "the table, with its schema if it is not in the search_path")
+	cmd.Flags().StringVar(&f.column, "id", "", "its column of ids")
+	cmd.Flags().StringVar(&f.where, "where", "", "an SQL condition that selects rows")
+	cmd.Flags().StringVar(&f.source, "source", "", "the source of the ids, if the consumer's identity has one")
+	command.RecordFlags(cmd, &f.who, &f.why)
+	for _, name := range []string{"from", "id"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+	c.WithConfig(c.WithConsumer(cmd, "the consumer whose markers they become"))
+	if err := cmd.MarkFlagRequired("consumer"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func seed(ctx context.Context, c *command.CLI, f seeding) error {
+	p, err := c.Load()
+	if err != nil {
+		return err
+	}
+	consumer := p.Consumer(c.Consumer)
+	if consumer == nil {
+		return command.UsageError("--consumer %q: %s has no consumer of this name", c.Consumer, c.Config)
+	}
+	if err := f.fits(consumer); err != nil {
+		return err
+	}
+	a, err := c.OpenChecked(ctx, p, consumer.Store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	what := fmt.Sprintf("consumer %s, ids of %s", consumer.Name, f.from)
+	if err := a.RecordOf(ctx, consumer, store.Act{Verb: "seed", Who: f.who, Why: command.Because(what, f.why)}); err != nil {
+		return command.Failed(err)
+	}
+	sum, err := a.Stores[0].Seed(ctx, sqlstore.Seed{
+		Consumer: consumer.Name, Source: f.source, Table: f.from, ID: f.column, Where: f.where, Progress: seeded(c, f.from),
+	})
+	if err != nil {
+		return command.Failed(err)
+	}
+	return printSeeded(c, consumer.Name, f.from, sum)
+}
+
+// fits holds the source to what the consumer's identity will find: markers of
+// another source are never met.
+func (f *seeding) fits(c *policy.Consumer) error {
+	if !c.Strategy.Marks() {
+		return command.UsageError("--consumer %q: its strategy keeps no markers", c.Name)
+	}
+	source, constant := c.Identity.ConstantSource()
+	switch {
+	case !constant && !f.sourceGiven:
+		return command.UsageError("consumer %s finds the source of a message at %s; say with --source which of them these ids are of", c.Name, c.Identity.Source)
+	case !constant:
+		return nil
+	case f.sourceGiven && f.source != source && source == "":
+		return command.UsageError("--source %q: the identity of consumer %s has no source; leave the flag out", f.source, c.Name)
+	case f.sourceGiven && f.source != source:
+		return command.UsageError("--source %q: the identity of consumer %s has the source %q", f.source, c.Name, source)
+	}
+	f.source = source
+	return nil
+}
+
+// seededEvery is after how many ids the progress is told.
+const seededEvery = 100_000
+
+func seeded(c *command.CLI, table string) func(sqlstore.Seeded) {
+	table = terminal.Line(table)
+	next := int64(0)
+	return func(sum sqlstore.Seeded) {
+		if sum.Resumed && next == 0 {
+			fmt.Fprintf(c.Err, "semel: going on with %s where an earlier seeding stopped\n", table)
+		}
+		if next == 0 {
+			next = sum.Read + seededEvery
+		}
+		if sum.Read >= next {
+			next += seededEvery
+			fmt.Fprintf(c.Err, "semel: %d ids of %s read, %d markers written\n", sum.Read, table, sum.Written)
+		}
+	}
+}
+
+func printSeeded(c *command.CLI, consumer, table string, sum sqlstore.Seeded) error {
+	if c.JSON {
+		return c.WriteJSON(map[string]any{"consumer": consumer, "table": table,
+			"read": sum.Read, "written": sum.Written, "unusable": sum.Unusable, "resumed": sum.Resumed})
+	}
+	_, err := fmt.Fprintf(c.Out, "consumer %s: %d ids of %s read, %d markers written\n", terminal.Line(consumer), sum.Read, terminal.Line(table), sum.Written)
+	if err == nil && sum.Unusable > 0 {
+		_, err = fmt.Fprintf(c.Out, "%d of the ids are empty or too long to be a message's\n", sum.Unusable)
+	}
+	return command.Failed(err)
+}

@@ -1,0 +1,283 @@
+// Package shape reads a YAML file strictly: a shape reads one kind of value and describes it, for
+// the JSON Schema and the reference. Every fault is recorded with its place, reason and remedy.
+package shape
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Decoder reads one file and gathers what is wrong with it.
+type Decoder struct {
+	file, dir string
+	env       func(string) (string, bool)
+	faults    []Fault
+	// refused are the paths of faults that refuse the policy, and refusedBelow all paths above
+	// them: rules ask for each, and a policy with many faults would be read in quadratic time.
+	refused, refusedBelow map[string]bool
+	// positions are of the values that the file gives, by path.
+	Positions map[string]Position
+	// meant are paths of known keys that a misspelled one probably means.
+	meant map[string]bool
+	// expanded are the texts that the environment was read into, by path.
+	expanded map[string]expansion
+}
+
+// Found is how many faults and warnings there are so far.
+func (d *Decoder) Found() int { return len(d.faults) }
+
+// NewDecoder reads a file of this name whose relative paths start from dir.
+func NewDecoder(file, dir string, env func(string) (string, bool)) *Decoder {
+	return &Decoder{file: file, dir: dir, env: env, Positions: map[string]Position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
+}
+
+// expansion is a text as the file has it and with the environment read in.
+type expansion struct{ raw, text string }
+
+// conceal takes what the environment says out of a message.
+func (e expansion) conceal(message string) string {
+	if e.text == "" {
+		return message
+	}
+	return strings.ReplaceAll(message, e.text, e.raw)
+}
+
+// Place is a value of the file: its node and the path that leads to it.
+type Place struct {
+	Path string
+	Node *yaml.Node
+	// raw is the text before the environment was read, if it was.
+	Raw string
+}
+
+func (p Place) key(name string, n *yaml.Node) Place {
+	if p.Path != "" {
+		name = p.Path + "." + name
+	}
+	return Place{Path: name, Node: n}
+}
+
+func (p Place) item(i int, n *yaml.Node) Place {
+	return Place{Path: fmt.Sprintf("%s[%d]", p.Path, i), Node: n}
+}
+
+// Fault records that the value at p is wrong.
+func (d *Decoder) Fault(p Place, reason, remedy string) {
+	d.report(Invalid, p.Path, Position{p.Node.Line, p.Node.Column}, reason, remedy)
+}
+
+// FaultAt records that the value at path, or its absence, is wrong.
+func (d *Decoder) FaultAt(path, reason, remedy string) {
+	d.report(Invalid, path, Nearest(d.Positions, path), reason, remedy)
+}
+
+// WarnAt records that the value at path is allowed and probably not meant.
+func (d *Decoder) WarnAt(path, reason, remedy string) {
+	d.report(Warning, path, Nearest(d.Positions, path), reason, remedy)
+}
+
+func (d *Decoder) report(k FaultKind, path string, at Position, reason, remedy string) {
+	hidden := d.expanded[path]
+	d.faults = append(d.faults, Fault{File: d.file, Line: max(at.Line, 1), Column: max(at.Column, 1), Kind: k,
+		Path: path, Reason: hidden.conceal(reason), Remedy: hidden.conceal(remedy)})
+	if !d.faults[len(d.faults)-1].refuses() {
+		return
+	}
+	if d.refused == nil {
+		d.refused, d.refusedBelow = map[string]bool{}, map[string]bool{}
+	}
+	d.refused[path] = true
+	for i := range len(path) {
+		if path[i] == '.' || path[i] == '[' {
+			d.refusedBelow[path[:i]] = true
+		}
+	}
+}
+
+// Given reports whether the file gives a value at path.
+func (d *Decoder) Given(path string) bool {
+	_, ok := d.Positions[path]
+	return ok
+}
+
+// Note keeps the position of a value that the file gives.
+func (d *Decoder) Note(p Place) {
+	if p.Node.Line > 0 {
+		d.Positions[p.Path] = Position{p.Node.Line, p.Node.Column}
+	}
+}
+
+// Document returns the root of the only document, nil after a fault.
+func (d *Decoder) Document(data []byte) *yaml.Node {
+	if at, reason := badText(data); reason != "" {
+		d.report(Invalid, "", at, reason, "write the file in UTF-8")
+		return nil
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		d.syntax(err, data)
+		return nil
+	}
+	var first, second yaml.Node
+	switch err := loader.Load(&first); {
+	case errors.Is(err, io.EOF):
+		d.report(Invalid, "", Position{1, 1}, "the file is empty", "see docs/policy.md for what it needs")
+		return nil
+	case err != nil:
+		d.syntax(err, data)
+		return nil
+	}
+	if err := loader.Load(&second); err == nil {
+		d.report(Invalid, "", Position{second.Line, second.Column}, "the file holds several documents",
+			"keep one document a file")
+	} else if !errors.Is(err, io.EOF) {
+		d.syntax(err, data)
+	}
+	root := rootOf(&first)
+	d.tags(root)
+	return root
+}
+
+func rootOf(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		return n.Content[0]
+	}
+	return n
+}
+
+// syntax records an error of the YAML reader.
+func (d *Decoder) syntax(err error, data []byte) {
+	at, reason := Position{1, 1}, err.Error()
+	var one *yaml.LoadError
+	if errors.As(err, &one) {
+		reason = one.Message
+		if one.ContextMsg != "" {
+			reason += " " + one.ContextMsg
+		}
+		if one.Mark.Line > 0 {
+			at = Position{one.Mark.Line, one.Mark.Column}
+		}
+	}
+	remedy := "mend the indentation, brackets or quotes here"
+	if all := bytes.Split(data, []byte("\n")); at.Line <= len(all) && bytes.Contains(all[at.Line-1], []byte("${")) {
+		remedy = `put "${NAME}" in quotes inside braces`
+	}
+	d.report(Invalid, "", at, "this is not YAML: "+reason, remedy)
+}
+
+// badText finds the first byte that no YAML file may hold, for which the YAML
+// reader has no position.
+func badText(data []byte) (Position, string) {
+	at := Position{1, 1}
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return at, "this byte is not UTF-8"
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
+			return at, fmt.Sprintf("control character %U is not allowed", r)
+		}
+		at.Column++
+		if r == '\n' {
+			at = Position{at.Line + 1, 1}
+		}
+		data = data[size:]
+	}
+	return at, ""
+}
+
+// knownTags are those of the values that a policy holds.
+var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
+
+// tags refuses every tag that is written out and means nothing here: the value
+// behind it would be read as if it were not there.
+func (d *Decoder) tags(n *yaml.Node) {
+	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
+		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
+		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // it is one fault
+	}
+	for _, below := range n.Content {
+		d.tags(below)
+	}
+}
+
+// expand replaces ${NAME} and ${NAME:-default} by the environment; $${ stands
+// for ${ itself. It reports faults and whether the text is usable.
+func (d *Decoder) expand(p Place, text string) (string, bool) {
+	var b strings.Builder
+	ok := true
+	for {
+		i := strings.Index(text, "${")
+		if i < 0 {
+			b.WriteString(text)
+			return b.String(), ok
+		}
+		if i > 0 && text[i-1] == '$' {
+			b.WriteString(text[:i-1] + "${")
+			text = text[i+2:]
+			continue
+		}
+		b.WriteString(text[:i])
+		end := strings.IndexByte(text[i:], '}')
+		if end < 0 {
+			d.Fault(p, "${ has no closing }", "close it, or write $${ for the characters themselves")
+			return "", false
+		}
+		value, found := d.variable(p, text[i+2:i+end])
+		ok = ok && found
+		b.WriteString(value)
+		text = text[i+end+1:]
+	}
+}
+
+func (d *Decoder) variable(p Place, reference string) (string, bool) {
+	name, fallback, hasFallback := strings.Cut(reference, ":-")
+	if !IsVariable(name) {
+		d.Fault(p, fmt.Sprintf("%q is no name of an environment variable", name), "write ${NAME} or ${NAME:-default}")
+		return "", false
+	}
+	if strings.Contains(fallback, "${") {
+		d.Fault(p, fmt.Sprintf("the default of ${%s:-…} holds another variable, and defaults are taken as they stand", name),
+			"write one variable with a plain default, and let the environment choose")
+		return "", false
+	}
+	value, found := d.env(name)
+	switch {
+	case found && (value != "" || !hasFallback):
+		return value, true
+	case hasFallback:
+		return fallback, true
+	}
+	d.Fault(p, fmt.Sprintf("the environment variable %s is not set", name),
+		fmt.Sprintf("set it, or write ${%s:-default}", name))
+	return "", false
+}
+
+// IsVariable reports whether a text can be the name of a variable of the environment.
+func IsVariable(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// Faulty reports whether the value at path itself could not be read.
+func (d *Decoder) Faulty(path string) bool {
+	return d.refused[path]
+}
+
+// Sound reports whether nothing is wrong at path and below it, and it is not
+// probably meant by a key that is misspelled.
+func (d *Decoder) Sound(path string) bool {
+	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
+}

@@ -1,0 +1,126 @@
+package shape
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/semel-go/semel/internal/spelling"
+)
+
+// entry is a key of a mapping with its value.
+type entry struct {
+	Place
+	key *yaml.Node
+}
+
+// Value is the node itself, or what an alias stands for.
+func (p Place) Value() *yaml.Node {
+	n := p.Node
+	for n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	return n
+}
+
+// Entries yields the keys of a mapping, after faults for those that are none.
+func (d *Decoder) Entries(p Place) iter.Seq2[string, entry] {
+	return func(yield func(string, entry) bool) {
+		seen := map[string]int{}
+		content := p.Value().Content
+		for i := 0; i+1 < len(content); i += 2 {
+			k := content[i]
+			e := entry{Place: p.key(k.Value, content[i+1]), key: k}
+			if !d.usableKey(p, e, seen) {
+				continue
+			}
+			seen[k.Value] = k.Line
+			if !yield(k.Value, e) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Decoder) usableKey(p Place, e entry, seen map[string]int) bool {
+	switch {
+	case e.key.Kind != yaml.ScalarNode:
+		d.Fault(Place{Path: p.Path, Node: e.key}, "a key must be a plain word", "write NAME: value")
+	case e.key.ShortTag() == "!!merge":
+		d.FaultKey(e, "merge keys are not read", "write the keys out, or use an alias for a whole value")
+	case strings.Contains(e.key.Value, "${"):
+		d.FaultKey(e, "the environment is not read in keys", "write the key itself; ${NAME} works in values")
+	case seen[e.key.Value] > 0:
+		d.FaultKey(e, fmt.Sprintf("this key stands on line %d already", seen[e.key.Value]), "keep one of them")
+	default:
+		return true
+	}
+	return false
+}
+
+// FaultKey records that a key, not its value, is wrong.
+func (d *Decoder) FaultKey(e entry, reason, remedy string) {
+	d.report(Invalid, e.Path, Position{e.key.Line, e.key.Column}, reason, remedy)
+}
+
+// UnknownKey returns the known key that is probably meant, or empty. keys are the object's.
+func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []string, keys []Meta) string {
+	remedy, near := "the keys here are "+strings.Join(available, ", "), ""
+	if holder := holderOf(name, keys); holder != "" {
+		remedy = fmt.Sprintf("write it within %s, as %s: {%s: …}", holder, holder, name)
+	} else if near = NearestWord(name, known); near != "" {
+		remedy = fmt.Sprintf("did you mean %s?", near)
+		d.meant[p.key(near, p.Node).Path] = true
+	}
+	d.FaultKey(e, "this key is unknown", remedy)
+	return near
+}
+
+// holderOf is the one of these keys that has a key of this name within; empty if none has, or several.
+func holderOf(name string, keys []Meta) (holder string) {
+	for _, k := range keys {
+		if k.Later || !slices.ContainsFunc(k.Shape.Keys(), func(m Meta) bool { return m.Name == name && !m.Later }) {
+			continue
+		}
+		if holder != "" {
+			return ""
+		}
+		holder = k.Name
+	}
+	return holder
+}
+
+// notYet records a key that is known and not yet available.
+func (d *Decoder) notYet(p Place) {
+	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/policy.md lists what there is")
+}
+
+// WrongType records that another kind of value is wanted.
+func (d *Decoder) WrongType(p Place, want string) {
+	d.Fault(p, kindOf(p.Value())+" stands here", "write "+want)
+}
+
+func kindOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.ShortTag() == "!!null":
+		return "nothing"
+	case n.ShortTag() == "!!str":
+		return "text"
+	case n.ShortTag() == "!!bool":
+		return "true or false"
+	default:
+		return "a number or date"
+	}
+}
+
+// NearestWord is the known word that is most likely meant, or empty.
+func NearestWord(word string, known []string) string {
+	return spelling.Nearest(strings.ToLower(word), known, len(word)/3+2)
+}
