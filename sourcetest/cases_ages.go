@@ -88,11 +88,11 @@ func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) (
 		lanes, all := dated()
 		switch {
 		case all && len(lanes) == 0:
-			return nil, errors.New("Ages returned no lane")
+			return nil, errors.New("the result of Ages has no lane")
 		case all && enough(settledOf(lanes)):
 			return lanes, nil
 		case time.Now().After(deadline):
-			return nil, fmt.Errorf("Ages returned %v, all %t", lanes, all)
+			return nil, fmt.Errorf("the result of Ages is %v, all %t", lanes, all)
 		}
 		if _, err := s.fetch(s.Quiet/10, wide); err != nil {
 			return nil, err
