@@ -91,7 +91,7 @@ func (n Newer) Validate() error {
 		case column == "" && n.Version != "" || strings.ContainsRune(column, 0):
 			fault("%q is no column", column)
 		case seen[column]:
-			fault("the column %q is listed twice", column)
+			fault("the column %q stands there twice", column)
 		}
 		seen[column] = true
 	}

@@ -54,7 +54,7 @@ func TestWhatIsNoStatement(t *testing.T) {
 		"B5_no_version":          {upsert.Newer{Table: "t", Key: []string{"k"}}, "Version is empty"},
 		"B5_no_table":            {upsert.Newer{Key: []string{"k"}, Version: "v"}, `Table is ""`},
 		"B5_half_a_table":        {upsert.Newer{Table: "s.", Key: []string{"k"}, Version: "v"}, `Table is "s."`},
-		"B5_a_column_twice":      {upsert.Newer{Table: "t", Key: []string{"k"}, Set: []string{"v"}, Version: "v"}, `the column "v" is listed twice`},
+		"B5_a_column_twice":      {upsert.Newer{Table: "t", Key: []string{"k"}, Set: []string{"v"}, Version: "v"}, `the column "v" stands there twice`},
 		"B5_a_column_of_no_name": {upsert.Newer{Table: "t", Key: []string{""}, Version: "v"}, `"" is no column`},
 		"B5_a_NUL":               {upsert.Newer{Table: "t", Key: []string{"a\x00"}, Version: "v"}, `is no column`},
 	} {
