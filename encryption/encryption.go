@@ -1,28 +1,33 @@
-// Package encryption encrypts what a store keeps of messages, so that who reads its files,
-// replicas or backups without the key reads no message.
+// Package encryption encrypts the messages in a store. A person who can read the store's files,
+// replicas or backups, but does not have the key, cannot read the messages.
 //
 //	cipher, err := encryption.New(key)
 //	store, err := sqlstore.Postgres(db, sqlstore.Options{Cipher: cipher})
 //
-// What is encrypted: bodies, keys, headers and attributes of messages in the inbox, first and
-// last errors of rows, outputs of steps, results, and the results of leased keys. What is not:
-// what the database compares or shows, that is, ids and sources of identities, topics, types,
-// names of streams, keys that an order is kept by, reasons and acts. A key lost is all of that
-// lost; the identities stay, and copies are duplicates as before.
+// Encrypted are: bodies, keys, headers and attributes of messages in the inbox, first and last
+// errors of rows, outputs of steps, results, and the results of leased keys.
 //
-// Each text has a key of its own, which HMAC-SHA-256 derives from the given one and 16 random
-// bytes, and is encrypted with AES-256-GCM under 12 further random bytes, so that one given key
-// is good for as many messages as a store will ever see. Messages are bound to their identity
-// (consumer, source and id): the store refuses a text that was moved to another one. Results are
-// bound to their id, outputs of steps to the number of their row, errors to either.
+// Not encrypted is what the database compares or shows: ids and sources of identities, topics,
+// types, names of streams, keys that messages are ordered by, reasons, and operator commands.
+//
+// If you lose a key, you lose everything that it encrypted. The identities remain, so copies
+// are still recognised as duplicates.
+//
+// Each text is encrypted with AES-256-GCM, under a key of its own and 12 random bytes as nonce.
+// HMAC-SHA-256 derives the text's key from the given key and 16 random bytes. So a given key is
+// sufficient for more messages than a store will ever hold.
+//
+// Each text is bound to its place, and the store rejects a text that was moved to another
+// place. Messages are bound to their identity (consumer, source and id), results to their id,
+// outputs of steps to the number of their row, and errors to either of them.
 //
 // Encryption does not prevent two attacks by a database user who can write the tables and has no
 // key. The user can replace a text by an older one of the same identity. The user can also insert
 // rows in plain text; consumers handle these unless the store's option EncryptedSince is set.
 //
-// Fingerprints are hashes, so a short body, such as one of four digits, can be guessed from its
-// fingerprint. A store that is opened after its EncryptedSince encrypts the fingerprints that it
-// writes, under a key of their own for each id.
+// Fingerprints are hashes, so a short body, such as four digits, can be guessed from its
+// fingerprint. A store that was opened with EncryptedSince in the past encrypts the
+// fingerprints that it writes, under a separate key for each id.
 package encryption
 
 import (
@@ -38,11 +43,11 @@ import (
 	"github.com/semel-go/semel/internal/digest"
 )
 
-// KeySize is how many bytes a key has.
+// KeySize is the length of a key in bytes.
 const KeySize = 32
 
-// A text is the number of this form, the name of its key, what its own key was derived with, a
-// nonce, and what AES-GCM made of it.
+// An encrypted text consists of the number of its format, the name of its key, the salt from
+// which its own key is derived, a nonce, and the output of AES-GCM.
 const (
 	form      = 1
 	nameSize  = 4
@@ -52,20 +57,20 @@ const (
 	headSize  = 1 + nameSize + saltSize + nonceSize
 )
 
-// overhead is by how many bytes a text is longer than what was encrypted.
+// overhead is the number of bytes by which an encrypted text is longer than its plaintext.
 const overhead = headSize + tagSize
 
-// Cipher is a store.Cipher with keys of its own. Use New.
+// Cipher is a store.Cipher. Create it with New.
 type Cipher struct {
 	current name
 	keys    map[name][]byte
 	order   []name // of keys, the current one first
 }
 
-// name is what a key is called in what it has encrypted: a few bytes of a hash of it.
+// name identifies a key in encrypted texts: the first bytes of a hash of the key.
 type name [nameSize]byte
 
-// String is the name as errors have it.
+// String returns the name in the form that errors use.
 func (n name) String() string { return hex.EncodeToString(n[:]) }
 
 func nameOf(key []byte) name {
@@ -75,19 +80,21 @@ func nameOf(key []byte) name {
 	return name(h.Sum(nil)[:nameSize])
 }
 
-// New is a cipher that encrypts with the key, and decrypts with it and with former ones. Each
-// has KeySize bytes, of a source of random bytes. A key is changed by giving the new one as
-// former to all processes first, then as the key with the old one as former; the old one is
-// needed for as long as anything is kept that it has encrypted.
+// New returns a cipher that encrypts with key and decrypts with key and the former keys. Each
+// key has KeySize bytes from a random source.
+//
+// To change the key, first give the new key as a former key to all processes. Then give it as
+// key, with the old key as a former key. The old key is needed as long as the store holds
+// anything that it encrypted.
 func New(key []byte, former ...[]byte) (*Cipher, error) {
 	c := &Cipher{current: nameOf(key), keys: map[name][]byte{}}
 	for i, k := range append([][]byte{key}, former...) {
 		if len(k) != KeySize {
-			return nil, fmt.Errorf("encryption: key %d has %d bytes; one has %d, as from openssl rand -base64 %d", i+1, len(k), KeySize, KeySize)
+			return nil, fmt.Errorf("encryption: key %d has %d bytes; a key has %d bytes, for example from openssl rand -base64 %d", i+1, len(k), KeySize, KeySize)
 		}
 		n := nameOf(k)
 		if known, there := c.keys[n]; there && !hmac.Equal(known, k) {
-			return nil, fmt.Errorf("encryption: key %d has the name %s of another one, by a rare chance; make another", i+1, n)
+			return nil, fmt.Errorf("encryption: key %d has the same name %s as another key, by a rare coincidence; generate another key", i+1, n)
 		}
 		if c.keys[n] == nil {
 			c.order = append(c.order, n)
@@ -97,25 +104,26 @@ func New(key []byte, former ...[]byte) (*Cipher, error) {
 	return c, nil
 }
 
-// Current is the name of the key that Encrypt uses, as errors of Decrypt name keys.
+// Current returns the name of the key that Encrypt uses. Errors of Decrypt name keys in the
+// same form.
 func (c *Cipher) Current() string { return c.current.String() }
 
 // Overhead implements store.Cipher.
 func (*Cipher) Overhead() int { return overhead }
 
-// Encrypt implements store.Cipher. It fails never.
+// Encrypt implements store.Cipher. It never fails.
 func (c *Cipher) Encrypt(plain, about []byte) ([]byte, error) {
 	text := make([]byte, headSize, headSize+len(plain)+tagSize)
 	text[0] = form
 	copy(text[1:], c.current[:])
-	_, _ = rand.Read(text[1+nameSize:]) // it never fails
+	_, _ = rand.Read(text[1+nameSize:]) // rand.Read never fails
 	salt, nonce := text[1+nameSize:1+nameSize+saltSize], text[1+nameSize+saltSize:]
 	return gcm(c.keys[c.current], salt).Seal(text, nonce, plain, about), nil
 }
 
 var errChanged = errors.New("encryption: the text was changed, or belongs to something else")
 
-// UnknownKeyError says that a text was encrypted with a key that was not given.
+// UnknownKeyError is the error for a text that was encrypted with a key that New did not get.
 type UnknownKeyError struct{ Key string }
 
 // Error implements error.
@@ -123,10 +131,11 @@ func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("encryption: it is encrypted with the key %s, which was not given; give it as a former key", e.Key)
 }
 
-// Decrypt implements store.Cipher. An *UnknownKeyError: its key was not given.
+// Decrypt implements store.Cipher. It returns an *UnknownKeyError if New did not get the key of
+// the text.
 func (c *Cipher) Decrypt(encrypted, about []byte) ([]byte, error) {
 	if len(encrypted) < overhead || encrypted[0] != form {
-		return nil, errors.New("encryption: it is no text of this form")
+		return nil, errors.New("encryption: not an encrypted text, or its format is unknown")
 	}
 	n := name(encrypted[1 : 1+nameSize])
 	key, there := c.keys[n]
@@ -141,7 +150,7 @@ func (c *Cipher) Decrypt(encrypted, about []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Derive implements store.Cipher: HMAC-SHA-256 of about, with the n-th key.
+// Derive implements store.Cipher: it returns the HMAC-SHA-256 of about under the n-th key.
 func (c *Cipher) Derive(n int, about []byte) (key [nameSize]byte, secret [sha256.Size]byte, there bool) {
 	if n < 0 || n >= len(c.order) {
 		return key, secret, false
@@ -153,7 +162,7 @@ func (c *Cipher) Derive(n int, about []byte) (key [nameSize]byte, secret [sha256
 	return c.order[n], secret, true
 }
 
-// gcm encrypts with the key that is derived with this salt.
+// gcm returns the AES-GCM cipher for the text with this salt.
 func gcm(key, salt []byte) cipher.AEAD {
 	h := hmac.New(sha256.New, key)
 	digest.Begin(h, "encryption/text/1")

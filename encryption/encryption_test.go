@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// keyOf is a key, of no secret.
+// keyOf returns a key for tests.
 func keyOf(b byte) []byte { return bytes.Repeat([]byte{b}, KeySize) }
 
 func mustNew(t *testing.T, keys ...[]byte) *Cipher {
@@ -35,7 +35,7 @@ func TestWhatIsEncryptedIsReadWithItsKeyAlone(t *testing.T) {
 		for _, plain := range []string{"", "a", "a\x00\xff", strings.Repeat("long", 100_000)} {
 			text := encrypted(t, c, plain, "about")
 			if len(text) != len(plain)+c.Overhead() || len(plain) > 1 && bytes.Contains(text, []byte(plain)) {
-				t.Errorf("%d bytes of %d", len(text), len(plain))
+				t.Errorf("the text has %d bytes, the plaintext %d", len(text), len(plain))
 			}
 			if got, err := c.Decrypt(text, []byte("about")); err != nil || string(got) != plain || got == nil {
 				t.Errorf("%.20q: %v", got, err)
@@ -44,7 +44,7 @@ func TestWhatIsEncryptedIsReadWithItsKeyAlone(t *testing.T) {
 	})
 	t.Run("P4_no_two_texts_are_alike", func(t *testing.T) {
 		if bytes.Equal(encrypted(t, c, "a", "x")[1+nameSize:], encrypted(t, c, "a", "x")[1+nameSize:]) {
-			t.Error("they are")
+			t.Error("the same plaintext was encrypted to the same text twice")
 		}
 	})
 	t.Run("P4_each_changed_byte_is_found", func(t *testing.T) {
@@ -53,10 +53,10 @@ func TestWhatIsEncryptedIsReadWithItsKeyAlone(t *testing.T) {
 			changed := bytes.Clone(text)
 			changed[i] ^= 1
 			if got, err := c.Decrypt(changed, []byte("a")); err == nil {
-				t.Errorf("byte %d: %q", i, got)
+				t.Errorf("with byte %d changed, Decrypt returned %q", i, got)
 			}
 			if _, err := c.Decrypt(text[:i], []byte("a")); err == nil {
-				t.Errorf("%d bytes of it are read", i)
+				t.Errorf("Decrypt accepted the first %d bytes", i)
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func TestSecretsAreDerived(t *testing.T) {
 			t.Errorf("the current key gives %x under the name %x", other, name)
 		}
 		if _, other, _ := before.Derive(0, []byte("b")); other == secret || bytes.Contains(other[:], keyOf(1)[:8]) {
-			t.Error("another purpose has the same secret, or the key is in it")
+			t.Error("two purposes have the same secret, or the secret contains the key")
 		}
 	})
 	t.Run("P4_there_are_as_many_as_keys", func(t *testing.T) {

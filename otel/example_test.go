@@ -18,7 +18,8 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// A program chooses its exporters; here figures are read by nobody and spans are kept in memory.
+// A program chooses its exporters. This example keeps spans in memory and does not read the
+// metrics.
 func Example() {
 	spans := tracetest.NewInMemoryExporter()
 	tracerProvider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.AlwaysSample())))

@@ -25,8 +25,8 @@ type Consumer interface {
 	Alive() (bool, string)
 }
 
-// Meter reports metrics. It is an observer (consumer.Config.Observers) of any number of consumers; Watch
-// adds the metrics that it reads from a consumer.
+// Meter reports metrics. As an observer (consumer.Config.Observers) it can serve any number of
+// consumers. Watch adds the metrics that the Meter reads from a consumer.
 type Meter struct {
 	meter  metric.Meter
 	source string
@@ -172,7 +172,7 @@ func (m *Meter) collect(name string, c Consumer, o metric.Observer) {
 	}
 }
 
-// truth is 1 or 0.
+// truth returns 1 for true and 0 for false.
 func truth(is bool) float64 {
 	if is {
 		return 1
@@ -180,8 +180,8 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// consumer is what is kept of the consumer that an event is of. A generation's figures are its
-// consumer's.
+// consumer returns the state for the consumer of an event. Events of a generation count for its
+// consumer.
 func (m *Meter) consumer(name string) *observedConsumer {
 	public, _ := admin.GenerationOf(name)
 	m.mutex.Lock()

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/otel"
 )
 
-// collected are figures by name and labels, with the labels of each name.
+// collected holds the collected values by name and labels, and the label names of each metric.
 type collected struct {
 	figures map[string]float64
 	labels  map[string][]string
@@ -72,7 +72,7 @@ func collect(t *testing.T, reader *metric.ManualReader) collected {
 	return out
 }
 
-// everything makes each event happen once.
+// everything triggers each event once.
 func everything(m *otel.Meter) {
 	for _, e := range []semel.Event{
 		{Kind: semel.EventContended}, {Kind: semel.EventBackstop}, {Kind: semel.EventRetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
@@ -115,14 +115,14 @@ func TestFigures(t *testing.T) {
 		for _, figure := range []string{"semel_backstops_total consumer=billing", "semel_set_aside_total consumer=billing,how=dead_lettered,reason=unknown_type",
 			"semel_not_ready_total consumer=billing,part=keys", "semel_batches_total consumer=billing,end=unknown"} {
 			if is, there := got.figures[figure]; !there || is != 0 {
-				t.Errorf("%s is %v (%t), and begins at 0", figure, is, there)
+				t.Errorf("%s is %v (%t), want 0 before the first event", figure, is, there)
 			}
 		}
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
 		if _, there := collect(t, reader).figures["semel_alive consumer=billing"]; there {
-			t.Error("it is asked after stop")
+			t.Error("the consumer was read after stop")
 		}
 	})
 	bubble(t, "trap_86_labels_are_closed_and_say_nothing_of_a_message", func(t *testing.T) {
@@ -151,14 +151,14 @@ func TestFigures(t *testing.T) {
 		}
 		for name := range told {
 			if _, there := got.kinds[name]; !there && !ofTheBinary(name) {
-				t.Errorf("%s of docs/metrics.md is not told", name)
+				t.Errorf("docs/metrics.md lists %s, but the meter does not report it", name)
 			}
 		}
 	})
 }
 
-// ofTheBinary reports whether a metric is of what only the binary asks: stores, brokers, its
-// webhooks, its collector of spans and its policy.
+// ofTheBinary reports whether only the binary reports a metric: metrics of stores, brokers,
+// webhooks, the span collector and the policy.
 func ofTheBinary(name string) bool {
 	for _, of := range []string{"semel_store_", "semel_webhook_", "semel_spans_", "semel_broker_lag_messages", "semel_residual_risk"} {
 		if strings.HasPrefix(name, of) {
@@ -170,7 +170,7 @@ func ofTheBinary(name string) bool {
 
 var documentedRow = regexp.MustCompile("(?m)^\\| `(semel_\\w+)` \\| (\\w+) \\| ([^|]*) \\|")
 
-// documented are kind and labels of each metric of docs/metrics.md.
+// documented returns the kind and the labels of each metric in docs/metrics.md.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/metrics.md")
@@ -206,7 +206,7 @@ func TestAMessageCostsNoAllocation(t *testing.T) {
 	})
 }
 
-// meters are one that nobody reads and one over the SDK.
+// meters returns one meter without a reader and one with the SDK.
 func meters(t testing.TB) map[string]*otel.Meter {
 	silent, err := otel.NewMeter(noop.NewMeterProvider(), "")
 	if err != nil {
@@ -219,7 +219,8 @@ func meters(t testing.TB) map[string]*otel.Meter {
 	return map[string]*otel.Meter{"noop": silent, "sdk": read}
 }
 
-// BenchmarkMeasure is what a batch costs, and so a message that flies alone.
+// BenchmarkMeasure measures the cost of a batch, which is also the cost of a message that is
+// alone in its batch.
 func BenchmarkMeasure(b *testing.B) {
 	for name, m := range meters(b) {
 		b.Run(name, func(b *testing.B) {

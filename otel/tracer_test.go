@@ -23,10 +23,10 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// secret stands in all that a message has, and may stand in no span and no figure.
+// secret is part of every field of a message, and must not appear in any span or metric.
 const secret = "s3cr3t"
 
-// traced is a message of a producer whose trace has a number of its own.
+// traced returns a message whose producer has sent a trace context.
 func traced(n int, flags string) *semel.Message {
 	m := &semel.Message{Body: []byte(`{"` + secret + `":1}`), Key: []byte(secret), Origin: semel.Origin{Partition: -1, Offset: -1}, Headers: semel.Headers{
 		{Name: "id", Value: fmt.Appendf(nil, "%s-%d", secret, n)}, {Name: secret, Value: []byte(secret)},
@@ -38,7 +38,7 @@ func traced(n int, flags string) *semel.Message {
 	return m
 }
 
-// run has a consumer apply messages; those that are n%3 == 2 fail for good.
+// run lets a consumer apply messages. Those with n%3 == 2 fail permanently.
 func run(t *testing.T, observers []semel.Observer, messages ...*semel.Message) *consumer.Consumer[*memstore.Tx] {
 	t.Helper()
 	source := sourcetest.NewMemory(1)
@@ -61,7 +61,7 @@ func run(t *testing.T, observers []semel.Observer, messages ...*semel.Message) *
 	return c
 }
 
-// seen is what handlers saw, by id.
+// seen is what one handler call saw: its span, and the trace context of its message.
 type seen struct{ span, message string }
 
 var saw = map[string]seen{}
@@ -85,7 +85,7 @@ func spans(t *testing.T, root sdktrace.Sampler, messages ...*semel.Message) map[
 	for _, s := range exporter.GetSpans() {
 		out[s.Name] = append(out[s.Name], s)
 		if text := fmt.Sprintf("%+v", s); strings.Contains(text, secret) {
-			t.Errorf("a span says what its message does: %s", text)
+			t.Errorf("a span contains the secret of its message: %s", text)
 		}
 	}
 	return out
@@ -132,10 +132,10 @@ func TestSpansOfMessages(t *testing.T) {
 	})
 	bubble(t, "K4_sampling_is_the_parents", func(t *testing.T) {
 		if all := spans(t, sdktrace.AlwaysSample(), traced(1, "00"), traced(3, "")); len(all) != 0 {
-			t.Errorf("nothing is sampled, and there are %v", all)
+			t.Errorf("nothing is sampled, but there are the spans %v", all)
 		}
 		if all := spans(t, sdktrace.AlwaysSample(), traced(1, "01"), traced(3, "00")); len(all["process billing"]) != 1 {
-			t.Errorf("one is sampled, and there are %v", all)
+			t.Errorf("one message is sampled, and there are the spans %v", all)
 		}
 	})
 	bubble(t, "K4_a_batch_that_is_not_recorded_is_not_linked_to", func(t *testing.T) {

@@ -11,11 +11,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Durable implements store.KeyStore: as New has read it, of a cluster's nodes the
-// worst.
+// Durable implements store.KeyStore. It returns the durability that New determined; for a
+// cluster, that of its least durable node.
 func (s *Store) Durable() (d store.Durability, why string) { return s.durable, s.why }
 
-// read reads how durable the server is, or takes what is declared where it does not tell.
+// read determines the durability of the server, or uses the declared one if the server does not
+// report its settings.
 func (s *Store) read(ctx context.Context, o Options) error {
 	nodes := s.client.Nodes()
 	names := make([]string, 0, len(nodes))
@@ -42,10 +43,11 @@ func (s *Store) read(ctx context.Context, o Options) error {
 	return nil
 }
 
-// settings are those that decide whether keys last; empty: not known.
+// settings are the server's settings that affect whether keys survive. An empty value is
+// unknown.
 type settings map[string]string
 
-// settingsOf reads them: from CONFIG, and from INFO, which managed services still answer.
+// settingsOf reads the settings from CONFIG, and from INFO, which managed services also answer.
 func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 	known := settings{}
 	for _, section := range []string{"memory", "persistence", "replication", "cluster"} {
@@ -73,23 +75,23 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 	return known, nil
 }
 
-// judge says how durable a server with such settings is, and by which of them.
+// judge returns the durability of a server with these settings, and the setting that decides.
 func (s settings) judge() (d store.Durability, why string) {
 	switch {
 	case s["maxmemory_policy"] == "" || s["aof_enabled"] == "":
-		return store.DurabilityUnknown, "the server does not tell maxmemory-policy and appendonly"
+		return store.DurabilityUnknown, "the server does not report maxmemory-policy and appendonly"
 	case s["maxmemory_policy"] != "noeviction" && s["maxmemory"] != "0":
-		return store.Volatile, fmt.Sprintf("maxmemory-policy %s: keys go when memory is short", s["maxmemory_policy"])
+		return store.Volatile, fmt.Sprintf("maxmemory-policy %s: the server evicts keys when memory is short", s["maxmemory_policy"])
 	case s["aof_enabled"] != "1":
-		return store.Volatile, "appendonly no: a restart forgets what no snapshot has"
+		return store.Volatile, "appendonly no: a restart loses all changes since the last snapshot"
 	case s["appendfsync"] == "":
-		return store.DurabilityUnknown, "the server does not tell appendfsync"
+		return store.DurabilityUnknown, "the server does not report appendfsync"
 	case s["appendfsync"] == "no":
-		return store.Volatile, "appendfsync no: the operating system writes when it likes"
+		return store.Volatile, "appendfsync no: the operating system decides when to write to disk"
 	case s["appendfsync"] != "always":
 		return store.DurableExceptSeconds, "appendfsync " + s["appendfsync"]
 	case s["connected_slaves"] != "0" || s["cluster_enabled"] == "1":
-		return store.DurableExceptSeconds, "appendfsync always; a replica that is promoted lacks what had not reached it"
+		return store.DurableExceptSeconds, "appendfsync always; a failover loses changes that had not reached the promoted replica"
 	}
 	return store.Durable, "appendfsync always, noeviction"
 }

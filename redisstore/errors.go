@@ -10,17 +10,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Error is a failure of Redis, or of the way to it. Whether the step was done is not known,
-// unless Code is set: then the server refused it, and nothing was done.
+// Error is an error of Redis or of the connection to it. If Code is set, the server rejected
+// the step and nothing was done. Otherwise it is unknown whether the step was done.
 type Error struct {
-	// Step is what was asked: "claim", "extend", "end", "read settings".
+	// Step is the step that failed: "claim", "extend", "end", "read settings".
 	Step string
-	// Code is how the server's refusal begins: "READONLY", "OOM"; empty if it is none.
+	// Code is the first word of the server's error: "READONLY", "OOM". It is empty if the
+	// error is not the server's.
 	Code string
 	Err  error
 }
 
-// Error says what is wrong and what to do.
+// Error returns what failed and what to do.
 func (e *Error) Error() string {
 	if remedy := remedies[e.Code]; remedy != "" {
 		return fmt.Sprintf("redisstore: %s: %v; %s", e.Step, e.Err, remedy)
@@ -31,22 +32,22 @@ func (e *Error) Error() string {
 // Unwrap returns the client's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// remedies are what to do about refusals.
+// remedies say, for each error code, what is wrong and what to do.
 var remedies = map[string]string{
-	"READONLY":    "this server is a replica: a fail-over is under way, or the address is wrong",
-	"LOADING":     "it reads its data after a start, and will answer",
-	"CLUSTERDOWN": "a slot has no master: the cluster waits for a fail-over, or for a person",
+	"READONLY":    "this server is a replica: a failover is running, or the address is wrong",
+	"LOADING":     "the server is loading its data after a start; wait",
+	"CLUSTERDOWN": "a slot has no master: wait for the failover, or repair the cluster",
 	"MASTERDOWN":  "the replica lost its master",
 	"TRYAGAIN":    "the slot is being moved to another node",
-	"OOM":         "it has no memory left and evicts nothing, as it should: raise maxmemory, or keep keys for a shorter time",
-	"MISCONF":     "it cannot write its data to disk, and so takes none: look at its log and its disk",
-	"NOREPLICAS":  "fewer replicas than it was told to need are there",
-	"NOAUTH":      "it wants a password",
-	"WRONGPASS":   "it does not know this user with this password",
-	"NOPERM":      "its user may not do that: it needs EVALSHA, EVAL, GET, SET, DEL, TIME, PTTL and PEXPIRE on keys of the prefix",
+	"OOM":         "the server has no memory left and, as configured, evicts nothing: raise maxmemory, or keep keys for a shorter time",
+	"MISCONF":     "the server cannot write to disk and rejects writes: check its log and its disk",
+	"NOREPLICAS":  "fewer replicas are connected than min-replicas-to-write requires",
+	"NOAUTH":      "the server requires a password",
+	"WRONGPASS":   "user or password is wrong",
+	"NOPERM":      "the user lacks a permission: it needs EVALSHA, EVAL, GET, SET, DEL, TIME, PTTL and PEXPIRE on keys of the prefix",
 	"WRONGTYPE":   "another program has a key of this name: choose another Prefix",
 	"SEMELFORM":   "another program, or a newer release, has a key of this name: choose another Prefix, or use that release",
-	"BUSY":        "a script of another client does not end",
+	"BUSY":        "a script of another client is still running",
 }
 
 // failed wraps an error of the client.

@@ -22,7 +22,7 @@ func TestNamesAreReadableAndMeetNobody(t *testing.T) {
 	}
 	long := s.name(semel.Key{Consumer: "a", ID: strings.Repeat("x", 493)})
 	if len(long) > 100 || !strings.HasPrefix(long, "semel:{payments}#") || long == s.name(semel.Key{Consumer: "a", ID: strings.Repeat("x", 494)}) {
-		t.Errorf("a long one is %q", long)
+		t.Errorf("the name of a long key is %q", long)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestJ4WhatSettingsAreWorth(t *testing.T) {
 				}
 			}
 			if got, why := s.judge(); got != c.want || why == "" {
-				t.Errorf("it is %v, %q, want %v", got, why, c.want)
+				t.Errorf("the durability is %v (%q), want %v", got, why, c.want)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 //go:embed keys.lua
 var text string
 
-// scripts are the steps that a key takes. Each begins with what all need.
+// scripts are the Lua scripts, one for each step. Each begins with the part that all share.
 type scripts struct{ claim, extend, end *rueidis.Lua }
 
 func load() scripts {

@@ -9,10 +9,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// No key is seen left in Redis, so a claim of one that was is refused before the server is asked.
+// This store does not report seen claims, so ClaimKey rejects a claim that refers to one,
+// before it asks the server.
 func TestAClaimOfWhatWasSeenIsRefused(t *testing.T) {
 	c := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour, Seen: 1}
 	if _, err := (&Store{}).ClaimKey(t.Context(), c); !errors.Is(err, semel.ErrUnsupported) {
-		t.Errorf("it says %v", err)
+		t.Errorf("got the error %v, want ErrUnsupported", err)
 	}
 }

@@ -45,13 +45,13 @@ type Store struct {
 // close it.
 func New(ctx context.Context, client rueidis.Client, o Options) (*Store, error) {
 	if client == nil {
-		return nil, errors.New("redisstore: the client is nil; make one with rueidis.NewClient")
+		return nil, errors.New("redisstore: the client is nil; create one with rueidis.NewClient")
 	}
 	if strings.ContainsAny(o.Prefix+o.HashTag, "{}") {
-		return nil, fmt.Errorf("redisstore: the prefix %q and the hash tag %q have no braces; those are put around the tag", o.Prefix, o.HashTag)
+		return nil, fmt.Errorf("redisstore: the prefix %q and the hash tag %q must not contain braces; redisstore adds braces around the tag", o.Prefix, o.HashTag)
 	}
 	if o.Declared != 0 && o.Because == "" {
-		return nil, fmt.Errorf("redisstore: that the server is %v is declared without a reason; say Because", o.Declared)
+		return nil, fmt.Errorf("redisstore: Declared is %v without a reason; set Because", o.Declared)
 	}
 	s := &Store{client: client, prefix: o.Prefix, scripts: load()}
 	if s.prefix == "" {
@@ -105,7 +105,7 @@ func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer
 		return store.KeyAnswer{}, fmt.Errorf("redisstore: %w", err)
 	}
 	if c.Seen > 0 {
-		return store.KeyAnswer{}, fmt.Errorf("redisstore: a claim of a key that was seen left, and no key is seen here: %w", semel.ErrUnsupported)
+		return store.KeyAnswer{}, fmt.Errorf("redisstore: the claim sets Seen, which this store does not support: %w", semel.ErrUnsupported)
 	}
 	sum := c.Fingerprint.Sum
 	answer, err := s.scripts.claim.Exec(ctx, s.client, []string{s.name(c.Key)}, []string{
@@ -115,7 +115,7 @@ func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer
 	}
 	var n [5]int64
 	if len(answer) < len(n) {
-		return store.KeyAnswer{}, failed("claim", fmt.Errorf("the script answers with %d values", len(answer)))
+		return store.KeyAnswer{}, failed("claim", fmt.Errorf("the script returned %d values", len(answer)))
 	}
 	for i := range n {
 		if n[i], err = answer[i].AsInt64(); err != nil {
@@ -124,7 +124,7 @@ func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer
 	}
 	a := store.KeyAnswer{
 		State: store.KeyState(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
-	if a.Since < 0 { // the first claim was made while the server's clock was ahead
+	if a.Since < 0 { // the server's clock was ahead when the key was first claimed
 		a.Since = calls.Unmeasured
 	}
 	if len(answer) > len(n) {
@@ -137,7 +137,7 @@ func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer
 
 // ExtendKey implements store.KeyStore.
 func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
-	return stood("extend", s.scripts.extend.Exec(ctx, s.client, []string{s.name(key)}, []string{tokenOf(t), milliseconds(lease)}))
+	return checkClaim("extend", s.scripts.extend.Exec(ctx, s.client, []string{s.name(key)}, []string{tokenOf(t), milliseconds(lease)}))
 }
 
 // EndKey implements store.KeyStore.
@@ -145,12 +145,13 @@ func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e stor
 	if err := e.Fits(); err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}
-	return stood("end", s.scripts.end.Exec(ctx, s.client, []string{s.name(key)}, []string{
+	return checkClaim("end", s.scripts.end.Exec(ctx, s.client, []string{s.name(key)}, []string{
 		tokenOf(t), strconv.Itoa(int(e.Event)), milliseconds(e.Keep), string(e.Result)}))
 }
 
-// stood is nil if the script says that the claim stood.
-func stood(what string, r rueidis.RedisResult) error {
+// checkClaim returns an error if the script failed, or store.ErrClaimLost if the claim is no
+// longer held.
+func checkClaim(what string, r rueidis.RedisResult) error {
 	n, err := r.AsInt64()
 	switch {
 	case err != nil:

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// faults are sources that break a law, each with the case that must see it.
+// faults are sources that break a law, each with the case that must detect it.
 var faults = []struct {
 	name, seenBy string
 	plant        func(*broken)
@@ -258,7 +258,7 @@ var faults = []struct {
 	}},
 }
 
-// agesAs makes Ages pass each lane through f.
+// agesAs passes each lane that Ages reports through f.
 func agesAs(f func(*source.LaneAge)) func(*broken) {
 	return func(b *broken) {
 		b.ages = func(all []source.LaneAge) []source.LaneAge {
@@ -291,17 +291,17 @@ func TestEveryLawIsBrokenBySomeSourceAndTheSuiteSeesIt(t *testing.T) {
 				return b
 			}}
 			if err := cases[f.seenBy].Check(t, h); err == nil {
-				t.Errorf("the case %s saw no fault", f.seenBy)
+				t.Errorf("the case %s did not detect the fault", f.seenBy)
 			}
 			delete(unbroken, f.seenBy)
 		})
 	}
 	for name := range unbroken {
-		t.Errorf("no source breaks the law of %s: the case may be unable to fail", name)
+		t.Errorf("no broken source violates the law of %s: the case may be unable to fail", name)
 	}
 }
 
-// poor is a source that can do the least.
+// poor is a source with the minimum of abilities.
 type poor struct{ *Memory }
 
 func (p poor) Open() (source.Source, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Cases returns the suite, for those who want to run or show single cases.
-// What the harness does not declare makes a case shorter, not absent.
+// Cases returns all cases, for tests that run or list single ones. A case whose ability the
+// harness does not declare still runs, in a shorter form.
 func Cases() []Case {
 	return slices.Concat(deliveryCases(), returnCases(), flowCases(), ageCases())
 }
@@ -119,13 +119,13 @@ func waiting(s *session) error {
 		return err
 	}
 	if took := time.Since(began); took > s.Quiet+s.Patience {
-		return fmt.Errorf("it ended %v after its context", took-s.Quiet)
+		return fmt.Errorf("Fetch returned %v after its context ended", took-s.Quiet)
 	}
 	if s.ended {
-		return errors.New("ErrEnd came while a message was unsettled")
+		return errors.New("Fetch returned ErrEnd while a message was unsettled")
 	}
 	if s.unanswered {
-		return errors.New("it returned its context's error, as if the broker could not be asked")
+		return errors.New("Fetch returned its context's error, which means that the broker was unreachable")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func end(s *session) error {
 		}
 	}
 	if s.ended {
-		return errors.New("ErrEnd came while messages were unsettled")
+		return errors.New("Fetch returned ErrEnd while messages were unsettled")
 	}
 	if err := s.settle(semel.Ack, 0, s.seen...); err != nil {
 		return err
@@ -157,7 +157,7 @@ func end(s *session) error {
 		return err
 	}
 	if !s.ended {
-		return errors.New("ErrEnd did not come though everything was settled")
+		return errors.New("Fetch did not return ErrEnd although everything was settled")
 	}
 	return nil
 }

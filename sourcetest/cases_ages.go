@@ -15,7 +15,7 @@ func ageCases() []Case {
 	}
 }
 
-// lanesAges is source.Info.Ages.
+// lanesAges is the type of source.Info.Ages.
 type lanesAges func() (lanes []source.LaneAge, all bool)
 
 func agesOfUnsettled(s *session) error {
@@ -26,12 +26,12 @@ func agesOfUnsettled(s *session) error {
 	dated := s.source.Info().Ages
 	switch {
 	case (dated != nil) != s.Can.Dated:
-		return fmt.Errorf("its Info has Ages: %t, and its harness declares otherwise", dated != nil)
+		return fmt.Errorf("source.Info has Ages: %t, but Can.Dated of the harness says otherwise", dated != nil)
 	case dated == nil:
 		return s.collect(n)
 	}
 	if lanes, _ := dated(); settledOf(lanes) > 0 {
-		return fmt.Errorf("before anything was delivered it says %v", lanes)
+		return fmt.Errorf("before the first delivery Ages returned %v", lanes)
 	}
 	if err := s.collect(n); err != nil {
 		return err
@@ -51,12 +51,13 @@ func agesOfUnsettled(s *session) error {
 		}
 	}
 	if behind != s.Can.Lanes {
-		return fmt.Errorf("with unsettled messages in %d lanes it says %v", s.Can.Lanes, lanes)
+		return fmt.Errorf("with unsettled messages in %d lanes Ages returned %v", s.Can.Lanes, lanes)
 	}
 	return s.agesOfSettled(dated, len(lanes))
 }
 
-// agesOfSettled settles all but one message, and then that one.
+// agesOfSettled settles all messages but one, then the last one, and checks Ages after each
+// step.
 func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	last := s.first(0)
 	if err := s.settle(semel.Ack, 0, s.without(0)...); err != nil {
@@ -64,11 +65,11 @@ func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	}
 	told, err := s.settledLanes(dated, func(settled int) bool { return settled == lanes-1 })
 	if err != nil {
-		return fmt.Errorf("with one message that is not settled: %w", err)
+		return fmt.Errorf("with one unsettled message: %w", err)
 	}
 	for _, l := range told {
 		if (l.Lane == last.Lane.ID) != !l.Oldest.IsZero() {
-			return fmt.Errorf("with one message that is not settled, of lane %q, it says %v", last.Lane.ID, told)
+			return fmt.Errorf("with one unsettled message, in lane %q, Ages returned %v", last.Lane.ID, told)
 		}
 	}
 	if err := s.settle(semel.Ack, 0, last); err != nil {
@@ -80,17 +81,18 @@ func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	return nil
 }
 
-// settledLanes asks until all is known and as many lanes are settled as there should be.
+// settledLanes calls Ages until it knows all lanes and reports the expected number of them as
+// settled.
 func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) ([]source.LaneAge, error) {
 	for deadline := time.Now().Add(s.Patience); ; {
 		lanes, all := dated()
 		switch {
 		case all && len(lanes) == 0:
-			return nil, errors.New("it names no lane")
+			return nil, errors.New("the result of Ages has no lane")
 		case all && enough(settledOf(lanes)):
 			return lanes, nil
 		case time.Now().After(deadline):
-			return nil, fmt.Errorf("it says %v, all %t", lanes, all)
+			return nil, fmt.Errorf("the result of Ages is %v, all %t", lanes, all)
 		}
 		if _, err := s.fetch(s.Quiet/10, wide); err != nil {
 			return nil, err
@@ -98,7 +100,7 @@ func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) (
 	}
 }
 
-// settledOf counts the lanes of which everything is settled.
+// settledOf counts the lanes without unsettled messages.
 func settledOf(lanes []source.LaneAge) (n int) {
 	for _, l := range lanes {
 		if l.Oldest.IsZero() {

@@ -19,16 +19,16 @@ func deadLetter(s *session) error {
 	keeps := prepare != nil && prepare("consumer") == nil
 	switch {
 	case s.Can.DeadLetters && !keeps:
-		return errors.New("Can.DeadLetters, and the source has no source.Info.DeadLetters or refuses")
+		return errors.New("the harness declares Can.DeadLetters, but source.Info.DeadLetters is nil or returns an error")
 	case keeps && !s.Can.DeadLetters:
-		return nil // it can more than the harness can look at
+		return nil // the source keeps dead letters that the harness cannot read
 	}
 	left, err := s.trySettle(semel.DeadLetter, 0, s.first(2))
 	switch {
 	case keeps && (err != nil || len(left) > 0):
-		return fmt.Errorf("no dead letter was made: left %v, %v", left, err)
+		return fmt.Errorf("Settle kept no dead letter: left %v, %v", left, err)
 	case !keeps && (len(left) != 1 || !errors.Is(err, semel.ErrUnsupported)):
-		return fmt.Errorf("a dead letter that nobody keeps: left %v, %v; want it, and semel.ErrUnsupported", left, err)
+		return fmt.Errorf("the source keeps no dead letters, but Settle left %v, %v; want the message left, and semel.ErrUnsupported", left, err)
 	}
 	if keeps {
 		if err := s.hasDeadLetter(s.first(2).Message); err != nil {
@@ -44,7 +44,7 @@ func deadLetter(s *session) error {
 	return s.collect(5)
 }
 
-// hasDeadLetter checks that the dead letters have a copy of m.
+// hasDeadLetter checks that the dead letters contain a copy of m.
 func (s *session) hasDeadLetter(m *semel.Message) error {
 	all, err := s.broker.(DeadLetterBroker).Dead()
 	if err != nil {

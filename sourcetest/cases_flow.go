@@ -31,7 +31,7 @@ func pauseAndResume(s *session) error {
 	}
 	s.source.Flow(first.Lane, false)
 	lane := number(first.Message) % s.Can.Lanes
-	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil { // what was under way
+	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil { // already on its way when the lane was paused
 		return err
 	}
 	if err := s.quiet(s.Quiet, func(n int) bool { return n%s.Can.Lanes != lane }); err != nil {
@@ -39,14 +39,14 @@ func pauseAndResume(s *session) error {
 	}
 	for other := range n {
 		if other%s.Can.Lanes != lane && s.times[string(s.published[other].Body)] == 0 {
-			return fmt.Errorf("message %d of another lane was held up by a paused one", other)
+			return fmt.Errorf("message %d was held up by a paused lane that is not its own", other)
 		}
 	}
 	s.source.Flow(first.Lane, true)
 	return s.collect(n)
 }
 
-// one fetches until one delivery is there.
+// one fetches until it gets one delivery.
 func (s *session) one() (source.Delivery, error) {
 	for range 1000 {
 		got, err := s.fetch(s.Patience, source.Bound{Messages: 1, Bytes: 1})
@@ -69,7 +69,7 @@ func idleAtTheEnd(s *session) error {
 	case !s.Can.Idles:
 		return nil
 	case idler == nil:
-		return errors.New("Can.Idles, and the source has no source.Info.Idle")
+		return errors.New("the harness declares Can.Idles, but source.Info.Idle is nil")
 	}
 	if err := s.wantIdle(idler, false, "19 of 20 messages were not delivered"); err != nil {
 		return err
@@ -88,8 +88,8 @@ func idleAtTheEnd(s *session) error {
 	return s.wantIdle(idler, true, "everything was delivered")
 }
 
-// wantIdle asks until the answer is the one that is wanted, if that can come
-// later: idleness can, its absence cannot.
+// wantIdle calls Idle until it returns the wanted answer. It retries only if true is wanted,
+// because a source may become idle later.
 func (s *session) wantIdle(idler func(context.Context) (bool, []semel.Unfinished, error), want bool, when string) error {
 	for deadline := time.Now().Add(s.Patience); ; {
 		idle, left, err := idler(s.ctx)
@@ -119,8 +119,8 @@ func flowLosesNothing(s *session) error {
 	return s.collect(60)
 }
 
-// beside settles in a second goroutine what the first one fetches, and then in
-// the first while the second waits for more.
+// beside lets a second goroutine settle what the first one fetches. Then the first goroutine
+// settles while the second waits in Fetch.
 func beside(s *session) error {
 	const n = 500
 	s.publish(n)
@@ -148,8 +148,7 @@ func beside(s *session) error {
 	return s.quiet(s.Quiet, none)
 }
 
-// collectInto fetches all but the last message in small batches and passes
-// them on.
+// collectInto fetches all but the last message in small batches and sends them to a channel.
 func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 	for range 10 * n {
 		if len(s.times) >= n || s.ended {
@@ -169,8 +168,7 @@ func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 	return nil
 }
 
-// settleWhileWaiting fetches the last message, and settles it while a Fetch
-// waits.
+// settleWhileWaiting fetches the last message and settles it while another Fetch waits.
 func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	from := len(s.seen)
 	if err := s.collect(n); err != nil {
@@ -179,7 +177,7 @@ func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	rest := slices.Clone(s.seen[from:])
 	most := 2 * s.Quiet
 	if !s.Virtual {
-		most = s.Patience // a busy machine may take long by itself
+		most = s.Patience // a busy machine may be slow for other reasons
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 2*most)
 	defer cancel()
@@ -189,7 +187,7 @@ func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	began := time.Now()
 	err := s.settle(semel.Ack, 0, rest...)
 	if took := time.Since(began); err == nil && took >= most {
-		err = fmt.Errorf("Settle waited %v for a Fetch", took)
+		err = fmt.Errorf("Settle waited %v while another goroutine was in Fetch", took)
 	}
 	cancel()
 	group.Wait()

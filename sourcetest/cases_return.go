@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// returnCases are the laws of what comes again and what does not.
+// returnCases are the laws about redelivery.
 func returnCases() []Case {
 	return []Case{
 		{"unsettled_comes_again", "What is not settled is delivered again by the next source.", unsettledAgain},
@@ -57,7 +57,7 @@ func outOfOrder(s *session) error {
 	}
 	left := []int{11, 23}
 	all := s.without(left...)
-	for i := len(all) - 1; i >= 0; i -= 2 { // from the end, by twos, then the rest
+	for i := len(all) - 1; i >= 0; i -= 2 { // from the last to the first, every second one; then all
 		if err := s.settle(semel.Ack, 0, all[i]); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func outOfOrder(s *session) error {
 			continue
 		}
 		if _, err := s.again(n); err != nil {
-			return fmt.Errorf("%w from the next source, though it was not settled", err)
+			return fmt.Errorf("%w from the next source, although it was not settled", err)
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func handedBack(s *session) error {
 	if !s.Can.HandsBack {
 		left, err := s.trySettle(semel.Nack, 0, s.first(4))
 		if err == nil && len(left) == 0 {
-			return fmt.Errorf("nack was accepted; the harness says that this source cannot")
+			return fmt.Errorf("nack was accepted, but the harness does not declare Can.HandsBack")
 		}
 		return nil
 	}
@@ -111,7 +111,7 @@ func handedBackWaits(s *session) error {
 	}
 	wait := 2 * s.Quiet
 	if !s.Virtual {
-		wait = 10 * s.Quiet // a busy machine may hold up the other one by itself
+		wait = 10 * s.Quiet // a busy machine may delay the other message
 	}
 	began := time.Now()
 	if err := s.settle(semel.Nack, wait, s.first(3)); err != nil {
@@ -130,7 +130,7 @@ func handedBackWaits(s *session) error {
 		return err
 	}
 	if took := time.Since(began); took < wait {
-		return fmt.Errorf("it came after %v, not %v", took, wait)
+		return fmt.Errorf("redelivered after %v, not %v", took, wait)
 	}
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package sourcetest is the conformance suite of source.Source, for those who
-// write one.
+// Package sourcetest is the conformance suite for implementations of source.Source.
 //
 //	func TestSource(t *testing.T) {
 //		sourcetest.Run(t, sourcetest.Harness{
@@ -8,11 +7,9 @@
 //		})
 //	}
 //
-// Each [Case] tests one law, which it states in a sentence and prints when it
-// is broken. The cases count messages, not deliveries: a source may deliver
-// what it likes more than once, unless the law says otherwise. What a harness
-// does not declare in [Can] is tested as well, to fail cleanly where a source
-// must not pretend.
+// Each [Case] tests one law, and prints the law when it is broken. A source may deliver a
+// message more than once, unless the law says otherwise. The suite also tests abilities that
+// the harness does not declare in [Can]: such a call must fail cleanly.
 //
-// [Memory] is a broker and a source in memory: the smallest one that passes.
+// [Memory] is a broker and its source in memory. It passes the suite.
 package sourcetest

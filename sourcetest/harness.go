@@ -12,65 +12,64 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Broker is what a source under test reads from. A case has one for itself.
+// Broker is the broker that the tested source reads from. Each case starts its own.
 type Broker interface {
-	// Publish appends m to a lane, 0 to Can.Lanes-1. When it returns, the
-	// message is there to be delivered.
+	// Publish appends m to a lane, 0 to Can.Lanes-1. When it returns, a source can deliver the
+	// message.
 	Publish(lane int, m *semel.Message) error
-	// End says that nothing will be published any more. It is called only if
-	// Can.Ends, before Open or after it.
+	// End declares that no more messages will be published. The suite calls it only if
+	// Can.Ends is set, before or after Open.
 	End() error
-	// Open returns a source that reads all lanes for the same consumer each
-	// time, with its positions set if it has any. A case closes one source
-	// before it opens the next.
+	// Open returns a source that reads all lanes, for the same consumer each time, from its
+	// stored positions if it has any. A case closes a source before it opens the next one.
 	Open() (source.Source, error)
 }
 
-// DeadLetterBroker is a Broker whose source keeps dead letters.
+// DeadLetterBroker is a Broker whose dead letters the suite can read.
 type DeadLetterBroker interface {
 	Broker
 	// Dead returns all dead letters, in any order.
 	Dead() ([]*semel.Message, error)
 }
 
-// Can says what a source is able to do.
+// Can declares the abilities of a source.
 type Can struct {
-	// Lanes is how many lanes can be published to; at least 1. A source may
-	// have more lanes than the broker was published to.
+	// Lanes is the number of lanes that Publish accepts; at least 1. The source may have more
+	// lanes.
 	Lanes int
-	// Live: what is published after Open is delivered as well.
+	// Live: messages that are published after Open are delivered.
 	Live bool
-	// Whole: keys and headers arrive as they were published. Bodies always must.
+	// Whole: keys and headers arrive unchanged. Bodies always must.
 	Whole bool
-	// Ordered: messages of a lane are first delivered in their order.
+	// Ordered: the first deliveries of a lane's messages are in the order of publishing.
 	Ordered bool
-	// Reopens: what was not settled comes again from the next source.
+	// Reopens: the next source delivers the messages that were not settled.
 	Reopens bool
-	// Remembers: what was settled does not, if the source before was closed
-	// cleanly and everything before it was settled, too.
+	// Remembers: the next source does not deliver a settled message, if the previous source
+	// was closed cleanly and all earlier messages were settled too.
 	Remembers bool
-	// HandsBack: what is handed back comes again from the same source.
+	// HandsBack: the same source delivers a message again after a nack.
 	HandsBack bool
-	// Delays: not before Settlement.After.
+	// Delays: a message that was nacked is not delivered before Settlement.After.
 	Delays bool
-	// Counts: Delivery.Before says how often the message was delivered before.
-	// Without it Before is always source.Unknown.
+	// Counts: Delivery.Before is the number of earlier deliveries. Without this ability Before
+	// is always source.Unknown.
 	Counts bool
-	// Pauses: Flow stops and resumes a lane.
+	// Pauses: Flow pauses and resumes a lane.
 	Pauses bool
-	// DeadLetters: the source keeps dead letters (source.Info.DeadLetters); the
-	// broker is a DeadLetterBroker.
+	// DeadLetters: the source keeps dead letters (source.Info.DeadLetters), and the broker
+	// implements DeadLetterBroker.
 	DeadLetters bool
-	// Idles: the source knows what is there (source.Info.Idle).
+	// Idles: the source can report that it has delivered everything (source.Info.Idle).
 	Idles bool
-	// Dated: the source knows how old what is not settled is (source.Info.Ages).
+	// Dated: the source reports the age of unsettled messages (source.Info.Ages).
 	Dated bool
-	// Ends: after Broker.End, Fetch returns source.ErrEnd when everything is
-	// settled. Without it Fetch never does.
+	// Ends: after Broker.End, Fetch returns source.ErrEnd when everything is settled. Without
+	// this ability Fetch never returns it.
 	Ends bool
 }
 
-// minimum reports why this is less than a source must be able to do.
+// minimum returns an error if c declares less than every source must be able to do.
 func (c Can) minimum() error {
 	switch {
 	case c.Lanes < 1:
@@ -78,39 +77,38 @@ func (c Can) minimum() error {
 	case !c.Reopens && !c.HandsBack:
 		return errors.New("sourcetest: neither Can.Reopens nor Can.HandsBack; such a source loses what was not settled")
 	case c.Remembers && !c.Reopens:
-		return errors.New("sourcetest: Can.Remembers without Can.Reopens; what is remembered without it?")
+		return errors.New("sourcetest: Can.Remembers without Can.Reopens; a source can remember positions only if it can be opened again")
 	case c.Delays && !c.HandsBack:
-		return errors.New("sourcetest: Can.Delays without Can.HandsBack; what is delayed without it?")
+		return errors.New("sourcetest: Can.Delays without Can.HandsBack; only a message that is handed back can be delayed")
 	}
 	return nil
 }
 
-// Harness is a source to be tested.
+// Harness describes the source to be tested.
 type Harness struct {
-	// Start makes an empty broker, which t's cleanup takes down. Required.
+	// Start starts an empty broker and registers its end with t.Cleanup. Required.
 	Start func(t testing.TB) Broker
 	Can   Can
-	// Virtual runs every case in a testing/synctest bubble, in which waiting
-	// takes no time. For sources that need no network.
+	// Virtual runs every case in a testing/synctest bubble, where waiting takes no real time.
+	// For sources that need no network.
 	Virtual bool
-	// Patience is how long something that must happen may take; default 10 s.
+	// Patience is the longest wait for an expected event; default 10 s.
 	Patience time.Duration
-	// Quiet is how long nothing must happen to believe that it never will;
-	// default 1 s.
+	// Quiet is how long a case waits to be sure that an event does not happen; default 1 s.
 	Quiet time.Duration
 }
 
 // Case is one law and its test.
 type Case struct {
-	// Name names the case as a subtest.
+	// Name is the name of the subtest.
 	Name string
-	// Law is what must hold, in a sentence.
+	// Law is the law, as a sentence.
 	Law string
 	run func(*session) error
 }
 
-// Run runs all cases as subtests. It fails t at once if the harness declares
-// less than a source must be able to do.
+// Run runs all cases as subtests. It fails t at once if the harness declares less than every
+// source must be able to do.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	if err := h.Can.minimum(); err != nil {
@@ -125,8 +123,8 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Check runs the case against a new broker and returns how the law was broken;
-// nil if it holds. It fails t only if the broker fails.
+// Check runs the case against a new broker. It returns how the source broke the law, or nil. It
+// fails t only if the broker fails.
 func (c Case) Check(t *testing.T, h Harness) (err error) {
 	t.Helper()
 	if h.Patience == 0 {
@@ -155,8 +153,7 @@ func (c Case) check(t *testing.T, h Harness) error {
 	return errors.Join(err, s.broken)
 }
 
-// session is a case under way: a broker, the source that is open, and what has
-// been seen.
+// session is a running case: a broker, the open source, and the deliveries so far.
 type session struct {
 	Harness
 	ctx    context.Context
@@ -165,16 +162,16 @@ type session struct {
 	lanes  laneLog
 
 	published []*semel.Message
-	// seen are the deliveries in their order; times counts them by body.
+	// seen are the deliveries in order; times counts them by body.
 	seen  []source.Delivery
 	times map[string]int
 	ended bool
-	// unanswered: the last Fetch said that its broker could not be asked.
+	// unanswered is set if the last Fetch could not reach its broker.
 	unanswered bool
 
-	// broken is the first breach of a law that holds everywhere.
+	// broken is the first violation of a law that holds for every Fetch.
 	broken error
-	// failed is the broker's failure, which proves nothing about the source.
+	// failed is an error of the broker. It says nothing about the source.
 	failed error
 }
 
@@ -184,7 +181,7 @@ func (s *session) breach(format string, values ...any) {
 	}
 }
 
-// publish publishes n messages, lane by lane in turn.
+// publish publishes n messages, distributed over the lanes in turn.
 func (s *session) publish(n int) {
 	for range n {
 		s.publishBody(len(s.published)%s.Can.Lanes, "")
@@ -211,7 +208,7 @@ func (s *session) end() {
 	}
 }
 
-// open opens a source; what was seen before is forgotten.
+// open opens a source and forgets earlier deliveries.
 func (s *session) open() {
 	source, err := s.broker.Open()
 	if err != nil {

@@ -12,35 +12,32 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Memory is a broker with ordered lanes and its source in one, for tests and
-// for benchmarks of what stands above a source. It is light: one allocation a
-// Fetch, and one in each 256 messages published. It can do all that
-// Can names but Dated: it keeps no times.
+// Memory is a broker with ordered lanes and its own source, for tests and for benchmarks of
+// consumers. Fetch allocates once, and Publish once for each 256 messages. Memory has all
+// abilities of Can except Dated, because it keeps no times.
 type Memory struct {
-	// mu protects everything below but wake. It is never held across a call
-	// that can block.
+	// mu protects all fields below except wake. No goroutine holds it during a blocking call.
 	mu       sync.Mutex
 	lanes    []memoryLane
 	observer source.LaneObserver
 	epoch    uint64
-	// turn is the lane whose turn it is in the next Fetch.
+	// turn is the lane that the next Fetch begins with.
 	turn int
-	// unsettled counts what was published and is not acknowledged.
+	// unsettled counts the messages that were published and not acked.
 	unsettled            int
 	given, ended, closed bool
-	// dead are the dead letters.
-	dead []*semel.Message
+	dead                 []*semel.Message
 
-	// wake holds one token when a Fetch that waits should look again.
+	// wake holds one token if a waiting Fetch should look again.
 	wake chan struct{}
 }
 
-// memoryLane is a queue of blocks. Its blocks before next are delivered; they
-// are kept while anything in them is not settled.
+// memoryLane is a queue of blocks. The blocks before next are delivered; each is kept until all
+// its messages are settled.
 type memoryLane struct {
 	id     source.Lane
 	blocks []*block
-	// next and at are the block and the slot to deliver next.
+	// next and at are the block and slot to be delivered next.
 	next, at int
 	back     []*slot
 	paused   bool
@@ -54,7 +51,7 @@ type block struct {
 
 const blockSize = 256
 
-// slot is a message in the broker, and its deliveries' Handle.
+// slot is a message in the broker. Deliveries have it as their Handle.
 type slot struct {
 	message *semel.Message
 	block   *block
@@ -103,8 +100,8 @@ func (m *Memory) Publish(lane int, v *semel.Message) error {
 	return nil
 }
 
-// End says that nothing more will be published: Fetch returns source.ErrEnd
-// when everything is settled.
+// End declares that no more messages will be published: Fetch returns source.ErrEnd when
+// everything is settled.
 func (m *Memory) End() error {
 	m.mu.Lock()
 	m.ended = true
@@ -113,8 +110,8 @@ func (m *Memory) End() error {
 	return nil
 }
 
-// Open returns m itself as a source of a new epoch: everything that is not
-// acknowledged is delivered again.
+// Open begins a new epoch and returns m itself as its source, which delivers again every
+// message that was not acked.
 func (m *Memory) Open() (source.Source, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,11 +142,11 @@ func (m *Memory) rouse() {
 	}
 }
 
-// Lanes sets who is told that all lanes are given, with the first Fetch.
+// Lanes sets the observer that the first Fetch notifies that all lanes are assigned.
 func (m *Memory) Lanes(o source.LaneObserver) { m.observer = o }
 
-// Fetch implements source.Source. Lanes take turns; what was handed back and is
-// due comes first in its lane. After Close its error wraps semel.ErrClosed.
+// Fetch implements source.Source. Lanes take turns. In a lane, messages that were handed back
+// and are due come first. After Close the error wraps semel.ErrClosed.
 func (m *Memory) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if ctx.Err() != nil {
 		return nil, nil
@@ -198,7 +195,7 @@ func (m *Memory) giveLanes() {
 	}
 }
 
-// wait returns false at ctx's end.
+// wait blocks until Fetch should look again. It returns false if ctx has ended.
 func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 	var at <-chan time.Time
 	if !due.IsZero() {
@@ -215,7 +212,8 @@ func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 	return true
 }
 
-// take returns what is there, or when the next handed back message is due.
+// take returns the deliveries that are available, or the time when the next message that was
+// handed back is due.
 func (m *Memory) take(most source.Bound) ([]source.Delivery, time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -236,7 +234,7 @@ func (m *Memory) take(most source.Bound) ([]source.Delivery, time.Time, error) {
 	return t.out, t.due, nil
 }
 
-// taking is a Fetch under way.
+// taking is the state of a running Fetch.
 type taking struct {
 	most  source.Bound
 	bytes int64
@@ -244,7 +242,8 @@ type taking struct {
 	due   time.Time
 }
 
-// fits reports whether a message may be added; the first one always may.
+// fits reports whether the batch has room for another message; it always has room for the first
+// one.
 func (t *taking) fits(m *semel.Message) bool {
 	if len(t.out) == 0 {
 		return true
@@ -306,8 +305,8 @@ func (l *memoryLane) takeBack(t *taking) {
 	})
 }
 
-// Settle implements source.Source. It is done in memory and never fails; a
-// delivery of an earlier epoch is passed over, but for its dead letter.
+// Settle implements source.Source. It never fails. Of a delivery from an earlier epoch it keeps
+// only the dead letter and ignores the rest.
 func (m *Memory) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	m.mu.Lock()
 	for i := range all {
@@ -322,7 +321,7 @@ func (m *Memory) Settle(_ context.Context, all []source.Settlement) ([]int, erro
 	return nil, nil
 }
 
-// Dead returns the dead letters so far, in the order in which they were made.
+// Dead returns the dead letters so far, in the order in which they were added.
 func (m *Memory) Dead() ([]*semel.Message, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -364,7 +363,7 @@ func (m *Memory) Flow(which source.Lane, on bool) {
 	m.rouse()
 }
 
-// Close ends Fetch. What is not acknowledged is delivered again after Open.
+// Close ends Fetch. Messages that were not acked are delivered again after Open.
 func (m *Memory) Close(context.Context) error {
 	m.mu.Lock()
 	m.closed = true

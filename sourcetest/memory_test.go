@@ -22,7 +22,7 @@ func TestMemoryKeepsTheLaws(t *testing.T) {
 	})
 }
 
-// BenchmarkMemory is what a message costs to publish, fetch and settle.
+// BenchmarkMemory measures publishing, fetching and settling one message.
 func BenchmarkMemory(b *testing.B) {
 	m := sourcetest.NewMemory(8)
 	message := &semel.Message{Body: []byte("body")}

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// laneLog is the observer: it knows which lanes are given.
+// laneLog is an observer that records which lanes are assigned.
 type laneLog struct {
 	mu   sync.Mutex // protects here
 	here []source.Lane
@@ -42,10 +42,10 @@ func (l *laneLog) given(lane source.Lane) bool {
 	return slices.Contains(l.here, lane)
 }
 
-// wide is a bound that no case reaches.
+// wide is a limit on messages and bytes that no case reaches.
 var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
-// fetch makes one Fetch of at most d, and checks what holds for each.
+// fetch calls Fetch once, for at most d, and checks the laws that hold for every Fetch.
 func (s *session) fetch(d time.Duration, most source.Bound) ([]source.Delivery, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, d)
 	defer cancel()
@@ -126,7 +126,7 @@ func (s *session) checkWhole(got, want *semel.Message) {
 	}
 }
 
-// number is the number of a message, by its body; -1 if it has none.
+// number returns the number in the body of a message, or -1 if there is none.
 func number(m *semel.Message) int {
 	rest, ok := strings.CutPrefix(string(m.Body), `{"n":`)
 	digits, _, found := strings.Cut(rest, ",")
@@ -137,8 +137,8 @@ func number(m *semel.Message) int {
 	return n
 }
 
-// collect fetches until n different messages were seen since open, or the
-// source has ended, or patience has.
+// collect fetches until n different messages were delivered since open, the source has ended,
+// or patience is used up.
 func (s *session) collect(n int) error {
 	patience := time.Now().Add(s.Patience)
 	for len(s.times) < n && !s.ended {
@@ -160,8 +160,7 @@ func (s *session) missing() int {
 	return slices.IndexFunc(s.published, func(m *semel.Message) bool { return s.times[string(m.Body)] == 0 })
 }
 
-// again fetches until message n is delivered once more than it was, and
-// returns that delivery.
+// again fetches until message n is delivered once more, and returns that delivery.
 func (s *session) again(n int) (source.Delivery, error) {
 	patience := time.Now().Add(s.Patience)
 	for left := s.Patience; left > 0 && !s.ended; left = time.Until(patience) {
@@ -175,10 +174,10 @@ func (s *session) again(n int) (source.Delivery, error) {
 			}
 		}
 	}
-	return source.Delivery{}, fmt.Errorf("message %d did not come again", n)
+	return source.Delivery{}, fmt.Errorf("message %d was not redelivered", n)
 }
 
-// quiet fetches for a while and fails if a message that must not come does.
+// quiet fetches for a while and returns an error if a forbidden message is delivered.
 func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 	until := time.Now().Add(d)
 	for left := d; left > 0 && !s.ended; left = time.Until(until) {
@@ -197,7 +196,7 @@ func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 
 func none(int) bool { return false }
 
-// settle settles deliveries and fails if the source does not.
+// settle settles deliveries and returns an error if the source leaves any.
 func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) error {
 	left, err := s.trySettle(kind, after, all...)
 	if err == nil && len(left) > 0 {
@@ -219,12 +218,12 @@ func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...s
 	return s.source.Settle(ctx, settlements)
 }
 
-// first returns the first delivery of message n that was seen.
+// first returns the first delivery of message n.
 func (s *session) first(n int) source.Delivery {
 	return s.seen[slices.IndexFunc(s.seen, func(d source.Delivery) bool { return number(d.Message) == n })]
 }
 
-// without returns what was seen but for the messages named.
+// without returns the deliveries except those of the named messages.
 func (s *session) without(ns ...int) []source.Delivery {
 	return slices.DeleteFunc(slices.Clone(s.seen), func(d source.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))

@@ -1,11 +1,10 @@
-// Package upsert writes the statement that keeps a projection at the newest version of
-// what it shows: a row is inserted, or changed if the version that it has is older.
+// Package upsert writes an SQL statement that keeps each row at its newest version. The
+// statement inserts the row, or changes it if the stored version is older.
 //
-// Such a statement is idempotent by itself: a copy, and a version that comes late, changes
-// nothing, in whatever order they come, and versions may be left out. It keeps the last
-// state, so it is for effects that are a state (a search index, a cache, a read model) and
-// not for what adds to one. Where every version has to take effect, in order, a consumer
-// has consumer.VersionPolicy.
+// The statement is idempotent: a duplicate or an older version changes nothing. Messages may
+// arrive in any order, and versions may be missing. Use it for effects that are a state (a
+// search index, a cache, a read model), and not for effects that add to one. If every version
+// must take effect in order, use consumer.VersionPolicy.
 package upsert
 
 import (
@@ -16,49 +15,50 @@ import (
 	"strings"
 )
 
-// Newer is the statement for a table. Two transactions that write one key at once end with
-// the newer version, whichever comes first. One that changes no row has met the same
-// version, or a newer one: of two contents with one version the first stays. A row without
-// a version (NULL) is older than any, and a NULL version replaces none. In
-// SQLite, where a column may hold values of any kind, a version that is no number is older
-// than one that is.
+// Newer describes the statement for one table. If two transactions write the same key at the
+// same time, the newer version wins. A statement that changes no row has found the same or a
+// newer version: the first content of a version stays. A row whose version is NULL is older
+// than every version, and a NULL version replaces no row. In SQLite, where a column can hold
+// values of any type, a version that is not a number is older than a number.
 type Newer struct {
-	// Table is the table, with its schema before a dot if it is not found without.
+	// Table is the name of the table. Put the schema and a dot in front of it if the search
+	// path does not find it.
 	Table string
-	// Key are the columns of its primary key, or of another unique one.
+	// Key lists the columns of the primary key, or of another unique key.
 	Key []string
-	// Set are the other columns that are written.
+	// Set lists the other columns to write.
 	Set []string
-	// Version is the column of the version, whose values can be compared: a number that
-	// the producer counts for each key. Times can be equal and go backwards.
+	// Version is the column of the version: a number that the producer counts for each key. Do
+	// not use times: they can be equal or go backwards.
 	Version string
 }
 
-// PostgreSQL is the statement with the parameters $1, $2 and so on: the columns of Key, of
-// Set, and Version.
+// PostgreSQL returns the statement with the parameters $1, $2 and so on, for the columns of
+// Key, of Set, and Version, in this order.
 func (n Newer) PostgreSQL() (string, error) {
 	return n.text(older, func(i int, _ string) string { return "$" + strconv.Itoa(i) })
 }
 
-// SQLite is the statement with the parameters ?1, ?2 and so on, in the order of PostgreSQL's.
+// SQLite returns the statement with the parameters ?1, ?2 and so on, in the same order as
+// PostgreSQL.
 func (n Newer) SQLite() (string, error) {
 	return n.text(olderOfAnyKind, func(i int, _ string) string { return "?" + strconv.Itoa(i) })
 }
 
-// Named is PostgreSQL's statement with parameters that are called as the columns are, as a
-// policy file has them: :article.
+// Named returns PostgreSQL's statement with parameters that are named like the columns, as in a
+// policy file: :article.
 func (n Newer) Named() (string, error) { return n.text(older, named) }
 
-// NamedSQLite is SQLite's statement with parameters that are called as the columns are.
+// NamedSQLite returns SQLite's statement with parameters that are named like the columns.
 func (n Newer) NamedSQLite() (string, error) { return n.text(olderOfAnyKind, named) }
 
 func named(_ int, column string) string { return ":" + column }
 
-// older is whether the row that is there has an older version than the one that comes.
+// older returns the condition that the stored version is older than the new one.
 func older(version string) string { return "present." + version + " < excluded." + version }
 
-// olderOfAnyKind is older where a column may hold values of any kind: SQLite has every text
-// greater than every number, and one text would keep its key for ever.
+// olderOfAnyKind is older for columns that can hold values of any type. In SQLite every text is
+// greater than every number, so a text as version would block its row permanently.
 func olderOfAnyKind(version string) string {
 	ranked := func(row string) string {
 		return "(typeof(" + row + "." + version + ") in ('integer', 'real'), " + row + "." + version + ")"
@@ -66,10 +66,10 @@ func olderOfAnyKind(version string) string {
 	return ranked("present") + " < " + ranked("excluded")
 }
 
-// columns are those of the statement, in the order of its parameters.
+// columns returns the columns in the order of the parameters.
 func (n Newer) columns() []string { return slices.Concat(n.Key, n.Set, []string{n.Version}) }
 
-// Validate reports every fault at once.
+// Validate returns an error that lists all faults.
 func (n Newer) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -118,5 +118,5 @@ func (n Newer) text(older func(version string) string, parameter func(i int, col
 		strings.Join(parts, "."), strings.Join(names, ", "), strings.Join(values, ", "), strings.Join(names[:len(n.Key)], ", "), strings.Join(sets, ", "), version, older(version)), nil
 }
 
-// quoted is a name as SQL's grammar has it, so that none is a word of it.
+// quoted returns a name as a quoted SQL identifier, so that it is never read as a keyword.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -60,7 +60,7 @@ func TestWhatIsNoStatement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := c.n.SQLite(); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("it says %v, and should say %s", err, c.want)
+				t.Errorf("got the error %v, want %s", err, c.want)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ import (
 // theMachine is the package whose files have a reading order.
 const theMachine = "internal/machine"
 
-// typed is a package with the types of all that stands in it.
+// typed is a package and the types of its expressions and identifiers.
 type typed struct {
 	set   *token.FileSet
 	files []*ast.File
@@ -29,7 +29,7 @@ type typed struct {
 	own   *types.Package
 }
 
-// typedMachine is the machine without its tests.
+// typedMachine returns the machine without its tests.
 func typedMachine(t *testing.T) *typed {
 	t.Helper()
 	p, err := readMachine()
@@ -65,8 +65,8 @@ var readMachine = sync.OnceValues(func() (*typed, error) {
 	return p, err
 })
 
-// compiled finds what the compiler wrote of the packages that a package imports: to read that
-// takes a tenth of the time in which their sources are read.
+// compiled returns a lookup of the export data that the compiler wrote for the imports of a
+// package. Reading export data takes a tenth of the time that type-checking sources takes.
 func compiled(pkg string) (importer.Lookup, error) {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", pkg)
 	list.Dir = root
@@ -82,13 +82,13 @@ func compiled(pkg string) (importer.Lookup, error) {
 	return func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }, nil
 }
 
-// file is the name of the file that something stands in.
+// file returns the name of the file that contains a position.
 func (p *typed) file(n interface{ Pos() token.Pos }) string {
 	return filepath.Base(p.set.Position(n.Pos()).Filename)
 }
 
-// calls are, of each function and method of the package, those of the package
-// that it names.
+// calls lists, for each function and method of the package, the functions of the package that
+// it uses.
 func (p *typed) calls() map[*types.Func][]*types.Func {
 	calls := map[*types.Func][]*types.Func{}
 	p.inspect(func(from *types.Func, n ast.Node) {
@@ -120,7 +120,8 @@ func (p *typed) inspect(visit func(in *types.Func, n ast.Node)) {
 	}
 }
 
-// readingOrder is where the design lists each file of the machine.
+// readingOrder returns the files of the machine in the order in which docs/DESIGN.md lists
+// them.
 func readingOrder(t *testing.T) map[string]int {
 	t.Helper()
 	order := map[string]int{}
@@ -138,14 +139,14 @@ func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
 	for _, f := range files(t) {
 		if name := filepath.Base(f.Path); f.Package() == theMachine && !f.Test() {
 			if _, ok := order[name]; !ok {
-				t.Errorf("docs/DESIGN.md does not say when to read %s", f.Path)
+				t.Errorf("docs/DESIGN.md does not list %s in the reading order", f.Path)
 			}
 		}
 	}
 }
 
-// mostArrowsUp is how many pairs of the machine's files may have the later one
-// call the earlier one.
+// mostArrowsUp is the allowed number of file pairs of the machine in which the later file calls
+// the earlier one.
 const mostArrowsUp = 0
 
 func TestTheMachinesArrowsPointDown(t *testing.T) {
@@ -165,14 +166,14 @@ func TestTheMachinesArrowsPointDown(t *testing.T) {
 	}
 	t.Logf("%d pairs of files have arrows that point down, %d up", len(down), len(up))
 	if len(down) < 30 {
-		t.Error("hardly a file of the machine calls another; the count is broken")
+		t.Error("almost no file of the machine calls another; the count is broken")
 	}
 	if len(up) <= mostArrowsUp {
 		return
 	}
 	for _, arrow := range slices.Sorted(maps.Keys(up)) {
 		slices.Sort(up[arrow])
-		t.Errorf("%s: %s; a reader meets what decides before what it decides with", arrow, strings.Join(up[arrow], ", "))
+		t.Errorf("%s: %s; a file may call only files that come later in the reading order", arrow, strings.Join(up[arrow], ", "))
 	}
 }
 
@@ -180,12 +181,12 @@ func TestNoFunctionOfTheMachineCallsItself(t *testing.T) {
 	calls := typedMachine(t).calls()
 	for _, from := range slices.SortedFunc(maps.Keys(calls), func(a, b *types.Func) int { return strings.Compare(a.FullName(), b.FullName()) }) {
 		if way := wayTo(calls, from, from, map[*types.Func]bool{}); way != nil {
-			t.Errorf("%s calls itself: %s; a step must be finite at sight", from.Name(), strings.Join(way, " → "))
+			t.Errorf("%s calls itself: %s; a reader must see that each step ends", from.Name(), strings.Join(way, " → "))
 		}
 	}
 }
 
-// wayTo is a chain of calls from one function to another, nil if there is none.
+// wayTo returns a chain of calls from one function to another, or nil if there is none.
 func wayTo(calls map[*types.Func][]*types.Func, from, to *types.Func, seen map[*types.Func]bool) []string {
 	for _, next := range calls[from] {
 		if next == to {
@@ -202,8 +203,7 @@ func wayTo(calls map[*types.Func][]*types.Func, from, to *types.Func, seen map[*
 	return nil
 }
 
-// written are the expressions that a node gives a value to, or whose address it
-// takes.
+// written returns the expressions that a node assigns to, or whose address it takes.
 func written(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -244,6 +244,6 @@ func TestAnItemsStateHasOneWriter(t *testing.T) {
 		}
 	})
 	if got := slices.Sorted(maps.Keys(writers)); !slices.Equal(got, []string{"move"}) {
-		t.Errorf("an item's placement is written by %v; only move keeps right what belongs to it", got)
+		t.Errorf("%v assigns an item's placement; only move also updates the fields that depend on it", got)
 	}
 }

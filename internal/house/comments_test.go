@@ -7,20 +7,21 @@ import (
 	"testing"
 )
 
-// camel is a word that can only be a symbol; one behind a dot has its package.
+// camel matches a word that can only be a symbol. If a dot precedes it, the package is there
+// too.
 var camel = regexp.MustCompile(`(^|[^\w.-])([A-Z][a-z0-9]+[A-Z]\w*)`)
 
-// proper are names of other things, too.
+// proper are names in this form that are not symbols.
 var proper = map[string]bool{"CloudEvents": true}
 
-// library reports whether users see the file's comments.
+// library reports whether the file belongs to a package that users import.
 func library(f *File) bool {
 	outside := strings.HasPrefix(f.Path, "itest/") || strings.HasPrefix(f.Path, "examples/")
 	return !f.Test() && !outside && f.Tree.Name.Name != "main" && !strings.Contains(f.Path, "internal/")
 }
 
-// known are the identifiers that the files of each package of the library have
-// without a package before them, and whether one is declared there for users.
+// known returns, for each package of the library, the identifiers that its files use without a
+// package. The value is true if the package exports the identifier.
 func known(all []*File) map[string]map[string]bool {
 	packages := map[string]map[string]bool{}
 	for _, f := range all {
@@ -54,7 +55,8 @@ func known(all []*File) map[string]map[string]bool {
 	return packages
 }
 
-// After a symbol has moved, what only names it still compiles.
+// The compiler does not notice a comment that names a symbol which has moved to another
+// package.
 func TestCommentsNameSymbolsWithTheirPackage(t *testing.T) {
 	packages := known(files(t))
 	for _, f := range files(t) {

@@ -11,20 +11,21 @@ import (
 	"strings"
 )
 
-// named is the beginning of a subtest's name that covers something; several may
+// named matches the start of a subtest's name that states what it covers; several may follow
+// each other.
 // follow each other.
 var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)_\w`)
 
-// Cover is one test of one line.
+// Cover is one test that covers one number.
 type Cover struct {
-	// Number is "trap 6", "trap T13", "law 3", "case 14", "A3".
+	// Number is "trap 6", "trap T13", "law 3", "case 14" or "A3".
 	Number string
 	// Test is the function, Name the subtest, Path the file.
 	Test, Name, Path string
 }
 
-// Covers returns what the subtests of the files cover, sorted by number. It
-// reads string literals in calls of t.Run and in tables of cases.
+// Covers returns what the subtests in the files cover, sorted by number. It reads string
+// literals in calls of t.Run and in tables of cases.
 func Covers(files []*File) []Cover {
 	var covers []Cover
 	for _, f := range files {
@@ -72,13 +73,13 @@ func in(f *File, d ast.Decl) []Cover {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// sortKey orders 2 before 10.
+// sortKey returns a key that sorts 2 before 10.
 func (c Cover) sortKey() string {
 	number := digits.ReplaceAllStringFunc(c.Number, func(n string) string { return fmt.Sprintf("%06s", n) })
 	return number + "\x00" + c.Path + "\x00" + c.Name
 }
 
-// WriteCoverage writes the list as a table in Markdown.
+// WriteCoverage writes the list as a Markdown table.
 func WriteCoverage(w io.Writer, files []*File) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, "# Tests by number\n\nThe numbers are in the names of subtests; docs/numbers.md says what they mean.\n\n| number | subtest | file |\n| --- | --- | --- |\n")

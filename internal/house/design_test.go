@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// design is the page that says where everything is.
+// design is the page that describes where everything is.
 func design(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/docs/DESIGN.md")
@@ -18,7 +18,7 @@ func design(t *testing.T) string {
 	return string(text)
 }
 
-// section is what stands in text under a heading, up to the next one.
+// section returns the text below a heading, up to the next heading.
 func section(t *testing.T, text, heading string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(text, "\n"+heading+"\n")
@@ -31,7 +31,7 @@ func section(t *testing.T, text, heading string) string {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// rooms are the folders that the first column of the table of rooms names.
+// rooms returns the folders in the first column of the table of rooms.
 func rooms(t *testing.T) map[string]bool {
 	t.Helper()
 	named := map[string]bool{}
@@ -63,13 +63,13 @@ func TestEveryPackageHasARoomInTheDesign(t *testing.T) {
 	told := map[string]bool{".": true}
 	for _, f := range files(t) {
 		if folder := filepath.Dir(f.Path); !told[folder] && !inARoom(folder) {
-			t.Errorf("%s is not in the table of rooms of docs/DESIGN.md; say what it holds and what it may import", folder)
+			t.Errorf("%s is missing in the table of rooms of docs/DESIGN.md; add what it contains and what it may import", folder)
 			told[folder] = true
 		}
 	}
 	for room := range named {
 		if info, err := os.Stat(filepath.Join(root, room)); err != nil || !info.IsDir() {
-			t.Errorf("docs/DESIGN.md has a room %s, which is no folder", room)
+			t.Errorf("the table of rooms of docs/DESIGN.md lists %s, which is not a folder", room)
 		}
 	}
 }

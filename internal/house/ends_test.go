@@ -10,7 +10,7 @@ import (
 
 var createsTable = regexp.MustCompile(`(?m)^create table (?:if not exists )?\{prefix\}(\w+)`)
 
-// The page of retention says of each table what ends its rows, or that nothing does.
+// docs/retention.md lists for each table what deletes its rows, or that nothing does.
 func TestEveryTableHasAnEndOrSaysThatItHasNone(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/retention.md")
 	if err != nil {
@@ -36,11 +36,11 @@ func TestEveryTableHasAnEndOrSaysThatItHasNone(t *testing.T) {
 		}
 		for _, m := range createsTable.FindAllStringSubmatch(string(sql), -1) {
 			if found++; !told[m[1]] {
-				t.Errorf("%s makes the table %s, and docs/retention.md does not say what ends its rows", filepath.Base(file), m[1])
+				t.Errorf("%s creates the table %s, but docs/retention.md does not say what deletes its rows", filepath.Base(file), m[1])
 			}
 		}
 	}
 	if found < 20 {
-		t.Errorf("%d tables were found", found)
+		t.Errorf("found only %d tables; the search is broken", found)
 	}
 }

@@ -1,5 +1,5 @@
-// Package house holds the rules of this repository that a machine can check,
-// as tests; each says why it stands.
+// Package house contains tests of this repository's architecture and style. Each test gives the
+// reason for its rule.
 package house
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // File is a Go source file of the repository.
 type File struct {
-	// Path is from the repository's root, with slashes.
+	// Path is relative to the root of the repository, with slashes.
 	Path  string
 	Set   *token.FileSet
 	Tree  *ast.File
@@ -23,13 +23,13 @@ type File struct {
 // Test reports whether the file is a test.
 func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Package is the folder of the file, "." at the root.
+// Package returns the folder of the file, "." for the root.
 func (f *File) Package() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
-// Line is where a node stands.
+// Line returns the line of a node.
 func (f *File) Line(n ast.Node) int { return f.Set.Position(n.Pos()).Line }
 
-// Files parses every Go file below root, of all modules.
+// Files parses every Go file below root, in all modules.
 func Files(root string) ([]*File, error) {
 	var files []*File
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// parsed reads the repository once for all rules, which only look at it.
+// parsed reads the repository once for all tests. No test changes the files.
 var parsed = sync.OnceValues(func() ([]*File, error) { return Files(root) })
 
 func files(t *testing.T) []*File {
@@ -30,31 +30,31 @@ func files(t *testing.T) []*File {
 	return all
 }
 
-// ban is an import that must not be.
+// ban is a forbidden import.
 type ban struct {
 	from *regexp.Regexp // folders
 	what *regexp.Regexp // import paths
-	but  *regexp.Regexp // imports that are allowed all the same
+	but  *regexp.Regexp // exceptions
 	why  string
 }
 
 var bans = []ban{
-	{regexp.MustCompile(`^(\.|store|source|identity|consumer(/internal/.*)?|faults|measure|memstore|sqlstore(/internal/.*)?|storetest|sourcetest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core has the standard library only, so that whoever imports it takes on nothing else"},
-	{regexp.MustCompile(`^\.$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: the words know none of those who use them"},
-	{regexp.MustCompile(`^(store|source)$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(source$|internal/(enum|reading|legible)$)`), "arrows point down: the contract knows the words only, and nothing that only our own stores have"},
-	{regexp.MustCompile(`^measure$`), regexp.MustCompile(`^` + module + `/`), nil, "arrows point down: figures are told to whoever measures, and to no library"},
-	{regexp.MustCompile(`^identity$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: an identity is found in a message, by whoever asks"},
-	{regexp.MustCompile(`^faults$`), regexp.MustCompile(`^` + module), nil, "a crash point is a name"},
-	{regexp.MustCompile(`^consumer$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/((consumer/)?internal/.*|store|source|identity|faults|measure)$`), "the engine speaks to contracts and knows no store or source"},
+	{regexp.MustCompile(`^(\.|store|source|identity|consumer(/internal/.*)?|faults|measure|memstore|sqlstore(/internal/.*)?|storetest|sourcetest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core imports only the standard library, so that its users get no other dependencies"},
+	{regexp.MustCompile(`^\.$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: the root package imports no package that uses it"},
+	{regexp.MustCompile(`^(store|source)$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(source$|internal/(enum|reading|legible)$)`), "arrows point down: the contract imports the root package only, and nothing that is special to our own stores"},
+	{regexp.MustCompile(`^measure$`), regexp.MustCompile(`^` + module + `/`), nil, "arrows point down: measurements go through interfaces, and measure imports no other package"},
+	{regexp.MustCompile(`^identity$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: identity works on messages and knows no consumer, store or source"},
+	{regexp.MustCompile(`^faults$`), regexp.MustCompile(`^` + module), nil, "a crash point is only a name, so faults needs no import"},
+	{regexp.MustCompile(`^consumer$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/((consumer/)?internal/.*|store|source|identity|faults|measure)$`), "the engine uses the contracts and imports no store or source"},
 	{regexp.MustCompile(`^consumer/internal/`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/((consumer/)?internal/.*|store|source|identity|measure|faults)$`), "what the consumer is made of knows neither its API nor a store or source"},
 	{regexp.MustCompile(`^consumer/internal/(control|groupcommit|guard|notify|schema|scopes|sources|surrogate)$`), regexp.MustCompile(`^` + module + `/consumer/`), nil, "the packages at the bottom of the consumer do not use one another, so that each can be read alone"},
 	{regexp.MustCompile(`^consumer/internal/(delivery|naming|report)$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(guard|surrogate)$`), "arrows point down: what is read and what is reported know neither claims nor flights"},
 	{regexp.MustCompile(`^consumer/internal/upkeep$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(guard|delivery)$`), "arrows point down: what maintains a store beside the batches knows no batch"},
 	{regexp.MustCompile(`^consumer/internal/inbox$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(control|guard|delivery|upkeep)$`), "arrows point down: claims are there before flights"},
 	{regexp.MustCompile(`^consumer/internal/runner$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(groupcommit|guard|inbox|report)$`), "arrows point down: a runner is told what to do, and knows no engine"},
-	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|pgxstore|file|webhook|kafka|storetest|sourcetest|internal/.*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites speak to the contract, never to the engine"},
-	{regexp.MustCompile(`^internal/(worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers know nothing of Semel's types"},
-	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^` + module), regexp.MustCompile(`^` + module + `(/store|/source|/internal/enum)?$`), "the machine decides with the words and the contract's lists, which are data: each list is declared once; it knows nothing that acts on them"},
+	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|pgxstore|file|webhook|kafka|storetest|sourcetest|internal/.*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites use the contract, never the engine"},
+	{regexp.MustCompile(`^internal/(worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers do not depend on Semel's types"},
+	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^` + module), regexp.MustCompile(`^` + module + `(/store|/source|/internal/enum)?$`), "the machine imports only the root package and the contract's lists, which are data that is declared once; it imports no code that acts on them"},
 	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^(os|io|net|sync|context|log.*|database/.*)$`), nil, "the machine does no I/O, holds no lock and waits for nothing"},
 	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|file|webhook)$`), regexp.MustCompile(`^` + module + `/(memstore|sqlstore|file|webhook|cmd|itest)`), regexp.MustCompile(`^` + module + `/sqlstore/internal/`), "adapters never import each other"},
 }
@@ -84,7 +84,7 @@ func TestTheCoreRequiresNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(data), "require") {
-		t.Error("go.mod of the core has a require; the core has the standard library only")
+		t.Error("go.mod of the core has a require; the core may import only the standard library")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		}
 		ast.Inspect(f.Tree, func(n ast.Node) bool {
 			if g, ok := n.(*ast.GoStmt); ok {
-				t.Errorf("%s:%d starts a goroutine; only internal/worker does, so that each has an owner that waits for it", f.Path, f.Line(g))
+				t.Errorf("%s:%d starts a goroutine; use internal/worker, so that each goroutine has an owner that waits for it", f.Path, f.Line(g))
 			}
 			return true
 		})
@@ -120,7 +120,7 @@ func TestNothingIsWiredByInit(t *testing.T) {
 	for _, f := range files(t) {
 		for _, d := range f.Tree.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-				t.Errorf("%s:%d has an init; values are passed", f.Path, f.Line(fn))
+				t.Errorf("%s:%d has an init function; pass values explicitly", f.Path, f.Line(fn))
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func TestNoTestSleepsOrIsSkipped(t *testing.T) {
 			}
 			for _, skip := range []string{"Skip", "Skipf", "SkipNow"} {
 				if call(n, "t", skip) || call(n, "b", skip) {
-					t.Errorf("%s:%d can be skipped; nobody would notice", f.Path, f.Line(n))
+					t.Errorf("%s:%d can be skipped, and a skipped test goes unnoticed", f.Path, f.Line(n))
 				}
 			}
 			return true
@@ -148,7 +148,7 @@ func TestNoTestSleepsOrIsSkipped(t *testing.T) {
 	}
 }
 
-// longest is how many lines a file may have: one subject fits.
+// longest is the maximum number of lines of a file, which should have one subject.
 const longest = 400
 
 func TestFilesHoldOneSubject(t *testing.T) {
@@ -159,7 +159,7 @@ func TestFilesHoldOneSubject(t *testing.T) {
 	}
 }
 
-// longestFunction is what fits on a screen.
+// longestFunction is the maximum number of lines of a function, so that it fits on a screen.
 const longestFunction = 60
 
 func TestFunctionsFitOnAScreen(t *testing.T) {
@@ -208,7 +208,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// wellKnown are methods whose meaning the standard library gives.
+// wellKnown are methods whose meaning the standard library defines.
 var wellKnown = map[string]bool{"Error": true, "Unwrap": true, "String": true, "Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true, "Is": true}
 
 func exportedReceiver(fn *ast.FuncDecl) bool {
@@ -247,7 +247,7 @@ func TestTheListOfWhatTestsCoverHasATestOfEachLaw(t *testing.T) {
 	}
 	for law := 1; law <= 16; law++ {
 		if row := "\n| law " + strconv.Itoa(law) + " | "; !strings.Contains(list.String(), row) {
-			t.Errorf("no test is listed of law %d", law)
+			t.Errorf("no test covers law %d", law)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func TestThePicturesAreWhatTheImportsSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want.Bytes()) {
-			t.Errorf("docs/pictures/%s is not what the imports say; run go run ./internal/house/picture", name)
+			t.Errorf("docs/pictures/%s does not match the imports; run go run ./internal/house/picture", name)
 		}
 	}
 }

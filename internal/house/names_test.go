@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// mostNames is how many exported names a reader of go doc is shown at most: of
-// the words, and of what a user holds in all.
+// These are the maximum numbers of exported names in go doc: mostWords of package semel,
+// mostNames of the three packages that users need.
 const (
 	mostWords = 117
 	mostNames = 219
@@ -21,16 +21,16 @@ func TestAUserIsShownFewNames(t *testing.T) {
 	}
 	words, all := names["."], names["."]+names["identity"]+names["consumer"]
 	if words == 0 || words > mostWords {
-		t.Errorf("package semel shows %d names, at most %d; what only authors of stores and sources need belongs into packages store and source", words, mostWords)
+		t.Errorf("package semel exports %d names, more than %d; move names that only authors of stores and sources need to packages store and source", words, mostWords)
 	}
 	if all > mostNames {
-		t.Errorf("semel, identity and consumer show %d names, at most %d", all, mostNames)
+		t.Errorf("semel, identity and consumer export %d names, more than %d", all, mostNames)
 	}
 	t.Logf("semel %d, identity %d, consumer %d", words, names["identity"], names["consumer"])
 }
 
-// exported counts the names that a file's package shows: types, functions,
-// variables and constants. Methods and fields come with their type.
+// exported counts the exported types, functions, variables and constants of a file. Methods and
+// fields count with their type.
 func exported(f *ast.File) (n int) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Section 4(d) of the Apache License asks whoever distributes a work to pass on the NOTICE files
-// of what it contains.
+// Section 4(d) of the Apache License requires a distributor to pass on the NOTICE files of the
+// components.
 func TestTheNoticeNamesEachModuleOfTheBinaryThatHasOne(t *testing.T) {
 	text, err := os.ReadFile(root + "/NOTICE")
 	if err != nil {
@@ -39,11 +39,11 @@ func TestTheNoticeNamesEachModuleOfTheBinaryThatHasOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(string(text), "\n"+module+"\n") || !strings.Contains(string(text), strings.TrimSpace(string(notice))) {
-				t.Errorf("NOTICE lacks %s of %s: repeat it there", filepath.Base(path), module)
+				t.Errorf("NOTICE does not contain %s of %s: copy its text", filepath.Base(path), module)
 			}
 		}
 	}
 	if found == 0 {
-		t.Error("no module of the binary has a NOTICE, which cannot be")
+		t.Error("found no NOTICE in any module of the binary; the search is broken")
 	}
 }

@@ -22,8 +22,8 @@ const pictureHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"
 <rect width="100%%" height="100%%" fill="#fff"/>
 `
 
-// WriteRooms draws the rooms as an SVG: an arrow is an import, and all of them
-// point down. What is imported by way of another room as well has none.
+// WriteRooms draws the rooms as an SVG. An arrow is an import, and all arrows point down. An
+// import that also exists through another room has no arrow.
 func WriteRooms(w io.Writer, files []*File) error {
 	rooms := RoomsOf(files)
 	floors, err := rooms.floors()
@@ -53,8 +53,8 @@ func WriteRooms(w io.Writer, files []*File) error {
 	return err
 }
 
-// arrange puts each room of a floor above the middle of what it imports, beside
-// its neighbours.
+// arrange places each room of a floor above the middle of the rooms that it imports, without
+// overlap.
 func (r Rooms) arrange(floor []string, where map[string][2]int, y int) {
 	wish := map[string]int{}
 	for i, room := range floor {
@@ -91,13 +91,13 @@ func box(b *strings.Builder, at [2]int, lines ...string) {
 	}
 }
 
-// step is a room that a message passes, by the files in which it happens.
+// step is a room that a message passes, with the files that do the work.
 type step struct {
 	room, file, does string
 }
 
-// way is the way of one message. Each room imports, or is imported by, the next:
-// what the code does not say is not drawn.
+// way is the path of one message. Each room imports the next or is imported by it, so the
+// picture shows only what is in the code.
 var way = []step{
 	{"file", "file/source.go", "delivers"},
 	{"source", "source/source.go", "Fetch"},
@@ -109,7 +109,7 @@ var way = []step{
 	{"consumer", "consumer/internal/engine/settler.go", "settles"},
 }
 
-// retryWay is the way of semel parked retry of one row, from the command to the handler.
+// retryWay is the path of semel parked retry for one row, from the command to the handler.
 var retryWay = []step{
 	{"cmd/semel", "cmd/semel/internal/cli/messages/row_actions.go", "order"},
 	{"cmd/semel", "cmd/semel/internal/operate/carry.go", "reads, judges"},
@@ -121,25 +121,25 @@ var retryWay = []step{
 	{"consumer", "consumer/internal/engine/flight.go", "begin, commit"},
 }
 
-// WriteWay draws the way of one message through the rooms.
+// WriteWay draws the path of one message through the rooms.
 func WriteWay(w io.Writer, files []*File) error {
 	return writeSteps(w, files, "The way of one message", way)
 }
 
-// WriteRetryWay draws the way of semel parked retry of one row.
+// WriteRetryWay draws the path of semel parked retry for one row.
 func WriteRetryWay(w io.Writer, files []*File) error {
 	return writeSteps(w, files, "The way of a retry", retryWay)
 }
 
-// writeSteps draws steps through the rooms, one after the other.
+// writeSteps draws steps through the rooms, from left to right.
 func writeSteps(w io.Writer, files []*File, title string, way []step) error {
 	rooms := RoomsOf(files)
 	for i, s := range way {
 		if !slices.ContainsFunc(files, func(f *File) bool { return f.Path == s.file }) {
-			return fmt.Errorf("house: a message passes %s, which is not there; draw its way anew in picture.go", s.file)
+			return fmt.Errorf("house: the path of a message names %s, which does not exist; update the path in picture.go", s.file)
 		}
 		if i > 0 && !rooms.neighbours(way[i-1].room, s.room) {
-			return fmt.Errorf("house: a message passes from %s to %s, and neither imports the other; draw its way anew in picture.go", way[i-1].room, s.room)
+			return fmt.Errorf("house: the path of a message goes from %s to %s, but neither imports the other; update the path in picture.go", way[i-1].room, s.room)
 		}
 	}
 	var b strings.Builder
@@ -172,7 +172,7 @@ func writeSteps(w io.Writer, files []*File, title string, way []step) error {
 	return err
 }
 
-// neighbours reports whether one room knows the other, or both store or source.
+// neighbours reports whether one room imports the other, or both import store or source.
 func (r Rooms) neighbours(a, b string) bool {
 	return a == b || r.reaches(a, b) || r.reaches(b, a) || r.reaches(a, "store") && r.reaches(b, "store") || r.reaches(a, "source") && r.reaches(b, "source")
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// watched are the traps of what is built: of deliveries and Kafka, of the mode in
-// which marker and effect share a transaction, of claims, and what attacks found;
-// first and last of each range.
+// watched are the ranges of traps that must have a test or a reason: deliveries and Kafka,
+// marker and effect in one transaction, claims, and attacks. Each entry is the first and the
+// last trap of a range.
 var watched = []struct {
 	prefix      string
 	first, last int
@@ -26,9 +26,9 @@ func TestEveryTrapOfWhatIsBuiltHasATestOrAReason(t *testing.T) {
 	}
 	_, section, found := strings.Cut(string(text), "\n## Without a test, because\n")
 	if !found {
-		t.Fatal("docs/numbers.md has no section of what has no test")
+		t.Fatal("docs/numbers.md has no section about traps without a test")
 	}
-	inPart := map[string]bool{} // by number; false: there is no test at all
+	inPart := map[string]bool{} // by number; true: tested in part, false: not tested
 	for _, m := range reason.FindAllStringSubmatch(section, -1) {
 		inPart[m[1]] = m[2] != ""
 	}
@@ -46,7 +46,7 @@ func TestEveryTrapOfWhatIsBuiltHasATestOrAReason(t *testing.T) {
 		}
 	}
 	for number, part := range inPart {
-		t.Errorf("trap %s (in part: %t) has a reason and is none of what is built", number, part)
+		t.Errorf("docs/numbers.md gives a reason for trap %s (in part: %t), which is not in the watched ranges", number, part)
 	}
 	for _, m := range reason.FindAllStringSubmatch(section, -1) {
 		if m[2] == "" && tested[m[1]] {
@@ -55,23 +55,24 @@ func TestEveryTrapOfWhatIsBuiltHasATestOrAReason(t *testing.T) {
 	}
 }
 
-// A line that says nothing is to come: what has a test is built, in part at least.
+// A requirement that has a test is implemented at least in part, so docs/numbers.md must mark
+// it.
 func TestARequirementThatHasATestIsMarkedAsBuilt(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/numbers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if faults := unmarked(string(text), Covers(files(t))); len(faults) > 0 {
-		t.Errorf("%q have tests, and docs/numbers.md has no line of them with **now** or **part**", faults)
+		t.Errorf("%q have tests, but docs/numbers.md does not mark them **now** or **part**", faults)
 	}
 	if got := unmarked("* A1 **now** Ids. A2 To come.\n", []Cover{{Number: "A1"}, {Number: "A2"}, {Number: "A3"}, {Number: "law 1"}}); len(got) != 2 {
-		t.Errorf("of two that are not marked, %q are found", got)
+		t.Errorf("unmarked returned %q, want the two that are not marked", got)
 	}
 }
 
 var requirement = regexp.MustCompile(`^[A-P]\d+[a-z]?$`)
 
-// unmarked are the requirements with a test of which the text does not say that they are built.
+// unmarked returns the requirements that have a test but no mark in the text.
 func unmarked(text string, covers []Cover) []string {
 	var faults []string
 	for _, c := range covers {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Where a program looks for a method by a name or a number that only its run
-// tells, the linker keeps every exported method of every type: over 2 MB of a
-// user's program through pgxstore. A name that is a literal keeps its methods only.
+// If a program looks up a method by a name or index that is known only at run time, the linker
+// keeps every exported method of every type. That adds over 2 MB to a user's program with
+// pgxstore. For a literal name the linker keeps only the methods of that name.
 func TestMethodsAreNotLookedForByAVariable(t *testing.T) {
 	for _, f := range files(t) {
 		if f.Test() || !imports(f, "reflect") {
@@ -32,7 +32,7 @@ func TestMethodsAreNotLookedForByAVariable(t *testing.T) {
 					return true
 				}
 			}
-			t.Errorf("%s:%d: %s finds any method, so the linker keeps all: give MethodByName a literal", f.Path, f.Line(c), s.Sel.Name)
+			t.Errorf("%s:%d: %s can look up any method, so the linker keeps all of them: use MethodByName with a literal", f.Path, f.Line(c), s.Sel.Name)
 			return true
 		})
 	}
@@ -43,7 +43,7 @@ func TestTheLibrariesHaveNoTemplates(t *testing.T) {
 		library := !f.Test() && !strings.HasPrefix(f.Path, "cmd/") && !strings.HasPrefix(f.Path, "itest/")
 		for _, path := range []string{"text/template", "html/template"} {
 			if library && imports(f, path) {
-				t.Errorf("%s imports %s, which finds any method, so the linker keeps all of a user's program", f.Path, path)
+				t.Errorf("%s imports %s, which can look up any method, so the linker keeps all methods of a user's program", f.Path, path)
 			}
 		}
 	}
@@ -53,7 +53,8 @@ func imports(f *File, path string) bool {
 	return slices.ContainsFunc(f.Tree.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(path) })
 }
 
-// What the linker keeps for reflection in a user's program, dependencies and all.
+// The linker reports which functions of a user's program, including its dependencies, make it
+// keep all methods.
 func TestTheLinkerDropsWhatAUsersProgramDoesNotCall(t *testing.T) {
 	user, err := filepath.Abs("testdata/user/main.go")
 	if err != nil {
@@ -66,11 +67,11 @@ func TestTheLinkerDropsWhatAUsersProgramDoesNotCall(t *testing.T) {
 		t.Fatalf("%v\n%.2000s", err, graph)
 	}
 	if !strings.Contains(string(graph), "main.run -> github.com/semel-go/semel/pgxstore.New") {
-		t.Fatal("the linker told nothing of what it keeps")
+		t.Fatal("the linker's report is empty")
 	}
 	for line := range strings.Lines(string(graph)) {
 		if strings.Contains(line, "<ReflectMethod>") {
-			t.Errorf("finds any method: %s", line)
+			t.Errorf("can look up any method: %s", line)
 		}
 	}
 }

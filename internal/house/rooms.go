@@ -9,11 +9,11 @@ import (
 
 const module = "github.com/semel-go/semel"
 
-// undrawn are folders that are no rooms of the product, or are drawn as one.
+// undrawn are folders that the pictures leave out, or draw as part of another room.
 var undrawn = []string{"examples", "itest"}
 
-// roomOf is the room that a folder is drawn in, "" for what is not drawn. What
-// lies below internal and knows no word of Semel's is one room.
+// roomOf returns the room in which a folder is drawn, or "" if it is not drawn. The folders
+// below internal that do not depend on Semel's types are one room.
 func roomOf(folder string, leaf func(folder string) bool) string {
 	first, rest, _ := strings.Cut(folder, "/")
 	switch {
@@ -33,7 +33,7 @@ func roomOf(folder string, leaf func(folder string) bool) string {
 	return folder
 }
 
-// Rooms are the product's rooms, each with those that it imports.
+// Rooms are the rooms of the product, each with the rooms that it imports.
 type Rooms map[string][]string
 
 // RoomsOf reads the rooms from the files' imports.
@@ -64,8 +64,8 @@ func RoomsOf(files []*File) Rooms {
 	return rooms
 }
 
-// importsOf are the folders of this repository that each folder imports, apart
-// from its tests.
+// importsOf returns, for each folder, the folders of this repository that it imports, without
+// the imports of tests.
 func importsOf(files []*File) map[string]map[string]bool {
 	folders := map[string]map[string]bool{}
 	for _, f := range files {
@@ -89,7 +89,7 @@ func importsOf(files []*File) map[string]map[string]bool {
 	return folders
 }
 
-// floors are the rooms by height: each stands above all that it imports.
+// floors returns the rooms by height: each room is above all rooms that it imports.
 func (r Rooms) floors() ([][]string, error) {
 	height := map[string]int{}
 	for range r {
@@ -105,7 +105,7 @@ func (r Rooms) floors() ([][]string, error) {
 			return byHeight(height, r), nil
 		}
 	}
-	return nil, fmt.Errorf("house: the rooms import one another in a circle: %v", r)
+	return nil, fmt.Errorf("house: the rooms have an import cycle: %v", r)
 }
 
 func byHeight(height map[string]int, r Rooms) [][]string {
@@ -119,7 +119,7 @@ func byHeight(height map[string]int, r Rooms) [][]string {
 	return floors
 }
 
-// direct leaves out what is imported by way of another room as well.
+// direct removes imports that also exist through another room.
 func (r Rooms) direct(room string) []string {
 	var out []string
 	for _, to := range r[room] {

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// namedTarget finds the targets of make that a page shows, and the names of proofs and measurements:
-// in inline code, and at the beginning of a line of a block.
+// namedTarget matches the make targets in a page, with the name of a proof or measurement, in
+// inline code and at the start of a line in a code block.
 var namedTarget = regexp.MustCompile("(?m)(?:`|^ *)make ([a-z][a-z0-9-]*)(?: NAME=([a-z0-9-]+))?(?: [^`\n]*?)?(?:`| *#| *$)")
 
-// untried are the targets that scripts/commands leaves out. Without a name, proof and bench list
-// what there is.
+// untried are the targets that scripts/commands does not run. Without a name, proof and bench
+// list their names.
 var untried = []string{"test", "verify", "proof", "bench"}
 
 func TestEachTargetOfMakeThatAPageNamesExistsAndIsTried(t *testing.T) {
@@ -36,13 +36,13 @@ func TestEachTargetOfMakeThatAPageNamesExistsAndIsTried(t *testing.T) {
 		for _, match := range namedTarget.FindAllStringSubmatch(string(text), -1) {
 			target, name := match[1], match[2]
 			found++
-			switch { // TestEachProofAndMeasurementIsTried sees to those with a name
+			switch { // TestEachProofAndMeasurementIsTried checks targets with a name
 			case !regexp.MustCompile(`(?m)^` + target + `:`).MatchString(makefile):
-				t.Errorf("%s names make %s, and the Makefile has no such target", filepath.Base(page), target)
+				t.Errorf("%s names make %s, but the Makefile has no such target", filepath.Base(page), target)
 			case name != "" && !strings.Contains(read(t, "scripts/"+target), "\n"+name+") # "):
 				t.Errorf("%s names make %s NAME=%s, which scripts/%s does not know", filepath.Base(page), target, name, target)
 			case name == "" && !slices.Contains(untried, target) && !strings.Contains(commands, "\ntry "+target):
-				t.Errorf("%s names make %s, which scripts/commands does not try", filepath.Base(page), target)
+				t.Errorf("%s names make %s, which scripts/commands does not run", filepath.Base(page), target)
 			}
 		}
 	}
@@ -60,13 +60,13 @@ func TestEachProofAndMeasurementIsTried(t *testing.T) {
 		}
 		for _, name := range names {
 			if !strings.Contains(commands, "\n"+target+" "+name[1]+" ") {
-				t.Errorf("scripts/commands does not try make %s NAME=%s", target, name[1])
+				t.Errorf("scripts/commands does not run make %s NAME=%s", target, name[1])
 			}
 		}
 	}
 }
 
-// read is the text of a file of the tree.
+// read returns the text of a file of the repository.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/" + path)
@@ -76,7 +76,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A go.sum or go.work.sum that a command completes makes a clone dirty, and figures are stamped so.
+// If a command adds lines to go.sum or go.work.sum, a fresh clone becomes dirty, and
+// measurements are marked as taken from a dirty tree.
 func TestListingAllModulesLeavesTheSumsAsTheyAre(t *testing.T) {
 	sums, err := filepath.Glob(root + "/go.*sum")
 	if err != nil || len(sums) == 0 {

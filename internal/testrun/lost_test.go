@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// What `go test -json` says of a package whose process ends under a test: a panic
-// in another goroutine, -timeout, a fatal error of the runtime, a kill. The lines
-// are the test's, and no event says that the test has ended.
+// crashed is the output of `go test -json` for a package whose process ends during a test: by a
+// panic in another goroutine, -timeout, a fatal error of the runtime, or a kill. The last lines
+// belong to the test, and no event reports that the test has ended.
 const crashed = `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"panic: test timed out after 30m0s\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"goroutine 19 [running]:\n"}
@@ -28,7 +28,7 @@ func TestWhatEndsAPackageIsShown(t *testing.T) {
 	report(out, []*part{p}, time.Minute)
 	for _, want := range []string{"panic: test timed out", "goroutine 19 [running]", "the last words of q"} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("it does not show %q", want)
+			t.Errorf("the output does not contain %q", want)
 		}
 	}
 }

@@ -1,10 +1,10 @@
-// Command testrun runs the parts of `make test` or `make verify` at once, and says at the end what
-// took how long. Each part is a target of the Makefile.
+// Command testrun runs the parts of `make test` or `make verify` in parallel, and then lists
+// how long each part took. Each part is a target of the Makefile.
 //
 //	testrun TARGET…
 //
-// Where a part prints what `go test -json` does, failures and one line a package
-// are shown of it.
+// If a part prints the output of `go test -json`, testrun shows its failures and one line for
+// each package.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// part is a target and how it ended.
+// part is a target and its result.
 type part struct {
 	name      string
 	took, cpu time.Duration
@@ -31,9 +31,9 @@ type part struct {
 }
 
 func main() {
-	// Who interrupts or ends this does so to the parts, too, which are in its group:
-	// they stop their servers and processes, and what they say meanwhile has to be
-	// read, or it ends them.
+	// An interrupt of testrun also reaches the parts, which are in the same process group.
+	// They then stop their servers and processes. Testrun must read their output meanwhile, or
+	// a write to the closed pipe would end them.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	begun := time.Now()
 	parts := make([]*part, len(os.Args)-1)
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// run makes the target. Its output is read line by line as it comes.
+// run makes the target and reads its output line by line.
 func (p *part) run(out *lines) {
 	begun := time.Now()
 	p.err = p.make(out)
@@ -75,7 +75,7 @@ func (p *part) make(out *lines) error {
 	defer read.Close()
 	command.Stdout, command.Stderr = write, write
 	err = command.Start()
-	write.Close() // the command has its own
+	write.Close() // the command has a copy
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (p *part) follow(output io.Reader, out *lines) error {
 			out.print("%s: %s", p.name, strings.TrimRight(line, "\n"))
 		}
 		if err == io.EOF {
-			p.tests.rest("") // of a package that was killed
+			p.tests.rest("") // output of a package that was killed
 			return nil
 		}
 		if err != nil {
@@ -103,7 +103,7 @@ func (p *part) follow(output io.Reader, out *lines) error {
 	}
 }
 
-// lines prints for several parts.
+// lines prints lines of several parts without mixing them.
 type lines struct {
 	mu sync.Mutex
 	to io.Writer

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A program that counts its runs in a file and ends as it is told by $1.
+// countingProgram counts its runs in a file. The first $1 runs print $2 and fail.
 const countingProgram = `#!/bin/sh
 echo run >> "$0.runs"
 if [ "$(wc -l < "$0.runs")" -le "$1" ]; then echo "$2"; exit 66; fi

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// slowest is how many packages are listed.
+	// slowest is the number of packages to list.
 	slowest = 40
-	// long is what a test takes that is listed.
+	// long is the duration from which a test is listed.
 	long = 10 * time.Second
-	// much is how many lines of a failure are shown again.
+	// much is the number of lines of a failure that the report repeats.
 	much = 60
 )
 
-// report says what dominates, and last what failed: who sees a part of the output
-// sees its end.
+// report lists the slowest packages and tests, and at the end the failures, because people look
+// at the end of the output.
 func report(out *lines, parts []*part, total time.Duration) {
 	var packages, tests []timed
 	for _, p := range parts {

@@ -15,28 +15,27 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
-// timed is a package or a test, how long it took, and its CPU time where scripts/raced
-// printed that.
+// timed is a package or a test with its duration, and its CPU time if scripts/raced printed it.
 type timed struct {
 	name      string
 	took, cpu time.Duration
 }
 
-// results are what a stream of events says.
+// results are the results in a stream of events.
 type results struct {
 	out             *lines
-	printed         map[string]*strings.Builder // what a package or test has printed; some print megabytes
-	parents         map[string]bool             // tests with subtests, whose time is theirs
+	printed         map[string]*strings.Builder // output by package or test; some print megabytes
+	parents         map[string]bool             // tests with subtests; their time is the time of the subtests
 	cpu             map[string]time.Duration
 	packages, tests []timed
-	failed          []string // what those printed that failed
+	failed          []string // the output of failures
 }
 
 func newResults(out *lines) *results {
 	return &results{out: out, printed: map[string]*strings.Builder{}, cpu: map[string]time.Duration{}, parents: map[string]bool{}}
 }
 
-// take reads an event; it says no to a line that is none.
+// take reads an event. It returns false if the line is not an event.
 func (r *results) take(line string) bool {
 	var e event
 	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -49,7 +48,7 @@ func (r *results) take(line string) bool {
 			r.printed[name] = &strings.Builder{}
 		}
 		r.printed[name].WriteString(e.Output)
-		if strings.HasPrefix(e.Output, "cpu ") { // of scripts/raced
+		if strings.HasPrefix(e.Output, "cpu ") { // printed by scripts/raced
 			var user, system float64
 			if n, _ := fmt.Sscanf(e.Output, "cpu %f %f\n", &user, &system); n == 2 {
 				r.cpu[name] += time.Duration((user + system) * float64(time.Second))
@@ -63,7 +62,7 @@ func (r *results) take(line string) bool {
 
 func (r *results) ended(e event, name string) {
 	if strings.HasSuffix(e.Action, "fail") {
-		if e.Test == "" { // what ran when the process ended has no event of its own
+		if e.Test == "" { // tests that were running when the process ended have no event
 			r.rest(e.Package + e.ImportPath + " ")
 		}
 		r.show(name)
@@ -84,7 +83,7 @@ func (r *results) ended(e event, name string) {
 	}
 }
 
-// rest shows what was printed by those of whom nobody said how they ended.
+// rest shows the output of tests and packages that began with prefix and never reported an end.
 func (r *results) rest(prefix string) {
 	for _, name := range slices.Sorted(maps.Keys(r.printed)) {
 		if strings.HasPrefix(name, prefix) {
@@ -94,7 +93,7 @@ func (r *results) rest(prefix string) {
 	}
 }
 
-// show shows what is known of a failure, now and in the report.
+// show prints the output of a failure and keeps it for the report.
 func (r *results) show(name string) {
 	text := ""
 	if printed := r.printed[name]; printed != nil {

@@ -35,14 +35,14 @@ func TestOfATestRunFailuresAndTimesAreShown(t *testing.T) {
 	for _, want := range []string{"suites: starting servers\n", "undefined: b\n", "this is why\n", "fail p 12.3 s\n", "suites: {unfinished\n",
 		"measured, of 2:\n   20.5     3.8  q\n   12.3     0.0  p\n", "10s and more:\n   11.0  p TestGood/sub\nparts"} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("it does not show %q", want)
+			t.Errorf("the output does not contain %q", want)
 		}
 	}
 	if _, end, _ := strings.Cut(text.String(), " in all\n"); !strings.Contains(end, "failed in suites:\nthis is why\n") {
-		t.Errorf("what failed is not shown at the end, where people look: %q", end)
+		t.Errorf("the failure is not at the end of the output: %q", end)
 	}
 	if strings.Contains(text.String(), "nobody") {
-		t.Error("it shows what a test printed that passed")
+		t.Error("the output contains what a passing test printed")
 	}
 	if t.Failed() {
 		t.Log(text.String())

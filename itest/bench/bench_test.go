@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// effects are what a run left in the database, by table.
+// effects are the rows that a run left in the database, by table.
 func effects(ctx context.Context, d *database) (map[string]string, error) {
 	found := map[string]string{}
 	for table, query := range map[string]string{
@@ -40,7 +40,7 @@ func effects(ctx context.Context, d *database) (map[string]string, error) {
 	return found, nil
 }
 
-// reckoned are the effects of the messages, each once, without a database.
+// reckoned returns the expected effects of the messages, each once, without a database.
 func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	t.Helper()
 	sums, counts := map[int64]int64{}, map[int64]int{}
@@ -63,7 +63,7 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	return text.String()
 }
 
-// wantEffects runs a contestant over n deliveries and those before them.
+// wantEffects runs a contestant over n deliveries and over the first copies that precede them.
 func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int) {
 	t.Helper()
 	if err := d.reset(t.Context()); err != nil {
@@ -116,8 +116,8 @@ func TestEveryContestantAppliesEachMessageOnce(t *testing.T) {
 	}
 }
 
-// TestABatchWrittenByHandIsShort counts the lines of what each form needs,
-// without imports and what stands between functions.
+// TestABatchWrittenByHandIsShort counts the lines of code of each form, without imports and the
+// lines between functions.
 func TestABatchWrittenByHandIsShort(t *testing.T) {
 	for form, files := range map[Form][]string{
 		Handle:    {"hand.go", "hand_begin.go", "hand_handle.go"},

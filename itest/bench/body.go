@@ -7,22 +7,21 @@ import (
 	"github.com/semel-go/semel/internal/bodies"
 )
 
-// Body is what messages carry beside the payment. The zero Body is nothing.
+// Body is the payload of messages besides the payment. The zero Body is empty.
 type Body struct {
 	name  string
 	size  int
 	hooks *bodies.Set
 }
 
-// shell is what stands around what is carried, and about as long as it is, at
-// most.
+// shell is the JSON around the payload, and roughly its maximum length.
 const (
 	shell    = `{"account":%d,"amount":%d,"event":%s}`
 	shellMax = len(`{"account":9999,"amount":1000,"event":}`)
 	smallest = shellMax + bodies.Least
 )
 
-// SizedBody is made-up bodies of a length such as 200, 200B, 10KB or 1KiB.
+// SizedBody returns generated bodies of a length such as 200, 200B, 10KB or 1KiB.
 func SizedBody(text string) (Body, error) {
 	size, err := bodies.ParseSize(text)
 	if err == nil && size < smallest {
@@ -31,8 +30,8 @@ func SizedBody(text string) (Body, error) {
 	return Body{name: text, size: size}, err
 }
 
-// SizedBodies are made-up bodies of several lengths, between commas; none of an
-// empty text.
+// SizedBodies returns generated bodies of several comma-separated lengths; none for an empty
+// text.
 func SizedBodies(text string) (all []Body, err error) {
 	for length := range strings.SplitSeq(text, ",") {
 		if length = strings.TrimSpace(length); length == "" {
@@ -47,14 +46,13 @@ func SizedBodies(text string) (all []Body, err error) {
 	return all, nil
 }
 
-// WebhookBody is the real webhooks in turn, of the file that
-// scripts/fetch-webhooks prints.
+// WebhookBody returns real webhooks in turn, from the file that scripts/fetch-webhooks prints.
 func WebhookBody(file string) (Body, error) {
 	all, err := bodies.Webhooks(file)
 	return Body{name: "webhooks", hooks: &bodies.Set{Name: "webhooks", All: all}}, err
 }
 
-// String is the name of the bodies as it was given.
+// String returns the name of the bodies as it was given.
 func (b Body) String() string {
 	if b.name == "" {
 		return fmt.Sprintf("%dB", b.Mean())
@@ -62,13 +60,13 @@ func (b Body) String() string {
 	return b.name
 }
 
-// MarshalText is the name.
+// MarshalText returns the name.
 func (b Body) MarshalText() ([]byte, error) { return []byte(b.name), nil }
 
-// UnmarshalText reads a name, for reports; such a Body makes no messages.
+// UnmarshalText reads a name, for reports. Such a Body cannot generate messages.
 func (b *Body) UnmarshalText(text []byte) error { b.name = string(text); return nil }
 
-// Mean is about how many bytes a body has.
+// Mean returns the approximate average length of a body in bytes.
 func (b Body) Mean() int64 {
 	switch {
 	case b.size > 0:
@@ -79,7 +77,7 @@ func (b Body) Mean() int64 {
 	return int64(len(`{"account":9999,"amount":100}`))
 }
 
-// of is the body of message n.
+// of returns the body of message n.
 func (b Body) of(n uint64, account, amount int64) []byte {
 	switch {
 	case b.hooks != nil:

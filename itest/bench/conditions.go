@@ -16,10 +16,10 @@ const (
 	HandleSQL Form = "Handle, database/sql"
 )
 
-// Forms are all forms, in the order of the table.
+// Forms returns all forms, in the order of the table.
 func Forms() []Form { return []Form{Handle, Queue, HandleAll, HandleSQL} }
 
-// Effect is what a message changes.
+// Effect is the change that a message makes.
 type Effect string
 
 // The effects.
@@ -42,38 +42,37 @@ const (
 	UUIDv7 IDs = "UUIDv7"
 )
 
-// Conditions are what a row of the table was measured under.
+// Conditions are the conditions under which a row of the table was measured.
 type Conditions struct {
 	Form    Form   `json:"form"`
 	Effect  Effect `json:"effect"`
 	Workers int    `json:"workers"`
-	// Duplicates is how many in a hundred deliveries are of messages that were
-	// applied before.
+	// Duplicates is the percentage of deliveries whose message was applied before.
 	Duplicates int `json:"duplicates_percent"`
 	IDs        IDs `json:"ids"`
-	// Latency is what is added to each round trip.
+	// Latency is added to each round trip.
 	Latency time.Duration `json:"latency_ns"`
 	Body    Body          `json:"body,omitzero"`
 }
 
-// Base is the row from which the others differ.
+// Base returns the row from which the other rows differ in one factor.
 func Base(f Form) Conditions { return Conditions{Form: f, Effect: Insert, Workers: 1, IDs: UUIDv7} }
 
-// IsBase reports whether this is the base of its form, with whatever bodies.
+// IsBase reports whether this is the base row of its form, with any bodies.
 func (c Conditions) IsBase() bool {
 	c.Body = Body{}
 	return c == Base(c.Form)
 }
 
-// Contended reports whether workers wait for each other's rows.
+// Contended reports whether workers wait for row locks of each other.
 func (c Conditions) Contended() bool { return c.Effect != Insert && c.Workers > 1 }
 
 func (c Conditions) String() string {
 	return fmt.Sprintf("%s: %s, %d workers, %d %% duplicates, %s, %v added, bodies of %v", c.Form, c.Effect, c.Workers, c.Duplicates, c.IDs, c.Latency, c.Body)
 }
 
-// Plan is the rows of a form: one factor at a time from the base, and both
-// contended effects with 3 and 8 workers.
+// Plan returns the rows of a form: the base, rows that differ in one factor, and both contended
+// effects with 3 and 8 workers.
 func Plan(f Form) []Conditions {
 	rows := []Conditions{Base(f)}
 	vary := func(change func(*Conditions)) {

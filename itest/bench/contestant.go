@@ -14,11 +14,11 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Contestant is who applies messages.
+// Contestant is an implementation that applies messages.
 type Contestant string
 
-// The contestants. Again is Hand once more. Keys is Semel with lanes by key, the key
-// being the row that a message changes.
+// The contestants. Again is Hand, run a second time. Keys is Semel with lanes by key, where the
+// key is the row that a message changes.
 const (
 	Semel    Contestant = "semel"
 	Keys     Contestant = "keys"
@@ -27,8 +27,8 @@ const (
 	Textbook Contestant = "textbook"
 )
 
-// apply applies the messages and returns when all are committed. After a limit
-// those without the library begin no further batch; zero is no limit.
+// apply applies the messages and returns when all are committed. After the limit the
+// contestants without the library begin no further batch; zero means no limit.
 func (d *database) apply(ctx context.Context, who Contestant, c Conditions, messages []*semel.Message, limit time.Duration) (outcome, error) {
 	switch who {
 	case Semel:
@@ -41,7 +41,7 @@ func (d *database) apply(ctx context.Context, who Contestant, c Conditions, mess
 	return share(ctx, c.Workers, slices.Chunk(messages, batchMost), d.hand(c), limit)
 }
 
-// batchFunc applies a batch in a transaction.
+// batchFunc applies a batch in one transaction.
 type batchFunc func(context.Context, []*semel.Message) error
 
 func (d *database) hand(c Conditions) batchFunc {
@@ -69,7 +69,7 @@ func (d *database) textbook(c Conditions) batchFunc {
 	}
 }
 
-// sharing is batches that workers take as they get free.
+// sharing distributes batches to workers as they become free.
 type sharing struct {
 	do        batchFunc
 	batches   [][]*semel.Message
@@ -93,8 +93,7 @@ func share(ctx context.Context, workers int, batches iter.Seq[[]*semel.Message],
 	return outcome{applied: int(s.applied.Load()), deadlocks: int(s.deadlocks.Load())}, errors.Join(failures...)
 }
 
-// work does batches. One that the server ended to resolve a deadlock is done
-// again.
+// work applies batches. It repeats a batch that the server aborted because of a deadlock.
 func (s *sharing) work(ctx context.Context) error {
 	for !s.over() {
 		i := int(s.next.Add(1)) - 1

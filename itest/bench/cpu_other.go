@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// busy is zero where the system does not tell in the same words.
+// busy returns zero, because this system reports CPU time in another way.
 func busy() time.Duration { return 0 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// busy is how long this process has had a processor.
+// busy returns the CPU time of this process.
 func busy() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -1,9 +1,7 @@
-// Package bench measures what Semel costs on PostgreSQL: each form of handler
-// against a batch of the same form written by hand, and beside them the
-// textbook loop of a transaction a message. The broker is in memory, so that
-// only the database and the engine are measured.
+// Package bench measures the cost of Semel on PostgreSQL. It compares each form of handler with
+// a hand-written batch of the same form, and with the textbook loop of one transaction for each
+// message. The broker is in memory, so only the database and the engine are measured.
 //
-// The contestants of a row take turns, round by round, and the batch written by
-// hand runs twice in each: what it differs from itself is what the machine
-// makes of equal code.
+// The contestants of a row take turns in each round. The hand-written batch runs twice in each
+// round: the difference between these runs is the noise of the machine.
 package bench

@@ -8,8 +8,8 @@ type payment struct {
 	Amount  int64 `json:"amount"`
 }
 
-// schema is what the effects and the contestants without the library need. The
-// markers written by hand have the columns of Semel's.
+// schema is the schema of the effects and of the contestants without the library. The
+// hand-written markers have the same columns as Semel's.
 const schema = `
 create table payments (account bigint not null, amount bigint not null);
 create table accounts (id bigint primary key, balance bigint not null);
@@ -20,13 +20,13 @@ create table hand_markers (
 create table processed (consumer text not null, id text not null, at timestamptz not null default now(), primary key (consumer, id));
 create table flushed (n bigint not null);`
 
-// empty makes the database as it was before the first run.
+// empty resets the database to its state before the first run.
 const empty = `
 truncate payments, accounts, counters, hand_markers, processed, semel_markers;
 insert into accounts select n, 0 from generate_series(0, 9999) n;
 insert into counters select n, 0 from generate_series(0, 59) n;`
 
-// rows is over how many rows messages spread.
+// rows returns the number of rows over which the messages are spread.
 func (e Effect) rows() int64 {
 	if e == Counters {
 		return 60
@@ -34,7 +34,7 @@ func (e Effect) rows() int64 {
 	return 10_000
 }
 
-// one is the statement of one message: account and amount.
+// one returns the statement for one message; its arguments are account and amount.
 func (e Effect) one() string {
 	switch e {
 	case Accounts:
@@ -45,7 +45,7 @@ func (e Effect) one() string {
 	return "insert into payments (account, amount) values ($1, $2)"
 }
 
-// all is the statement of a batch: accounts and amounts.
+// all returns the statement for a batch; its arguments are accounts and amounts.
 func (e Effect) all() string {
 	switch e {
 	case Accounts:
@@ -60,7 +60,7 @@ const addAll = ` a set balance = balance + s.amount from (
   select account, sum(amount)::bigint as amount from unnest($1::bigint[], $2::bigint[]) p (account, amount) group by account
 ) s where a.id = s.account`
 
-// columns are the arguments of all.
+// columns returns the arguments of the statement for a batch.
 func columns(messages []*semel.Message) (accounts, amounts []int64, err error) {
 	for _, m := range messages {
 		p, err := semel.JSON[payment](m)

@@ -18,13 +18,13 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// batchMost is how many messages share a transaction, Semel's default.
+// batchMost is the maximum number of messages in a transaction, Semel's default.
 const batchMost = 500
 
-// mostOf is how many messages share one of Semel's. By key a worker has few of the
-// counters for itself, and changes each of them many times: PostgreSQL walks over all
-// versions that a transaction has made of a row each time, so that some thirty are more
-// than three times as fast as five hundred.
+// mostOf returns the maximum number of messages in a transaction of Semel. With lanes by key, a
+// worker changes each of its few counters many times. PostgreSQL then walks over all row
+// versions that the transaction has created, so batches of thirty are more than three times as
+// fast as batches of five hundred.
 func mostOf(c Conditions, lanes consumer.LaneMode) int {
 	if lanes == consumer.LanesKey && c.Effect == Counters && c.Workers > 1 {
 		return 28
@@ -32,7 +32,7 @@ func mostOf(c Conditions, lanes consumer.LaneMode) int {
 	return batchMost
 }
 
-// contention observes what a consumer met.
+// contention observes the contention of a consumer.
 type contention struct {
 	mutex  sync.Mutex
 	met    int           // guarded by mutex
@@ -60,7 +60,7 @@ func (o *contention) stop() {
 	}
 }
 
-// outcome is what a run met.
+// outcome is the result of a run.
 type outcome struct {
 	applied   int // duplicates included
 	deadlocks int
@@ -74,8 +74,8 @@ func (o *contention) outcome() outcome {
 	return outcome{deadlocks: o.met, serial: o.serial}
 }
 
-// applySemel applies the messages with the library. Batches end at 500 messages
-// and not after a time, as those written by hand.
+// applySemel applies the messages with the library. Batches end at 500 messages and not after a
+// time, like the hand-written ones.
 func (d *database) applySemel(ctx context.Context, c Conditions, messages []*semel.Message, lanes consumer.LaneMode) (outcome, error) {
 	source := sourcetest.NewMemory(1)
 	for _, m := range messages {
@@ -104,10 +104,10 @@ func (d *database) applySemel(ctx context.Context, c Conditions, messages []*sem
 	return out, err
 }
 
-// seeded makes the waits of a benchmark the same in each run.
+// seeded makes the random waits equal in each run.
 var seeded = faults.Plan{Seed: 1}
 
-// consumer is the consumer of a form, ready to run.
+// consumer returns the consumer of a form, ready to run.
 func (d *database) consumer(c Conditions, config consumer.Config) (func(context.Context) (semel.Counts, error), error) {
 	switch c.Form {
 	case Handle:

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// handAll is a batch with one statement for all effects.
+// handAll applies a batch with one statement for all effects.
 func handAll(ctx context.Context, pool *pgxpool.Pool, effect string, batch []*semel.Message) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// handHandle is a batch whose effects are a round trip each.
+// handHandle applies a batch with one round trip for each effect.
 func handHandle(ctx context.Context, pool *pgxpool.Pool, effect string, batch []*semel.Message) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// handQueue is a batch whose effects are sent together with COMMIT.
+// handQueue applies a batch and sends its effects together with COMMIT.
 func handQueue(ctx context.Context, pool *pgxpool.Pool, effect string, batch []*semel.Message) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {

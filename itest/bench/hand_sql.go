@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// handSQL is a batch over database/sql, where nothing can be sent together.
+// handSQL applies a batch through database/sql, which cannot send statements together.
 func handSQL(ctx context.Context, db *sql.DB, effect string, batch []*semel.Message) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

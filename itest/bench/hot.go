@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// Hot are the conditions of keys of which some are hot: handlers that take their time,
-// of messages of one partition.
+// Hot are the conditions of a measurement with hot keys: slow handlers, and messages of one
+// partition.
 type Hot struct {
 	Keys, Workers, Messages int
 	// Weight is the exponent of Zipf's law.
@@ -26,16 +26,16 @@ type Hot struct {
 	Handler time.Duration
 }
 
-// HotRow is what was measured of keys: by round the part of the bound that lanes of a
-// kind reached. The bound is the time that the handlers of the hottest key take, one
-// after the other.
+// HotRow is the result for hot keys: for each round and kind of lanes, the fraction of the
+// bound that was reached. The bound is the time that the handlers of the most frequent key take
+// one after the other.
 type HotRow struct {
 	Hot
 	Bound      time.Duration
 	Key, Lanes []float64
 }
 
-// MeasureHot lets lanes by key, and the partition as a lane, take turns.
+// MeasureHot measures lanes by key and lanes by partition in turns.
 func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, error) {
 	d, err := w.database(ctx, 0)
 	if err != nil {
@@ -67,7 +67,8 @@ func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, erro
 	return r, nil
 }
 
-// messages have keys by Zipf's law; hottest is how many have the most frequent one.
+// messages have keys distributed by Zipf's law; hottest is the number of messages with the most
+// frequent key.
 func (h Hot) messages() (all []*semel.Message, hottest int) {
 	random := rand.New(rand.NewPCG(3, 4))
 	keys, counts := rand.NewZipf(random, h.Weight, 1, uint64(h.Keys-1)), map[uint64]int{}

@@ -19,22 +19,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// KafkaOptions say what to measure from a broker into the database.
+// KafkaOptions configure a measurement from a broker into the database.
 type KafkaOptions struct {
 	Brokers []string
 	Rounds  int
-	// Messages are in the topic, fewer if they were more than 200 MB; each run
-	// consumes all of them in a group of its own.
+	// Messages is the number of messages in the topic, or fewer if they would exceed 200 MB.
+	// Each run consumes all of them in its own group.
 	Messages int
-	// Bodies are what messages carry.
+	// Bodies are the bodies of the messages.
 	Bodies []Body
-	// Only chooses rows.
+	// Only selects rows.
 	Only func(Conditions) bool
-	// Progress is told of each row that is done.
+	// Progress is called for each row that is finished.
 	Progress func(done, of int, r Row)
 }
 
-// kafkaPartitions is how many partitions the topic has.
+// kafkaPartitions is the number of partitions of the topic.
 const kafkaPartitions = 6
 
 // kafkaTopic is a topic full of messages.
@@ -44,10 +44,10 @@ type kafkaTopic struct {
 	messages int
 }
 
-// MeasureKafka measures the way from a broker into the database, group joined
-// and left included: Semel in the Queue form, as it is by default and with one
-// worker, against a plain loop in the same form, with the same batches and
-// without deduplication (contestants Hand and Again), which is one goroutine.
+// MeasureKafka measures the path from a broker into the database, including joining and leaving
+// the group. It compares Semel in the Queue form, with default workers and with one worker,
+// with a plain loop (contestants Hand and Again). The loop is one goroutine with the same form
+// and batches, without deduplication.
 func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
 	var rows []Row
 	plan := slices.DeleteFunc(kafkaPlan(o.Bodies), func(c Conditions) bool { return !o.Only(c) })
@@ -64,8 +64,8 @@ func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error)
 	return rows, nil
 }
 
-// kafkaPlan has two kinds of ids for messages that carry nothing; for the others
-// the body is what counts.
+// kafkaPlan has two kinds of ids for messages without a body. For messages with one, the body
+// is the main cost.
 func kafkaPlan(of []Body) (plan []Conditions) {
 	for _, body := range of {
 		kinds := []IDs{UUIDv7, Text}
@@ -81,7 +81,7 @@ func kafkaPlan(of []Body) (plan []Conditions) {
 	return plan
 }
 
-// topicMost is about how many bytes of bodies a topic has.
+// topicMost is the approximate maximum of bytes of bodies in a topic.
 const topicMost = 200_000_000
 
 func (w *World) kafkaRow(ctx context.Context, o KafkaOptions, c Conditions) (r Row, err error) {
@@ -130,7 +130,7 @@ func (t kafkaTopic) delete(ctx context.Context) error {
 	})
 }
 
-// fill makes the topic and produces the messages, spread over the partitions.
+// fill creates the topic and produces the messages, spread over the partitions.
 func (t kafkaTopic) fill(ctx context.Context, c Conditions) error {
 	err := t.admin(func(a *kadm.Client) error {
 		_, err := a.CreateTopic(ctx, kafkaPartitions, -1, nil, t.name)
@@ -174,7 +174,7 @@ func (d *database) kafkaRun(ctx context.Context, who Contestant, c Conditions, t
 	return run, err
 }
 
-// ending ends a run when so many messages are committed.
+// ending ends a run when this number of messages is committed.
 type ending struct {
 	left atomic.Int64
 	end  func()

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Head is the machine that was measured on, in milliseconds where it is times.
+// Head describes the measured machine. Its times are in milliseconds.
 type Head struct {
 	At     time.Time `json:"at"`
 	Commit string    `json:"commit"`
 	Server string    `json:"server"`
 	Go     string    `json:"go"`
 	Cores  int       `json:"cores"`
-	// RoundTrip is of "select 1", Flush of a commit of one row.
+	// RoundTrip is the time of "select 1", Flush that of a commit of one row.
 	RoundTrip Quartiles `json:"round_trip_ms"`
 	Flush     Quartiles `json:"flush_ms"`
 	Settings  string    `json:"settings"`
-	// LoadBefore and LoadAfter are the load averages of 1, 5 and 15 minutes;
-	// empty where the system does not tell.
+	// LoadBefore and LoadAfter are the load averages of 1, 5 and 15 minutes, or empty if the
+	// system does not report them.
 	LoadBefore string `json:"load_before"`
 	LoadAfter  string `json:"load_after"`
 }
@@ -45,7 +45,7 @@ func (w *World) Describe(ctx context.Context, commit string) (Head, error) {
 	return h, err
 }
 
-// times are how many milliseconds a statement takes.
+// times returns the durations of a statement in milliseconds.
 func (d *database) times(ctx context.Context, n int, statement string) (Quartiles, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *database) times(ctx context.Context, n int, statement string) (Quartile
 	return QuartilesOf(all), nil
 }
 
-// Load is the load average, empty where the system does not tell.
+// Load returns the load average, or "" if the system does not report it.
 func Load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// Options say what to measure and for how long.
+// Options select what to measure, and for how long.
 type Options struct {
-	// Rounds is how often the contestants of a row take turns.
+	// Rounds is the number of rounds in which the contestants of a row take turns.
 	Rounds int
-	// Target is how long a run is to take. Under contention it is at least 3 s,
-	// because a deadlock costs the server's deadlock_timeout, of 1 s.
+	// Target is the wanted duration of a run. Under contention it is at least 3 s, because a
+	// deadlock costs the server's deadlock_timeout of 1 s.
 	Target time.Duration
 	// Forms are the forms to measure.
 	Forms []Form
-	// Bodies are what messages carry; each row is measured with each.
+	// Bodies are the bodies of messages; each row is measured with each of them.
 	Bodies []Body
-	// Only chooses rows.
+	// Only selects rows.
 	Only func(Conditions) bool
-	// Progress is told of each row that is done.
+	// Progress is called for each row that is finished.
 	Progress func(done, of int, r Row)
 }
 
-// Run is what one contestant did in one round.
+// Run is the result of one contestant in one round.
 type Run struct {
 	Messages int           `json:"messages"`
 	Took     time.Duration `json:"took_ns"`
-	// Busy is the processor time of the client's process, garbage collection
-	// included; zero where the system does not tell.
+	// Busy is the CPU time of the client's process, including garbage collection, or zero if
+	// the system does not report it.
 	Busy      time.Duration `json:"busy_ns"`
 	Deadlocks int           `json:"deadlocks"`
 	Serial    time.Duration `json:"serialised_ns"`
 }
 
-// Rate is messages a second.
+// Rate returns the messages per second.
 func (r Run) Rate() float64 { return float64(r.Messages) / r.Took.Seconds() }
 
-// Row is one row of the table: by contestant the runs, in the order of rounds.
+// Row is one row of the table: the runs of each contestant, in the order of rounds.
 type Row struct {
 	Conditions
 	Runs map[Contestant][]Run `json:"runs"`
@@ -71,9 +71,8 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// contestants take turns in this order, and in the opposite one in every second
-// round. Under contention, where runs are long, the batch written by hand does not
-// run again.
+// contestants returns the contestants in their order, reversed in every second round. Under
+// contention, where runs are long, the hand-written batch runs only once.
 func contestants(c Conditions) []Contestant {
 	if c.Contended() {
 		return []Contestant{Semel, Keys, Hand, Textbook}
@@ -111,9 +110,9 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 	return r, nil
 }
 
-// learned is so many messages that a consumer which has met contention, and
-// runs its batches one at a time from then on, is seen doing so for most of the
-// run. It does so for a minute each time.
+// learned is the minimum number of messages under contention. A consumer that has met
+// contention runs its batches one at a time for a minute. With this number of messages it does
+// so for most of the run.
 func (f Form) learned() int {
 	if f == Queue || f == HandleAll {
 		return 200 * batchMost
@@ -123,8 +122,7 @@ func (f Form) learned() int {
 
 func contendedTarget(target time.Duration) time.Duration { return max(target, 3*time.Second) }
 
-// limit ends runs of which nobody knows how long they take: batches that keep
-// running into deadlocks.
+// limit ends runs of unpredictable duration: batches that repeatedly run into deadlocks.
 func (c Conditions) limit(target time.Duration) time.Duration {
 	if c.Contended() {
 		return target
@@ -132,7 +130,7 @@ func (c Conditions) limit(target time.Duration) time.Duration {
 	return 0
 }
 
-// size is how many messages a contestant needs to be busy for the target.
+// size returns the number of messages that keep a contestant busy for the target duration.
 func (d *database) size(ctx context.Context, o Options, who Contestant, c Conditions) (int, error) {
 	target, least, batch := o.Target, 2*batchMost, batchMost
 	switch {
@@ -155,7 +153,7 @@ func (d *database) size(ctx context.Context, o Options, who Contestant, c Condit
 	}
 }
 
-// run is one run on an empty database.
+// run makes one run on an empty database.
 func (d *database) run(ctx context.Context, who Contestant, c Conditions, n int, limit time.Duration) (Run, error) {
 	if err := d.reset(ctx); err != nil {
 		return Run{}, err

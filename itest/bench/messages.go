@@ -9,12 +9,12 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// deliveries are what one run gets: first copies that are applied before the
-// clock starts, then the deliveries that are timed.
+// deliveries are the input of a run: first copies, which are applied before the clock starts,
+// and the timed deliveries.
 type deliveries struct{ before, timed []*semel.Message }
 
-// make returns n timed deliveries. Which of them are duplicates and what they
-// change is the same for every contestant.
+// make returns n timed deliveries. Every contestant gets the same duplicates and the same
+// changes.
 func (c Conditions) make(n int) deliveries {
 	g := c.generator()
 	var d deliveries
@@ -61,7 +61,7 @@ func (g *generator) id() string {
 	return fmt.Sprintf("payment-%012d", g.n)
 }
 
-// uuid is a UUID of RFC 9562.
+// uuid returns a UUID of RFC 9562.
 func uuid(version, high, low uint64) string {
 	high = high&^0xf000 | version<<12
 	low = low&(1<<62-1) | 1<<63

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Quartiles of what was measured, interpolated between neighbours.
+// Quartiles are the quartiles of measured values, interpolated between neighbours.
 type Quartiles struct {
 	Lower  float64 `json:"lower"`
 	Median float64 `json:"median"`
 	Upper  float64 `json:"upper"`
 }
 
-// QuartilesOf are the quartiles of these values; zero if there are none.
+// QuartilesOf returns the quartiles of these values, or zero if there are none.
 func QuartilesOf(values []float64) Quartiles {
 	sorted := slices.Sorted(slices.Values(values))
 	at := func(part float64) float64 {
@@ -29,8 +29,8 @@ func QuartilesOf(values []float64) Quartiles {
 	return Quartiles{at(0.25), at(0.5), at(0.75)}
 }
 
-// Text is lower quartile, median and upper quartile, each in this format; a dash
-// if nothing was measured.
+// Text returns lower quartile, median and upper quartile, each in this format, or a dash if
+// there are no values.
 func (q Quartiles) Text(format string) string {
 	if q == (Quartiles{}) {
 		return "–"
@@ -38,7 +38,7 @@ func (q Quartiles) Text(format string) string {
 	return fmt.Sprintf(format+" – **"+format+"** – "+format, q.Lower, q.Median, q.Upper)
 }
 
-// Rate is of a contestant's messages a second.
+// Rate returns the quartiles of a contestant's messages per second.
 func (r Row) Rate(who Contestant) Quartiles {
 	var rates []float64
 	for _, run := range r.Runs[who] {
@@ -47,8 +47,8 @@ func (r Row) Rate(who Contestant) Quartiles {
 	return QuartilesOf(rates)
 }
 
-// Ratio is of one contestant's rates to another's, round by round. It is zero
-// if one of them did not take part.
+// Ratio returns the quartiles of one contestant's rate divided by another's, round by round. It
+// returns zero if one of them was not measured.
 func (r Row) Ratio(one, other Contestant) Quartiles {
 	var ratios []float64
 	for i := range min(len(r.Runs[one]), len(r.Runs[other])) {
@@ -57,7 +57,7 @@ func (r Row) Ratio(one, other Contestant) Quartiles {
 	return QuartilesOf(ratios)
 }
 
-// Busy is of the client's processor time a message, in microseconds.
+// Busy returns the quartiles of the client's CPU time for each message, in microseconds.
 func (r Row) Busy(who Contestant) Quartiles {
 	var times []float64
 	for _, run := range r.Runs[who] {
@@ -68,8 +68,8 @@ func (r Row) Busy(who Contestant) Quartiles {
 	return QuartilesOf(times)
 }
 
-// Met is how many deadlocks a contestant met in all rounds, and the
-// part of its time in which its batches ran one at a time.
+// Met returns the number of deadlocks of a contestant in all rounds, and the fraction of its
+// time in which its batches ran one at a time.
 func (r Row) Met(who Contestant) (deadlocks int, serial float64) {
 	var serialised, took float64
 	for _, run := range r.Runs[who] {

@@ -17,10 +17,10 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// most is how many connections a contestant can have.
+// most is the maximum number of connections of a contestant.
 const most = 16
 
-// database is what contestants work on, directly or through a proxy that adds
+// database is the database of the contestants, reached directly or through a proxy that adds
 // latency.
 type database struct {
 	proxy *pgproxy.Proxy
@@ -30,7 +30,7 @@ type database struct {
 	sql   *sqlstore.Store
 }
 
-// connect opens a database that exists, with so much latency added.
+// connect opens an existing database, with this latency added.
 func connect(ctx context.Context, dsn string, latency time.Duration) (*database, error) {
 	d := &database{}
 	if latency > 0 {
@@ -82,8 +82,8 @@ func (d *database) close() error {
 	return err
 }
 
-// reset empties the database and has the server write down what is left to
-// write, so that no run pays for the one before it.
+// reset empties the database and makes the server write a checkpoint, so that no run pays for
+// the one before it.
 func (d *database) reset(ctx context.Context) error {
 	if _, err := d.pool.Exec(ctx, empty); err != nil {
 		return fmt.Errorf("empty the database: %w", err)
@@ -92,14 +92,14 @@ func (d *database) reset(ctx context.Context) error {
 	return err
 }
 
-// World is a server with the databases of a whole measurement: one of its own,
-// reached directly and through proxies.
+// World is a server with the databases of a measurement. A database is reached directly and
+// through proxies.
 type World struct {
 	server, dsn, name string
 	byLatency         map[time.Duration]*database
 }
 
-// NewWorld makes a database on the server and the tables in it.
+// NewWorld creates a database on the server, with its tables.
 func NewWorld(ctx context.Context, server string) (*World, error) {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Consumers run in this process.
+// Consumers are consumers that run in this process.
 type Consumers struct {
-	// Over is given what a consumer ended with.
+	// Over receives the errors with which consumers ended.
 	Over  chan error
 	all   []workload.Consumer
 	pools []func()
@@ -21,7 +21,7 @@ type Consumers struct {
 	group sync.WaitGroup
 }
 
-// NewConsumers returns none; it has room for so many.
+// NewConsumers returns an empty set with room for this number of consumers.
 func NewConsumers(ctx context.Context, most int) *Consumers {
 	c := &Consumers{Over: make(chan error, most)}
 	c.ctx, c.stop = context.WithCancel(ctx)
@@ -39,12 +39,12 @@ func (c *Consumers) Add(driver workload.Driver, o workload.Options) error {
 	return nil
 }
 
-// Ready reports whether all are.
+// Ready reports whether all consumers are ready.
 func (c *Consumers) Ready() bool {
 	return !slices.ContainsFunc(c.all, func(c workload.Consumer) bool { ready, _ := c.Ready(); return !ready })
 }
 
-// Counts adds up what they did.
+// Counts returns the sum of their counts.
 func (c *Consumers) Counts() (sum semel.Counts) {
 	for _, one := range c.all {
 		counts := one.Counts()
@@ -54,8 +54,8 @@ func (c *Consumers) Counts() (sum semel.Counts) {
 	return sum
 }
 
-// End has them drain and returns what those ended with that nobody has heard of.
-// It may be called again.
+// End drains the consumers and returns the errors that Over has not received. It may be called
+// again.
 func (c *Consumers) End() (failed error) {
 	c.stop()
 	c.group.Wait()

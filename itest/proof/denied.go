@@ -8,16 +8,17 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// Accord is what a look at all rows found when all was over, and at what was written with them.
+// Accord is the result of comparing all rows, at the end, with the records that were written in
+// the same transactions.
 type Accord struct {
-	// Rows and Intents are as many as were compared, Denied rows of which a marker, a stream or
-	// a cause said otherwise.
+	// Rows and Intents are the numbers of compared rows. Denied are rows that contradict a
+	// marker, a stream or a cause.
 	Rows    int64 `json:"rows_compared"`
 	Intents int64 `json:"intents_compared"`
 	Denied  int   `json:"rows_denied"`
 }
 
-// Hear compares the rows of all consumers in a database of PostgreSQL.
+// Hear compares the rows of all consumers in a PostgreSQL database.
 func (a *Accord) Hear(ctx context.Context, db *sql.DB) error {
 	store, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {
@@ -43,10 +44,10 @@ func (a *Accord) Hear(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Wrong says how many rows are denied.
+// Wrong returns an error with the number of contradicting rows.
 func (a Accord) Wrong() error {
 	if a.Denied != 0 {
-		return fmt.Errorf("%d of %d rows are denied by what was written with them", a.Denied, a.Rows)
+		return fmt.Errorf("%d of %d rows contradict records of the same transaction", a.Denied, a.Rows)
 	}
 	return nil
 }

@@ -16,29 +16,29 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Fleet is processes of one consumer, `semel run`, and what happens to them.
+// Fleet is a set of processes of one consumer, `semel run`, and the faults that they meet.
 type Fleet struct {
 	Stage
 	Stream  // if the proof has one
 	Binary  string
 	Members []*Member
-	// Server and Activity are the database's, where that is PostgreSQL.
+	// Server and Activity belong to the database, if it is PostgreSQL.
 	Server   *services.Server
 	Activity *processes.Activity
-	// Outages are how often a server was away: each member that started
-	// meanwhile may have said so and ended.
+	// Outages is the number of server outages. Each member that started during an outage may
+	// have logged that and ended.
 	Outages int
-	// Tally is counted up.
+	// Tally is counted during the proof.
 	Tally *Tally
-	// Care looks after one member. If it is nil, Tend starts a member again that ended.
+	// Care looks after one member. If it is nil, Tend restarts a member that ended.
 	Care  func(*Member) error
 	all   []*Member // also those that are no longer Members
 	turn  int       // of Next
 	began time.Time
 }
 
-// NewFleet returns a fleet without members, of a binary that is built. Their
-// policies make the tables of setup.
+// NewFleet returns a fleet without members, for a binary that is built. Their policies create
+// the tables of setup.
 func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) (*Fleet, error) {
 	if err := os.WriteFile(filepath.Join(s.Folder, setupFile), []byte(setup), 0o644); err != nil {
 		return nil, err
@@ -47,16 +47,17 @@ func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) (*Fleet,
 	return &Fleet{Stage: s, Binary: binary, Tally: tally, began: time.Now()}, err
 }
 
-// OnPostgres gives the fleet a server of its own.
+// OnPostgres starts a server for the fleet.
 func (f *Fleet) OnPostgres() (err error) {
-	// A statement is recognised by its text, of which the server keeps 1,024 bytes by default.
+	// A statement is recognised by its text. The server keeps the first 1,024 bytes by
+	// default.
 	f.Server = services.StartPostgres(f.T, services.Options{Settings: []string{"track_activity_query_size = 8192"}})
 	f.Activity, err = processes.OpenActivity(f.Server.DSN())
 	f.began = time.Now()
 	return err
 }
 
-// Close kills the members that still run, however the proof ended.
+// Close kills the members that still run.
 func (f *Fleet) Close() {
 	f.Stream.close()
 	for _, m := range f.all {
@@ -69,7 +70,7 @@ func (f *Fleet) Close() {
 	}
 }
 
-// Add adds a member, which is not started yet.
+// Add adds a member that is not started yet.
 func (f *Fleet) Add() *Member {
 	name := fmt.Sprintf("member-%d", len(f.all)+1)
 	m := &Member{Name: name, Command: processes.Command{Binary: f.Binary, Folder: f.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json"}}
@@ -80,12 +81,12 @@ func (f *Fleet) Add() *Member {
 	return m
 }
 
-// Remove has the fleet no longer look after a member.
+// Remove takes a member out of the fleet.
 func (f *Fleet) Remove(m *Member) {
 	f.Members = slices.DeleteFunc(f.Members, func(other *Member) bool { return other == m })
 }
 
-// Delivered is what all members were delivered that there ever were.
+// Delivered returns the number of deliveries to all members, including removed ones.
 func (f *Fleet) Delivered() (sum int64) {
 	for _, m := range f.all {
 		sum += m.Delivered()
@@ -93,8 +94,8 @@ func (f *Fleet) Delivered() (sum int64) {
 	return sum
 }
 
-// Tend looks after all members. Unless Care is set, it starts members again as a supervisor does:
-// a member that starts while a server is away logs that and ends.
+// Tend looks after all members. Unless Care is set, it restarts members like a supervisor: a
+// member that starts while a server is down logs that and ends.
 func (f *Fleet) Tend() error {
 	care := f.Care
 	if care == nil {
@@ -120,7 +121,7 @@ func (f *Fleet) again(m *Member) error {
 	return m.Start()
 }
 
-// Until looks after the members until it is so.
+// Until looks after the members until the condition holds.
 func (f *Fleet) Until(ctx context.Context, so func() (bool, error)) error {
 	return Until(ctx, 5*time.Millisecond, func() (bool, error) {
 		if err := f.Tend(); err != nil {
@@ -133,7 +134,7 @@ func (f *Fleet) Until(ctx context.Context, so func() (bool, error)) error {
 	})
 }
 
-// RestartServer restarts PostgreSQL, every other time with SIGKILL.
+// RestartServer restarts PostgreSQL, every second time with SIGKILL.
 func (f *Fleet) RestartServer(context.Context) error {
 	how := "SIGKILL"
 	if f.Tally.Restarts%2 == 0 {
@@ -149,7 +150,7 @@ func (f *Fleet) RestartServer(context.Context) error {
 	return nil
 }
 
-// Kill kills a member and counts that.
+// Kill kills a member and counts the kill.
 func (f *Fleet) Kill(m *Member, open bool) error {
 	if err := m.Kill(); err != nil {
 		return err
@@ -162,33 +163,34 @@ func (f *Fleet) Kill(m *Member, open bool) error {
 	return nil
 }
 
-// Tally is what a ledger of every fleet holds.
+// Tally is the part of the ledger that all fleets share.
 type Tally struct {
 	ledger.Balance
-	// Astray are counters unlike the log, Guards rows that only a transaction
-	// that is under way may have.
+	// Astray are counters that differ from the log. Guards are rows that only a running
+	// transaction may have.
 	Astray int `json:"counters_unlike_log"`
 	Guards int `json:"guards_left"`
-	// Kills are of members, Open those that met an open transaction.
+	// Kills is the number of killed members, Open the number of those with an open
+	// transaction.
 	Kills int `json:"kills"`
 	Open  int `json:"kills_in_open_transaction"`
-	// Restarts are of PostgreSQL. Again are members that started while a server
-	// was away, said so and ended, and were started again.
+	// Restarts is the number of restarts of PostgreSQL. Again is the number of members that
+	// started while a server was down, logged that, ended, and were restarted.
 	Restarts int `json:"postgres_restarts"`
 	Again    int `json:"started_again"`
 	// Unleft are members that drained and could not leave the group in time.
 	Unleft int `json:"ended_without_leaving,omitempty"`
-	// Frozen says that a member stood still to the end.
+	// Frozen is set if a member stayed frozen until the end.
 	Frozen bool `json:"frozen_for_good"`
-	// Seconds from the first member's start to the last one's end.
+	// Seconds is the time from the first member's start to the last member's end.
 	Seconds Seconds `json:"seconds"`
 }
 
-// Over notes how many seconds the proof took, now that it has ended.
+// Over records the duration of the proof at its end.
 func (f *Fleet) Over() { f.Tally.Seconds = Seconds(time.Since(f.began).Seconds()) }
 
-// Audit compares what was sent with the effects in the members' database. What
-// was written by semel has no guards left.
+// Audit compares the sent messages with the effects in the members' database. Semel leaves no
+// guards in what it wrote.
 func (t *Tally) Audit(ctx context.Context, db ledger.Reader, sent iter.Seq[string], stuck int, bySemel bool) error {
 	effects, err := ledger.Effects(ctx, db, "delivery")
 	if err != nil {
@@ -207,9 +209,9 @@ func (t Tally) Wrong() error {
 	case err != nil:
 		return err
 	case t.Astray != 0:
-		return fmt.Errorf("%d counters are not what the effect log says", t.Astray)
+		return fmt.Errorf("%d counters differ from the effect log", t.Astray)
 	case t.Guards != 0:
-		return fmt.Errorf("%d guards are left of transactions that are over", t.Guards)
+		return fmt.Errorf("%d guards are left by transactions that have ended", t.Guards)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type Form[P any, L Ledger] struct {
 func (f *Form[P, L]) Flags(flags *flag.FlagSet) {
 	Sizes(flags, &f.Sizes)
 	if f.Quick != nil {
-		flags.BoolVar(&f.quick, "quick", false, "take the sizes of the form that takes a minute, whatever other flags say")
+		flags.BoolVar(&f.quick, "quick", false, "use the sizes of the short form (a minute); overrides other flags")
 	}
 }
 

@@ -2,7 +2,7 @@ package proof
 
 import "net"
 
-// FreeAddress is one of this machine that nobody listens at.
+// FreeAddress returns a free address of this machine.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 type Member struct {
 	processes.Command
 	*processes.Process
-	// Name is what servers know it by.
+	// Name is the name by which servers know the process.
 	Name string
-	// Counted has its deliveries counted, on Linux.
+	// Counted makes the proof count its deliveries, on Linux.
 	Counted   bool
 	terminal  *terminal // where the present run shows them
 	delivered int64     // in the runs that are over
 }
 
-// Start starts the process; its policy is there.
+// Start starts the process, whose policy exists.
 func (m *Member) Start() (err error) {
 	if m.Counted {
 		if m.terminal, err = openTerminal(m.Path(m.Log)); err != nil {
@@ -45,15 +45,15 @@ func (m *Member) Kill() error {
 	return nil
 }
 
-// End has the process drain and end.
+// End lets the process drain and end.
 func (m *Member) End() error {
 	err := m.Process.End()
 	m.over()
 	return err
 }
 
-// over counts the deliveries of a run that has ended: as it said itself, or,
-// if it was killed, as its terminal last showed.
+// over adds the deliveries of a run that has ended: from its summary or, if it was killed, the
+// last number on its terminal.
 func (m *Member) over() {
 	if m.terminal == nil {
 		return
@@ -67,7 +67,7 @@ func (m *Member) over() {
 	m.terminal = nil
 }
 
-// Shown is what the present run has shown to be delivered.
+// Shown returns the deliveries that the current run has displayed.
 func (m *Member) Shown() int64 {
 	if m.terminal == nil {
 		return 0
@@ -75,18 +75,18 @@ func (m *Member) Shown() int64 {
 	return m.terminal.deliveries()
 }
 
-// Delivered is what was delivered in all runs.
+// Delivered returns the deliveries of all runs.
 func (m *Member) Delivered() int64 { return m.delivered + m.Shown() }
 
-// Path is where a file of its folder is.
+// Path returns the path of a file in its folder.
 func (m *Member) Path(file string) string { return filepath.Join(m.Folder, file) }
 
-// ended is the error of a process that ended by itself.
+// ended returns the error for a process that ended by itself.
 func (m *Member) ended() error {
-	return fmt.Errorf("%s: %w: %v; it said %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
+	return fmt.Errorf("%s: %w: %v; its last log line is %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
 }
 
-// LastWords is the last line of the log.
+// LastWords returns the last line of the log.
 func (m *Member) LastWords() string {
 	text, _ := os.ReadFile(m.Path(m.Log))
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

@@ -9,22 +9,22 @@ import (
 	"github.com/semel-go/semel/itest/services/topics"
 )
 
-// Offsets is what a ledger holds of a group's offsets.
+// Offsets is the part of a ledger about a group's offsets.
 type Offsets struct {
-	// Samples of them were taken, Backwards is how often one went back, Rewinds
-	// are the first of these.
+	// Samples is the number of samples, Backwards how often an offset decreased, and Rewinds
+	// are the first such cases.
 	Samples   int      `json:"offset_samples"`
 	Backwards int      `json:"offsets_went_back"`
 	Rewinds   []string `json:"rewinds,omitempty"`
-	// Behind is how far they are from the ends of the partitions.
+	// Behind is the distance to the ends of the partitions.
 	Behind  int64 `json:"behind_the_end"`
 	highest map[int32]int64
 }
 
-// Wrong says what is wrong with them; nil if nothing is.
+// Wrong returns what is wrong, or nil.
 func (o Offsets) Wrong() error {
 	if o.Backwards != 0 {
-		return fmt.Errorf("the group's offsets went back %d times, at first: %v", o.Backwards, o.Rewinds)
+		return fmt.Errorf("the group's offsets decreased %d times; the first cases: %v", o.Backwards, o.Rewinds)
 	}
 	if o.Behind != 0 {
 		return fmt.Errorf("the group's offsets are %d away from the ends of the partitions", o.Behind)
@@ -32,8 +32,8 @@ func (o Offsets) Wrong() error {
 	return nil
 }
 
-// note compares an answer with the highest seen; what was there and is gone has
-// gone back, too.
+// note compares a sample with the highest offsets so far. An offset that has disappeared counts
+// as a decrease.
 func (o *Offsets) note(now map[int32]int64) {
 	o.Samples++
 	for partition, before := range o.highest {
@@ -50,7 +50,7 @@ func (o *Offsets) note(now map[int32]int64) {
 	}
 }
 
-// Watch asks for a group's offsets all the time.
+// Watch samples the offsets of a group continuously.
 type Watch struct {
 	kafka        *topics.Cluster
 	group, topic string
@@ -59,7 +59,7 @@ type Watch struct {
 	seen         Offsets
 }
 
-// WatchOffsets begins to watch.
+// WatchOffsets starts a Watch.
 func WatchOffsets(kafka *topics.Cluster, group, topic string) *Watch {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Watch{kafka: kafka, group: group, topic: topic, cancel: cancel, seen: Offsets{highest: map[int32]int64{}}}
@@ -78,7 +78,7 @@ func WatchOffsets(kafka *topics.Cluster, group, topic string) *Watch {
 	return w
 }
 
-// sample asks once; a broker may be away.
+// sample takes one sample; a broker may be down.
 func (w *Watch) sample(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -87,7 +87,7 @@ func (w *Watch) sample(ctx context.Context) {
 	}
 }
 
-// AtEnd reports whether the group has settled all that is in the topic.
+// AtEnd reports whether the group has committed everything in the topic.
 func (w *Watch) AtEnd(ctx context.Context) bool {
 	behind, err := w.kafka.TryBehind(ctx, w.group, w.topic)
 	return err == nil && behind == 0
@@ -99,7 +99,7 @@ func (w *Watch) Stop() {
 	w.done.Wait()
 }
 
-// Audit stops and says what was seen, and where the offsets are at last.
+// Audit ends the watch and returns what it saw, and the final offsets.
 func (w *Watch) Audit(ctx context.Context) (_ Offsets, err error) {
 	w.Stop()
 	w.seen.Behind, err = w.kafka.TryBehind(ctx, w.group, w.topic)

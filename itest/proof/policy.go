@@ -2,29 +2,27 @@ package proof
 
 import "fmt"
 
-// Consumer is the consumer's name in the policies.
+// Consumer is the name of the consumer in the policies.
 const Consumer = "counter"
 
 const setupFile = "setup.sql"
 
-// Policy is the policy of a member, which counts webhooks and writes each into
-// the effect log.
+// Policy is the policy of a member, which counts webhooks and writes each into the effect log.
 type Policy struct {
-	// Store and Source are how it is reached, as YAML on one line.
+	// Store and Source are their configurations, as YAML on one line.
 	Store, Source string
 	// Strategy is "marker" unless set.
 	Strategy string
-	// More are further keys of the consumer, a line each.
+	// More are further keys of the consumer, one on each line.
 	More []string
-	// Identity is where a message's is; ID and Type are where the handler
-	// finds the id and the type.
+	// Identity selects a message's identity; ID and Type select the handler's id and type.
 	Identity, ID, Type string
-	// Batch is the most messages of a transaction, Timeout what a handler has.
+	// Batch is the maximum number of messages in a transaction, Timeout the handler's timeout.
 	Batch   int
 	Timeout fmt.Stringer
 }
 
-// Text is the policy as a file.
+// Text returns the policy as a file.
 func (p Policy) Text() []byte {
 	if p.Strategy == "" {
 		p.Strategy = "marker"
@@ -65,8 +63,8 @@ consumers:
           - insert into effects (delivery, type, repository) values (:delivery, :type, coalesce(:repository, ''))
 `
 
-// Setup makes the tables, on either database. The log has no unique key: an
-// effect that happens twice stands in it twice.
+// Setup creates the tables, for both databases. The log has no unique key, so an effect that
+// happens twice has two rows.
 const Setup = `create table counters (
     type text not null, repository text not null, n bigint not null,
     primary key (type, repository)

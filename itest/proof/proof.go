@@ -1,29 +1,28 @@
-// Package proof runs the proofs: programs that do to Semel what happens in the
-// worst nights of production, and afterwards add up what took effect. What they
-// share is here; each has a room of its own below, with what only it does:
+// Package proof runs proofs: programs that expose Semel to the worst faults of production, and
+// afterwards count what took effect. This package has the shared parts. Each proof has a
+// package below it:
 //
 //	file      a process that reads a file into SQLite is killed
 //	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart;
-//	          or of three brokers one is killed and another frozen
-//	charge    who charges payments is killed and frozen, and the provider loses answers
+//	          or one of three brokers is killed and another frozen
+//	charge    processes that charge payments are killed and frozen, and the provider loses answers
 //	commit    the connection is cut at COMMIT
 //	failover  the primary is killed and its standby promoted
 //	retention old markers are removed while workers consume
-//	reconcile what was lost and doubled is found beside a consumer that runs
-//	replay    dead letters, losses and a projection are repaired while everybody is killed
+//	reconcile lost and doubled messages are found while the consumer runs
+//	replay    dead letters, losses and a projection are repaired while all processes are killed
 //	keyed     processes that call out under leased keys are killed and frozen, and Redis is killed
-//	webhook   who receives webhooks is killed while the provider repeats for three days
-//	alerts    each fault that an alert is for is produced, and a Prometheus must find it
+//	webhook   a receiver of webhooks is killed while the provider retries for three days
+//	alerts    the fault of each alert is produced, and a Prometheus must detect it
 //
-// `go run ./itest/cmd/proof NAME` runs one, its tests run a short form.
+// `go run ./itest/cmd/proof NAME` runs one. The tests run a short form.
 //
-// A further proof is a package below this one with three things: a type whose
-// Run takes a [Stage], does its harm and returns a ledger; the ledger, a struct
-// that embeds [ledger.Balance] and has Wrong and Fault (its fields are the
-// report, see [Print]); and a [Room], mostly a [Form], which declares flags and says what is run.
-// Then a line in itest/cmd/proof and a target in the Makefile. A fault that it
-// can plant is a name in Plants, and each proof should have one: a check that
-// no fault has failed proves nothing.
+// To add a proof, write a package below this one with three parts: a type whose Run takes a
+// [Stage], produces the faults and returns a ledger; the ledger, a struct that embeds
+// [ledger.Balance] and has the methods Wrong and Fault (its fields are the report, see
+// [Print]); and a [Room], usually a [Form], which declares flags and describes the runs. Then
+// add a line to itest/cmd/proof and a target to the Makefile. Each proof should be able to
+// plant a fault, listed in Plants, because a check that never fails proves nothing.
 package proof
 
 import (
@@ -40,73 +39,72 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room is one kind of proof, as the program offers it.
+// Room is one kind of proof.
 type Room interface {
-	// Flags declares what can be chosen beside [Choice], with its defaults.
+	// Flags declares the options other than [Choice], with their defaults.
 	Flags(*flag.FlagSet)
-	// Plants are the names of the faults that can be planted.
+	// Plants returns the names of the faults that can be planted.
 	Plants() []string
-	// Runs are what is proved, one after the other, with what was chosen.
+	// Runs returns the runs for these options, in order.
 	Runs(Choice) []Run
 }
 
-// Choice is what can be chosen for every proof.
+// Choice has the options of every proof.
 type Choice struct {
-	// Seed orders what is random.
+	// Seed determines the random choices.
 	Seed uint64
-	// Plant is the name of a fault, which must be found; "" plants none.
+	// Plant is the name of a planted fault, which the proof must detect; "" plants none.
 	Plant string
-	// JSON has the ledgers printed for machines.
+	// JSON prints the ledgers as JSON.
 	JSON bool
 }
 
 // Run is one run of a proof.
 type Run struct {
-	// Title tells it from the other runs of its room.
+	// Title distinguishes the run from the other runs of its room.
 	Title string
-	// Within is how long it may take.
+	// Within is the time limit.
 	Within time.Duration
-	// Prove does it. An error says that the run itself failed.
+	// Prove makes the run. An error means that the run itself failed.
 	Prove func(context.Context, Stage) (Ledger, error)
 }
 
-// Ledger is what came out of a run.
+// Ledger is the result of a run.
 type Ledger interface {
-	// Wrong says what was wrong with Semel; nil if nothing was. It is what a
-	// planted fault must bring about.
+	// Wrong returns what Semel did wrong, or nil. A planted fault must cause it.
 	Wrong() error
-	// Fault says why the ledger is no proof: something was wrong, or too little
-	// happened; nil if it is one.
+	// Fault returns why the ledger is no proof: Semel did something wrong, or too few faults
+	// happened. It returns nil if the ledger is a proof.
 	Fault() error
 }
 
-// Proving is a method that proves, with the type of its ledger hidden.
+// Proving converts a method that returns a concrete ledger.
 func Proving[L Ledger](prove func(context.Context, Stage) (L, error)) func(context.Context, Stage) (Ledger, error) {
 	return func(ctx context.Context, s Stage) (Ledger, error) { return prove(ctx, s) }
 }
 
-// Stage is where a proof happens.
+// Stage is the environment of a proof.
 type Stage struct {
-	// T is who starts servers, and cleans up after them.
+	// T starts servers and cleans up after them.
 	T testing.TB
-	// Folder holds everything that is written, but for the servers' data.
+	// Folder is the folder for all files except the servers' data.
 	Folder string
 	told   io.Writer // of each step
 	began  time.Time
 }
 
-// InTest is a stage for the short form of a proof.
+// InTest returns a stage for the short form of a proof.
 func InTest(t testing.TB) Stage {
 	return Stage{T: t, Folder: t.TempDir(), told: t.Output(), began: time.Now()}
 }
 
-// Say tells of a step, with the seconds since the start.
+// Say logs a step, with the seconds since the start.
 func (s Stage) Say(format string, args ...any) {
 	fmt.Fprintf(s.told, "%5.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Main does all runs of a room as these arguments say, and prints their
-// ledgers. An error says which of them are no proof and why.
+// Main makes all runs of a room with these arguments and prints their ledgers. An error lists
+// the runs that are no proof, with the reasons.
 func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	c := Choice{}
 	flags := flag.NewFlagSet("proof", flag.ExitOnError)
@@ -120,7 +118,7 @@ func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 		return err
 	}
 	if rest := flags.Args(); len(rest) > 0 {
-		return fmt.Errorf("%q is no flag, and flags behind it would not be read; -help lists them", rest[0])
+		return fmt.Errorf("%q is no flag, and flags after it would be ignored; -help lists all flags", rest[0])
 	}
 	if c.Plant != "" && !slices.Contains(room.Plants(), c.Plant) {
 		return fmt.Errorf("-plant %s is unknown; there are %v", c.Plant, room.Plants())
@@ -134,7 +132,7 @@ func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	return failed
 }
 
-// do proves and prints. The folder is left behind unless all is well.
+// do makes a run and prints its ledger. The folder is kept unless everything is correct.
 func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "semel-proof-")
 	if err != nil {
@@ -142,7 +140,7 @@ func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 	}
 	ledger, err := r.stage(ctx, folder)
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("it was interrupted, and proves nothing: %w", err)
+		err = fmt.Errorf("the proof was interrupted and has no result: %w", err)
 	}
 	if err == nil {
 		err = Print(out, ledger, c.JSON)
@@ -151,12 +149,12 @@ func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 		err = judge(out, ledger, c.Plant)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; everything is in %s", err, folder)
+		return fmt.Errorf("%w; the files are in %s", err, folder)
 	}
 	return os.RemoveAll(folder)
 }
 
-// stage proves, and has ended all servers when it returns.
+// stage makes a run. When it returns, all servers have ended.
 func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Within)
 	defer cancel()
@@ -165,14 +163,14 @@ func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
 	return r.Prove(ctx, Stage{T: outside, Folder: folder, told: os.Stderr, began: time.Now()})
 }
 
-// judge says why a ledger is not what it was to be.
+// judge returns an error if the ledger is not as expected.
 func judge(out io.Writer, l Ledger, plant string) error {
 	if plant == "" {
 		return l.Fault()
 	}
 	found := l.Wrong()
 	if found == nil {
-		return errors.New("the planted fault was not found")
+		return errors.New("the planted fault was not detected")
 	}
 	_, err := fmt.Fprintf(out, "the planted fault is found: %v\n", found)
 	return err

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// small is a ledger of a room that does nothing.
+// small is a ledger of a room without work.
 type small struct {
 	ledger.Balance
 	Rounds  int     `json:"rounds_that_were"`
@@ -25,7 +25,7 @@ func (l small) Fault() error {
 	return errors.Join(l.Wrong(), ledger.AtLeast(1, l.Rounds, "rounds"))
 }
 
-// smallRoom has an effect doubled if that is planted, once in each run.
+// smallRoom doubles an effect in each run if that fault is planted.
 type smallRoom struct{ rounds, runs int }
 
 func (r *smallRoom) Flags(flags *flag.FlagSet) {
@@ -49,7 +49,7 @@ func (r *smallRoom) Runs(c Choice) (runs []Run) {
 	return runs
 }
 
-// runSmall returns what the program prints, and its error.
+// runSmall returns the output of the program, and its error.
 func runSmall(t *testing.T, args ...string) (string, error) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer
@@ -87,7 +87,7 @@ func TestAPlantedFaultMustBeFound(t *testing.T) {
 	if out, err := runSmall(t, "-plant", "double"); err != nil || !strings.Contains(out, "the planted fault is found: lost 0, doubled 1") {
 		t.Errorf("%v: %s", err, out)
 	}
-	for plant, says := range map[string]string{"nothing": "was not found", "unheard-of": "is unknown"} {
+	for plant, says := range map[string]string{"nothing": "was not detected", "unheard-of": "is unknown"} {
 		if _, err := runSmall(t, "-plant", plant); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", plant, err)
 		}
@@ -96,7 +96,7 @@ func TestAPlantedFaultMustBeFound(t *testing.T) {
 
 func TestEveryRunThatIsNoProofIsTold(t *testing.T) {
 	_, err := runSmall(t, "-rounds", "0", "-runs", "2")
-	if err == nil || strings.Count(err.Error(), "small: only 0 rounds, not 1: no proof; everything is in ") != 2 {
+	if err == nil || strings.Count(err.Error(), "small: only 0 rounds, not 1: no proof; the files are in ") != 2 {
 		t.Error(err)
 	}
 }

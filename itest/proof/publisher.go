@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Publisher writes to a topic while things happen, and counts.
+// Publisher writes to a topic during a proof and counts the records.
 type Publisher struct {
 	clients []*kgo.Client
 	acked   atomic.Int64
@@ -19,8 +19,8 @@ type Publisher struct {
 	done    chan struct{} // closed when every record is acknowledged or has failed
 }
 
-// Publish begins to publish at a pace of the proof's own, side by side with so
-// many producers. Records go to the partitions that they name.
+// Publish starts this number of concurrent producers, whose speed the proof sets. Records go to
+// the partitions that they name.
 func Publish(ctx context.Context, producers int, pace func(context.Context, *Publisher), options ...kgo.Opt) (*Publisher, error) {
 	p := &Publisher{done: make(chan struct{})}
 	for range producers {
@@ -42,7 +42,7 @@ func Publish(ctx context.Context, producers int, pace func(context.Context, *Pub
 	return p, nil
 }
 
-// Send has a producer publish a record.
+// Send lets a producer publish a record.
 func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
 	p.clients[producer].Produce(ctx, r, func(_ *kgo.Record, err error) {
 		if err == nil {
@@ -52,9 +52,8 @@ func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
 	})
 }
 
-// Evenly sends n records within a time, as send does it for each by its number. The last
-// tenth waits until nothing more will happen, but for a trickle: what happens must happen
-// under load.
+// Evenly calls send for n records, distributed evenly over a time. It publishes the last tenth
+// only as a trickle until Rest is called, because faults must happen under load.
 func (p *Publisher) Evenly(ctx context.Context, n int, within time.Duration, send func(i int)) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -66,7 +65,7 @@ func (p *Publisher) Evenly(ctx context.Context, n int, within time.Duration, sen
 		}
 		due := int(float64(n) * min(1, time.Since(began).Seconds()/within.Seconds()))
 		if held := n * 9 / 10; due > held && !p.Hurried() {
-			if sent >= held { // the less is left, the slower, so that it is never all
+			if sent >= held { // slower towards the end, so that some records are always left
 				trickle += float64(n-sent) * (1.0/2000 + 1/float64(n-held))
 			}
 			due = max(held, sent+int(trickle))
@@ -84,10 +83,10 @@ func (p *Publisher) fail(err error) {
 	}
 }
 
-// Acknowledged is how many records all replicas have.
+// Acknowledged returns the number of records that all replicas have.
 func (p *Publisher) Acknowledged() int64 { return p.acked.Load() }
 
-// Rest says that nothing more will happen: what is left can be published.
+// Rest declares that no more faults follow, so the remaining records can be published.
 func (p *Publisher) Rest() { p.hurry.Store(true) }
 
 // Hurried reports whether Rest was called. Until then there must be load.
@@ -103,15 +102,15 @@ func (p *Publisher) Over() bool {
 	}
 }
 
-// Err is the first failure.
+// Err returns the first error.
 func (p *Publisher) Err() error {
 	if err := p.failed.Load(); err != nil {
-		return errors.Join(errors.New("a record could not be published"), *err)
+		return errors.Join(errors.New("cannot publish a record"), *err)
 	}
 	return nil
 }
 
-// Stop ends the publishing, whether it is over or not.
+// Stop ends the publishing, finished or not.
 func (p *Publisher) Stop() {
 	p.cancel()
 	<-p.done

@@ -10,8 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print prints a ledger, as JSON or as a table of the same fields under the same
-// names.
+// Print prints a ledger as JSON, or as a table of the same fields with the same names.
 func Print(w io.Writer, l Ledger, asJSON bool) error {
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
@@ -32,7 +31,7 @@ func Print(w io.Writer, l Ledger, asJSON bool) error {
 	return table.Flush()
 }
 
-// fieldsOf are names and values of the fields of an object, in their order.
+// fieldsOf returns names and values of the fields of an object, in their order.
 func fieldsOf(object []byte) (fields [][2]string, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if _, err := decoder.Token(); err != nil {
@@ -52,10 +51,10 @@ func fieldsOf(object []byte) (fields [][2]string, err error) {
 	return fields, nil
 }
 
-// Fields are a report whose fields have an order of their own.
+// Fields is a report with fields in a chosen order.
 type Fields []Field
 
-// Field is one of them.
+// Field is a field of such a report.
 type Field struct {
 	Name  string
 	Value any
@@ -82,7 +81,7 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Seconds are rounded, as nobody compares hundredths.
+// Seconds is printed as a rounded number, because hundredths are not compared.
 type Seconds float64
 
 // MarshalJSON implements json.Marshaler.

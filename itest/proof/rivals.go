@@ -14,14 +14,15 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Rivals are two consumers of one name in this process, each of which is
-// delivered all messages of a feed.
+// Rivals are two consumers with the same name in this process. Each gets all messages of a
+// feed.
 type Rivals struct {
 	*Consumers
 	Driver workload.Driver
 	Feed   *workload.Feed
 	DSN    string
-	// Workers of each, and the most messages of a batch.
+	// Workers is the number of workers of each, and Most the maximum number of messages in a
+	// batch.
 	Workers, Most int
 	// LookUp plants a fault, see workload.Options.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
@@ -31,7 +32,7 @@ type Rivals struct {
 	began                      time.Time
 }
 
-// Start starts both.
+// Start starts both consumers.
 func (r *Rivals) Start(ctx context.Context) error {
 	r.Consumers, r.began = NewConsumers(ctx, 2), time.Now()
 	for n, name := range []string{"first", "second"} {
@@ -48,7 +49,7 @@ func (r *Rivals) Start(ctx context.Context) error {
 	return nil
 }
 
-// Applied is how many messages were in commits that the consumers know of.
+// Applied is the number of messages in commits that the consumers know of.
 func (r *Rivals) Applied() int { return int(r.applied.Load()) }
 
 // Observe implements semel.Observer.
@@ -63,20 +64,20 @@ func (r *Rivals) Observe(e semel.Event) {
 	}
 }
 
-// RivalsLedger is what the ledgers of both hold.
+// RivalsLedger is the part that the ledgers of both proofs share.
 type RivalsLedger struct {
 	Driver string `json:"driver"`
 	ledger.Balance
-	// Markers that say applied.
+	// Markers is the number of markers with the result applied.
 	Markers int `json:"markers"`
-	// SetAside are inbox rows; Unsettled are deliveries that the two sources
-	// have not been told of.
+	// SetAside is the number of inbox rows; Unsettled is the number of deliveries that were
+	// not settled at the two sources.
 	SetAside  int `json:"set_aside"`
 	Unsettled int `json:"not_settled"`
-	// Duplicates are deliveries that found their message applied.
+	// Duplicates are deliveries whose message had been applied.
 	Duplicates int `json:"duplicates_absorbed"`
-	// Unknown are batches of which the consumers said that their commit was
-	// unknown, NotReady how often they said that the store is down.
+	// Unknown is the number of batches whose commit the consumers reported as unknown,
+	// NotReady how often they reported that the store is down.
 	Unknown  int `json:"batches_whose_commit_was_unknown"`
 	NotReady int `json:"times_the_store_was_called_down"`
 	// First and Second are the effects of the two consumers.
@@ -85,7 +86,7 @@ type RivalsLedger struct {
 	Seconds Seconds `json:"seconds"`
 }
 
-// Audit adds up when both have ended.
+// Audit computes the ledger after both have ended.
 func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) error {
 	l.Driver, l.Seconds = r.Driver.Name, Seconds(time.Since(r.began).Seconds())
 	l.Unknown, l.NotReady, l.Duplicates = int(r.unknown.Load()), int(r.notReady.Load()), int(r.Counts().Duplicates)
@@ -103,15 +104,15 @@ func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) error {
 		from effects`).Scan(&l.First, &l.Second, &l.Markers, &l.SetAside)
 }
 
-// Fault is Wrong, and that the consumers have not done all their work.
+// Fault returns Wrong, or an error if the consumers have not done all their work.
 func (l RivalsLedger) Fault() error {
 	switch err := l.Wrong(); {
 	case err != nil:
 		return err
 	case l.SetAside != 0 || l.Unsettled != 0:
-		return fmt.Errorf("set aside %d, not settled %d", l.SetAside, l.Unsettled)
+		return fmt.Errorf("parked %d, not settled %d", l.SetAside, l.Unsettled)
 	case l.Markers != l.Applied:
-		return fmt.Errorf("%d markers say applied, %d messages are", l.Markers, l.Applied)
+		return fmt.Errorf("%d markers have the result applied, but %d messages are applied", l.Markers, l.Applied)
 	}
 	return nil
 }

@@ -2,8 +2,8 @@ package proof
 
 import "testing"
 
-// Spoil holds that a good ledger is a proof, and none with anything wrong in it:
-// each check of its Fault has a change here that only that check sees.
+// Spoil checks that a good ledger is a proof, and that it is none after any of the changes.
+// Each check in Fault has a change here that only that check detects.
 func Spoil[L Ledger](t *testing.T, good L, changes map[string]func(*L)) {
 	t.Helper()
 	if err := good.Fault(); err != nil {

@@ -114,7 +114,7 @@ func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so fun
 		return so(within)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return false, nil // what has not come, the ledger says
+		return false, nil // the ledger reports what did not happen
 	}
 	return err == nil, err
 }

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is where a member shows its live counts: one that is killed can't
-// say any more how much it was delivered.
+// terminal is a terminal on which a member displays its live counts, because a killed member
+// cannot report its deliveries.
 type terminal struct {
 	own, end *os.File
 	shown    atomic.Int64
 	done     chan struct{}
 }
 
-// openTerminal opens a terminal of which everything goes to a log, too.
+// openTerminal opens a terminal and copies its output to a log.
 func openTerminal(log string) (*terminal, error) {
 	to, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -34,7 +34,7 @@ func openTerminal(log string) (*terminal, error) {
 		number, err = unix.IoctlGetInt(int(t.own.Fd()), unix.TIOCGPTN)
 	}
 	if err == nil {
-		// Wide enough for every count of a line.
+		// Wide enough for all counts on one line.
 		err = unix.IoctlSetWinsize(int(t.own.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 400})
 	}
 	if err == nil {
@@ -47,13 +47,13 @@ func openTerminal(log string) (*terminal, error) {
 	return t, nil
 }
 
-// given says that the process has its end.
+// given is called when the process has its end of the terminal.
 func (t *terminal) given() { _ = t.end.Close() }
 
 var deliveries = regexp.MustCompile(`  deliveries (\d+)`)
 
-// read reads until the process has ended. A number that is cut in two is read
-// as a smaller one, which does no harm.
+// read reads until the process has ended. A number that is cut in two is read as a smaller one,
+// which does no harm.
 func (t *terminal) read(log io.WriteCloser) {
 	defer close(t.done)
 	defer log.Close()
@@ -81,5 +81,5 @@ func (t *terminal) wait() {
 	_ = t.own.Close()
 }
 
-// deliveries is what was last shown.
+// deliveries returns the last displayed number.
 func (t *terminal) deliveries() int64 { return t.shown.Load() }

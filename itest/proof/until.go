@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Until asks again and again until it is so.
+// Until calls the condition repeatedly until it is true.
 func Until(ctx context.Context, every time.Duration, so func() (bool, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -4,7 +4,7 @@ package services
 
 import "syscall"
 
-// childAttributes has no way here to end the server when this process dies.
+// childAttributes is empty: this system cannot end the server when this process dies.
 func childAttributes(owner *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: owner}
 }

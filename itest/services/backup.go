@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Dump writes a backup of a database to a file, with pg_dump, as operators do: while
-// the database is written to.
+// Dump writes a backup of a database to a file with pg_dump, as operators do, while the
+// database is in use.
 func Dump(t testing.TB, dsn, file string) {
 	t.Helper()
 	program(t, "pg_dump", "--format=custom", "--file", file, "--dbname", dsn)
 }
 
-// DumpText is a backup of a database as SQL.
+// DumpText returns a backup of a database as SQL.
 func DumpText(t testing.TB, dsn string) []byte {
 	t.Helper()
 	out, err := osexec.CommandContext(t.Context(), filepath.Join(bin(), "pg_dump"), "--format=plain", "--dbname", dsn).Output()
@@ -23,8 +23,8 @@ func DumpText(t testing.TB, dsn string) []byte {
 	return out
 }
 
-// Restored is the connection string of a new database that is restored from a backup,
-// with pg_restore. It is dropped at the test's end.
+// Restored restores a backup into a new database with pg_restore and returns its connection
+// string. The database is dropped when the test ends.
 func Restored(t testing.TB, file string) string {
 	t.Helper()
 	dsn := Postgres(t)
@@ -32,9 +32,9 @@ func Restored(t testing.TB, file string) string {
 	return dsn
 }
 
-// Swap gives a database that is in use the place of another one, whose connections
-// are cut, as after a fail-over to a server that lacks commits. The other one keeps
-// the place of the first.
+// Swap puts a database in the place of one that is in use, and closes the connections to the replaced one,
+// as in a failover to a server that lacks commits. The replaced database takes the name of the
+// other one.
 func Swap(t testing.TB, live, restored string) {
 	t.Helper()
 	server := withDatabase(t, live, "postgres")

@@ -11,39 +11,39 @@ import (
 	"time"
 )
 
-// patienceJava is patience for Kafka: on a busy machine, three of them take
-// half a minute to start.
+// patienceJava is patience for Kafka: on a busy machine, three brokers need half a minute to
+// start.
 const patienceJava = 5 * time.Minute
 
-// KafkaOptions of a private cluster.
+// KafkaOptions are the options of a private cluster.
 type KafkaOptions struct {
-	// Nodes are brokers that are also controllers: 1 if 0, or 3.
+	// Nodes is the number of brokers, which are also controllers: 3, or 1 (also for 0).
 	Nodes int
-	// Settings are put into each server.properties, as "name=value" each.
+	// Settings are lines of server.properties, "name=value" each.
 	Settings []string
-	// Listeners are those of each node beside the plain one.
+	// Listeners are the listeners of each node, in addition to the plaintext one.
 	Listeners []Listener
 }
 
-// Cluster is a private Kafka cluster. Its ports stay the same for its whole
-// life, through every restart.
+// Cluster is a private Kafka cluster. Its ports do not change when it restarts.
 type Cluster struct {
 	nodes []*Broker
 }
 
-// Broker is one node of a private cluster. Its methods fail the test if they
-// can't do what they say. They are not for use from several goroutines at once.
+// Broker is one node of a private cluster. Its methods fail the test on errors. They must not
+// be called concurrently.
 type Broker struct {
 	private
 	in      kafkaPrograms
 	further map[string]int // ports of Listeners, by name
 }
 
-// StartKafka starts a cluster for this test alone and returns when each node
-// answers and knows the others. It ends and its data are removed at the test's
-// end; it also ends if the test's process dies.
+// StartKafka starts a cluster for one test and returns when each node answers and knows the
+// others. The cluster ends and its data are removed when the test ends. It also ends if the
+// test's process dies.
 //
-// It needs Java and Kafka's jars on this machine and fails the test without.
+// StartKafka needs Java and Kafka's jars on this machine, and fails the test if they are
+// missing.
 func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 	t.Helper()
 	in := findKafka(t)
@@ -68,7 +68,7 @@ func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 	return c
 }
 
-// Brokers are host and port of each node.
+// Brokers returns host and port of each node.
 func (c *Cluster) Brokers() []string {
 	var all []string
 	for _, b := range c.nodes {
@@ -77,10 +77,10 @@ func (c *Cluster) Brokers() []string {
 	return all
 }
 
-// Node returns a node; they are counted from 0.
+// Node returns a node, counted from 0.
 func (c *Cluster) Node(n int) *Broker { return c.nodes[n] }
 
-// WaitComplete returns when each node answers and knows all the others.
+// WaitComplete waits until each node answers and knows all others.
 func (c *Cluster) WaitComplete() {
 	for _, b := range c.nodes {
 		b.t.Helper()
@@ -88,8 +88,8 @@ func (c *Cluster) WaitComplete() {
 	}
 }
 
-// StartAll starts all nodes after all were killed or stopped, and returns when
-// they answer: none can alone.
+// StartAll starts all nodes after all were killed or stopped, and returns when they answer. A
+// single node cannot start without the others.
 func (c *Cluster) StartAll() {
 	for _, b := range c.nodes {
 		b.t.Helper()
@@ -98,15 +98,15 @@ func (c *Cluster) StartAll() {
 	c.WaitComplete()
 }
 
-// Start starts a node that was stopped or killed, and returns when it takes
-// part again. Of three nodes, another one must run.
+// Start starts a node that was stopped or killed, and returns when it has joined the cluster.
+// In a cluster of three, another node must be running.
 func (b *Broker) Start() {
 	b.t.Helper()
 	b.launch()
 	b.waitMembers(1)
 }
 
-// Stop ends the node as an operator does: it hands its partitions over first.
+// Stop ends the node like an operator: it hands over its partitions first.
 func (b *Broker) Stop() {
 	b.t.Helper()
 	b.end(syscall.SIGTERM, patienceJava)
@@ -117,7 +117,7 @@ func (b *Broker) launch() {
 	b.process = b.in.start(b.t, b.folder)
 }
 
-// waitMembers waits until the node counts itself and so many in all.
+// waitMembers waits until the node reports itself and this number of members.
 func (b *Broker) waitMembers(count int) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patienceJava)
@@ -128,7 +128,7 @@ func (b *Broker) waitMembers(count int) {
 		return complete || b.process.ended()
 	})
 	if !complete {
-		b.t.Fatalf("Kafka in %s did not get ready within %s; the end of its log:\n%s", b.folder, patienceJava, logEnd(b.folder))
+		b.t.Fatalf("Kafka in %s was not ready within %s; the end of its log:\n%s", b.folder, patienceJava, logEnd(b.folder))
 	}
 }
 
@@ -147,7 +147,7 @@ func (b *Broker) knows(ctx context.Context, count int) bool {
 	return false
 }
 
-// configure fills in the file that scripts/services also uses.
+// configure fills in the configuration template that scripts/services also uses.
 func (b *Broker) configure(id, controller int, voters, settings []string) {
 	b.t.Helper()
 	count := len(voters)

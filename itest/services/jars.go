@@ -22,7 +22,7 @@ var (
 	pom []byte
 )
 
-// kafkaPrograms is Java, Kafka's jars and the folder of everything that runs.
+// kafkaPrograms are Java, Kafka's jars, and the folder of all private servers.
 type kafkaPrograms struct {
 	java, jars, root string
 }
@@ -34,7 +34,7 @@ func findKafka(t testing.TB) kafkaPrograms {
 		p.java = filepath.Join(home, "bin", "java")
 	}
 	if _, err := osexec.LookPath(p.java); err != nil || !fileExists(p.jars) {
-		t.Fatalf("Java or Kafka's jars in %s are missing: this test starts a broker of its own. Install them with scripts/services up kafka", p.jars)
+		t.Fatalf("Java or Kafka's jars in %s are missing: this test starts its own broker. Install them with scripts/services up kafka", p.jars)
 	}
 	if p.root == "" {
 		p.root = filepath.Join(os.TempDir(), "semel-services")
@@ -45,7 +45,7 @@ func findKafka(t testing.TB) kafkaPrograms {
 	return p
 }
 
-// jars is the folder to which scripts/services has Maven copy.
+// jars returns the folder into which scripts/services lets Maven copy the jars.
 func jars(t testing.TB) string {
 	t.Helper()
 	if own := os.Getenv("SEMEL_KAFKA_JARS"); own != "" {
@@ -67,7 +67,7 @@ func jars(t testing.TB) string {
 	return filepath.Join(cache, "semel", "kafka-"+project.Dependencies[0].Version)
 }
 
-// command is a call of one of Kafka's classes in a folder.
+// command returns a command that runs one of Kafka's classes in a folder.
 func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	all := append([]string{"-Xmx256m", "-Xms64m", "-XX:+UseSerialGC", "-cp", filepath.Join(p.jars, "*"),
 		"-Dlog4j2.configurationFile=log4j2.properties"}, append(p.classes(), args...)...)
@@ -76,8 +76,8 @@ func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	return c
 }
 
-// classes is the option that spares a start half of its work, if scripts/services
-// has kept the classes beside the jars.
+// classes returns the option for a class archive, which halves the time of a start, if
+// scripts/services has stored one beside the jars.
 func (p kafkaPrograms) classes() []string {
 	archive := filepath.Join(p.jars, "classes.jsa")
 	if !fileExists(archive) {
@@ -98,8 +98,8 @@ func (p kafkaPrograms) start(t testing.TB, folder string) *process {
 
 const clusterID = "semel-privateAAAAAAAAA"
 
-// copyFormatted makes the data folder of a node from one that was formatted
-// once: starting Java for that takes seconds.
+// copyFormatted copies the data folder of a node from a formatted template, because formatting
+// starts Java and takes seconds.
 func (p kafkaPrograms) copyFormatted(t testing.TB, to string, id int) {
 	t.Helper()
 	template := filepath.Join(p.root, "template-"+filepath.Base(p.jars))

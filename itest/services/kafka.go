@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Kafka returns host and port of the shared broker. Other tests use it, too:
-// make topics with [Topic], and give groups names of their own.
+// Kafka returns host and port of the shared broker. Other tests use the same broker: create
+// topics with [Topic], and use unique group names.
 //
 // The test fails if SEMEL_KAFKA is not set.
 func Kafka(t testing.TB) []string {
@@ -24,17 +24,15 @@ func Kafka(t testing.TB) []string {
 	return []string{address(t, "SEMEL_KAFKA", "kafka")}
 }
 
-// Patient are options of clients that write to topics which were made just now:
-// while a broker does not know one they ask again, for a minute, and do not give
-// up after five answers.
+// Patient are options for clients that write to new topics. While a broker does not know the
+// topic, such a client retries for a minute; the default is five responses.
 func Patient() []kgo.Opt {
 	const often = 100 * time.Millisecond
 	return []kgo.Opt{kgo.MetadataMinAge(often), kgo.UnknownTopicRetries(int(time.Minute / often))}
 }
 
-// Topic makes a topic with a name of its own, which is deleted at the test's
-// end, and returns when each of brokers knows it. Every broker has a copy of it.
-// Settings are "name=value" each.
+// Topic creates a topic with a unique name and returns when each of brokers knows it. The topic
+// is deleted when the test ends. Every broker has a replica. Settings are "name=value" each.
 func Topic(t testing.TB, brokers []string, partitions int, settings ...string) string {
 	t.Helper()
 	name := "semel-" + strings.ToLower(rand.Text())
@@ -54,34 +52,34 @@ func Topic(t testing.TB, brokers []string, partitions int, settings ...string) s
 		return !Passes(err)
 	})
 	if err != nil {
-		t.Fatalf("make topic %s on %v: %v; see scripts/services status", name, brokers, err)
+		t.Fatalf("create topic %s on %v: %v; see scripts/services status", name, brokers, err)
 	}
 	t.Cleanup(func() { deleteTopic(t, brokers, name) })
 	AwaitTopic(t, brokers, name, made.ID)
 	return name
 }
 
-// Passes reports whether what keeps a topic from being made will pass: the former
-// one of its name is still being deleted, or on a busy machine the controller has
-// not heard of its brokers in time.
+// Passes reports whether the error of a topic creation is temporary: the previous topic of this
+// name is still being deleted, or on a busy machine the controller does not know its brokers
+// yet.
 func Passes(err error) bool {
 	return errors.Is(err, kerr.TopicAlreadyExists) || errors.Is(err, kerr.InvalidReplicationFactor)
 }
 
-// AwaitTopic returns when each of brokers knows a topic by this id, which a
-// topic that is created anew does not share with the former one.
+// AwaitTopic returns when each of brokers knows the topic with this id. A topic that is created
+// anew has another id.
 func AwaitTopic(t testing.TB, brokers []string, topic string, id [16]byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, broker := range brokers {
 		if err := until(ctx, func() bool { return knows(ctx, broker, topic, id) }); err != nil {
-			t.Fatalf("%s does not know topic %s, which was made: %v", broker, topic, err)
+			t.Fatalf("%s does not know topic %s, which was created: %v", broker, topic, err)
 		}
 	}
 }
 
-// knows reports whether a broker knows a topic and who leads its partitions.
+// knows reports whether a broker knows a topic and the leaders of its partitions.
 func knows(ctx context.Context, broker, topic string, id [16]byte) bool {
 	request, asked := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
 	asked.Topic = &topic
@@ -114,7 +112,7 @@ func connectKafka(t testing.TB, brokers ...string) *kgo.Client {
 	return c
 }
 
-// members asks one broker which brokers take part.
+// members asks one broker for the members of the cluster.
 func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	request.Topics = []kmsg.MetadataRequestTopic{}
@@ -125,8 +123,8 @@ func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker,
 	return response.Brokers, nil
 }
 
-// metadata asks one broker. Asking the client would not do: it answers from what
-// it knows, or asks another.
+// metadata asks one broker. The client's own method is not sufficient: it answers from its
+// cache, or asks another broker.
 func metadata(ctx context.Context, broker string, request *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
 	c, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RequestRetries(0))
 	if err != nil {

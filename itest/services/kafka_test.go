@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// publish returns what the broker said of one record.
+// publish returns the broker's response to one record.
 func publish(t *testing.T, brokers []string, topic string, most time.Duration) error {
 	t.Helper()
 	c := connectKafka(t, brokers...)
@@ -21,7 +21,7 @@ func publish(t *testing.T, brokers []string, topic string, most time.Duration) e
 	return c.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("value")}).FirstErr()
 }
 
-// records counts what a topic holds.
+// records returns the number of records in a topic.
 func records(t *testing.T, brokers []string, topic string) int64 {
 	t.Helper()
 	admin := kadm.NewClient(connectKafka(t, brokers...))
@@ -30,7 +30,7 @@ func records(t *testing.T, brokers []string, topic string) int64 {
 	defer cancel()
 	var ends kadm.ListedOffsets
 	var err error
-	// A leader that was just elected does not know yet how far its log is safe.
+	// A leader that was just elected does not know its high watermark yet.
 	late := until(ctx, func() bool {
 		if ends, err = admin.ListEndOffsets(ctx, topic); err == nil {
 			err = ends.Error()
@@ -80,11 +80,11 @@ func TestABrokerThatWasKilledComesBackWithWhatItConfirmed(t *testing.T) {
 	c.Node(0).Start()
 	c.Node(0).Freeze()
 	if err := publish(t, c.Brokers(), topic, 200*time.Millisecond); err == nil {
-		t.Error("a frozen broker confirms")
+		t.Error("a frozen broker acked a record")
 	}
 	c.Node(0).Thaw()
 	if err := publish(t, c.Brokers(), topic, patience); err != nil {
-		t.Errorf("the thawed broker says %v", err)
+		t.Errorf("the thawed broker returned %v", err)
 	}
 	c.Node(0).Stop()
 	c.Node(0).Start()
@@ -100,7 +100,7 @@ func TestThreeBrokersGoOnWithoutOne(t *testing.T) {
 	c.Node(2).Freeze()
 	c.Node(2).Thaw()
 	if err := publish(t, c.Brokers(), topic, patience); err != nil {
-		t.Errorf("two of three brokers say %v", err)
+		t.Errorf("two of three brokers returned %v", err)
 	}
 	c.Node(1).Start()
 	c.WaitComplete()

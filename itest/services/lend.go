@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// Lent lends a store's schema to the cases of a suite, one after the other. A
-// suite has a hundred cases, and making a schema takes twenty times as long as
-// emptying it.
+// Lent lends the schema of a store to the cases of a suite, one after the other. A suite has a
+// hundred cases, and creating a schema takes twenty times as long as emptying one.
 type Lent[S any] struct {
-	// Make makes a new schema.
+	// Make creates a new schema.
 	Make func(testing.TB) S
-	// Empty empties one and opens it anew. A case that failed may have left
-	// anything; what it used is not lent again.
+	// Empty empties a schema and opens it again. The schema of a failed case is not lent
+	// again, because its content is unknown.
 	Empty func(testing.TB, S) S
 
 	idle []S
 }
 
-// Open returns an empty schema, which is the case's until it ends.
+// Open returns an empty schema for one case.
 func (l *Lent[S]) Open(t testing.TB) S {
 	t.Helper()
 	var s S
-	t.Cleanup(func() { // after the checks that Make and Empty leave
+	t.Cleanup(func() { // runs after the checks that Make and Empty register
 		if !t.Failed() {
 			l.idle = append(l.idle, s)
 		}
@@ -38,8 +37,8 @@ func (l *Lent[S]) Open(t testing.TB) S {
 	return s
 }
 
-// Emptying is a statement that empties the tables of a schema of PostgreSQL, but
-// for some. Nothing that guards them is asked.
+// Emptying returns a statement that empties the tables of a PostgreSQL schema, except some. It
+// bypasses triggers and foreign keys.
 func Emptying(schema string, but ...string) string {
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 	for i, table := range but {
@@ -53,11 +52,11 @@ func Emptying(schema string, but ...string) string {
 	end $$`, quote(schema), strings.Join(but, ", "))
 }
 
-// DueByHand makes a row due in PostgreSQL, whatever its marker says.
+// DueByHand makes a row due in PostgreSQL, without looking at its marker.
 const DueByHand = "update in.semel_inbox set state = 'RECEIVED', reason = '', token = null, locked_until = null, due_at = now() - interval '1 minute' where number = $1"
 
-// Ahead is a statement that moves what Semel has dated in a schema of PostgreSQL, but for
-// markers, by so many milliseconds into the future.
+// Ahead returns a statement that moves the timestamps in a PostgreSQL schema, except those of
+// markers, into the future by a number of milliseconds.
 func Ahead(schema string, by time.Duration) string {
 	const more = "update \"%[1]s\".semel_%[2]s set "
 	text := ""

@@ -2,7 +2,7 @@ package services
 
 import "testing"
 
-// ended is a test of which only the end counts.
+// ended is a testing.TB that only runs the cleanup.
 type ended struct {
 	testing.TB
 	failed bool
@@ -23,14 +23,14 @@ func TestAThingIsLentAgainUnlessItsTestFailed(t *testing.T) {
 		},
 		Empty: func(t testing.TB, n int) int {
 			emptied++
-			t.Cleanup(func() { last.failed = emptied == 2 }) // its last check
+			t.Cleanup(func() { last.failed = emptied == 2 }) // the last check that it registered
 			return n
 		},
 	}
 	for i, want := range []int{1, 1, 1, 2} {
 		last = &ended{}
 		if got := things.Open(last); got != want {
-			t.Errorf("test %d has %d, want %d", i, got, want)
+			t.Errorf("test %d has schema %d, want %d", i, got, want)
 		}
 		for _, f := range last.end {
 			f()
@@ -38,7 +38,7 @@ func TestAThingIsLentAgainUnlessItsTestFailed(t *testing.T) {
 	}
 	first, second := things.Open(t), things.Open(t)
 	if first == second {
-		t.Error("two tests have one at once")
+		t.Error("two tests have the same schema at the same time")
 	}
 }
 

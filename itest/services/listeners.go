@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// Listener is a listener of each node of a private cluster, beside the plain
-// one, on a port of its own.
+// Listener is an additional listener of each node of a private cluster, on its own port.
 type Listener struct {
-	// Name is in capital letters, Protocol SSL, SASL_PLAINTEXT or SASL_SSL.
+	// Name is in upper case. Protocol is SSL, SASL_PLAINTEXT or SASL_SSL.
 	Name, Protocol string
-	// Settings are of this listener alone, as "name=value" each.
+	// Settings apply to this listener only, "name=value" each.
 	Settings []string
 }
 
-// BrokersAt are host and port of a listener of each node.
+// BrokersAt returns host and port of a listener for each node.
 func (c *Cluster) BrokersAt(listener string) []string {
 	var all []string
 	for _, b := range c.nodes {

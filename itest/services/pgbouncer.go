@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// StartPgBouncer starts a PgBouncer for this test alone that pools by
-// transaction in front of the server of a connection string, which may be a
-// proxy. It returns the connection string of the same database through it, once
-// it listens; it asks nothing of the server by then. It ends with the test.
+// StartPgBouncer starts a PgBouncer for one test, with pool_mode transaction, in front of the
+// server of a connection string, which may be a proxy. It returns the connection string of the
+// same database through PgBouncer. PgBouncer then listens but has not connected to the server
+// yet. It ends with the test.
 func StartPgBouncer(t testing.TB, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -72,7 +72,7 @@ func pgBouncer(t testing.TB) string {
 		found, err = osexec.LookPath("/usr/sbin/pgbouncer")
 	}
 	if err != nil {
-		t.Fatal("PgBouncer is missing: this test starts one of its own. Install it with scripts/services up pgbouncer")
+		t.Fatal("PgBouncer is missing: this test starts its own. Install it with scripts/services up pgbouncer")
 	}
 	return found
 }

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// private is a server of one test: its folder, its port, which stays the same over restarts, and
-// its present process. At the test's end the process is killed and the folder removed.
+// private is the server of one test: its folder, its port, which does not change when it
+// restarts, and its current process. When the test ends, the process is killed and the folder
+// removed.
 type private struct {
 	t       testing.TB
 	folder  string
@@ -24,18 +25,18 @@ func newPrivate(t testing.TB, in programs) private {
 	return private{t: t, folder: in.privateFolder(t), port: freePort(t)}
 }
 
-// Address is host and port.
+// Address returns host and port.
 func (p *private) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 
-// Kill ends all processes of the server at once, with SIGKILL, as when its machine loses power
-// but for what the kernel holds.
+// Kill ends all processes of the server at once with SIGKILL. Unlike after a power failure,
+// data in the kernel's cache survive.
 func (p *private) Kill() {
 	p.t.Helper()
 	p.process.kill()
 }
 
-// Freeze stops all processes of the server where they are, with SIGSTOP. Connections stay open
-// and nothing answers.
+// Freeze stops all processes of the server with SIGSTOP. Connections stay open, and nothing
+// answers.
 func (p *private) Freeze() {
 	p.t.Helper()
 	if err := p.process.signalAll(syscall.SIGSTOP); err != nil {
@@ -43,7 +44,7 @@ func (p *private) Freeze() {
 	}
 }
 
-// Thaw lets a frozen server go on.
+// Thaw continues a frozen server.
 func (p *private) Thaw() {
 	p.t.Helper()
 	if err := p.process.signalAll(syscall.SIGCONT); err != nil {
@@ -57,7 +58,7 @@ func (p *private) end(signal syscall.Signal, most time.Duration) {
 	_ = p.process.signalAll(syscall.SIGCONT)
 	p.process.signal(signal)
 	if !p.process.wait(most) {
-		p.t.Errorf("the server in %s did not end within %s of %v; it is killed", p.folder, most, signal)
+		p.t.Errorf("the server in %s did not end within %s after %v, and was killed", p.folder, most, signal)
 		p.process.kill()
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// process is one run of a server: a child of this process, PostgreSQL's
-// postmaster or Kafka's Java, and its own children.
+// process is one run of a server: a child of this process (PostgreSQL's postmaster or Kafka's
+// Java) and its own children.
 type process struct {
 	cmd  *osexec.Cmd
 	over chan struct{} // closed when the child has been waited for
@@ -35,7 +35,7 @@ func (p programs) start(s *Server) *process {
 	return startLogged(s.t, c, s.folder)
 }
 
-// startLogged starts a server that writes to the log of its folder.
+// startLogged starts a server that logs to a file in its folder.
 func startLogged(t testing.TB, c *osexec.Cmd, folder string) *process {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -75,13 +75,13 @@ func (p *process) wait(most time.Duration) bool {
 	}
 }
 
-// signal reaches only the child that was started here: once it has been waited
-// for, os.Process refuses.
+// signal reaches only the child that was started here: os.Process rejects signals after the
+// child has been waited for.
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// kill stops the child before it looks for its children, so that it starts no
-// further ones: a server's process that is missed may wait for ever for what a
-// killed one held, and keep the server from starting again.
+// kill stops the child before it lists the child's children, so that it cannot start more. A
+// server process that is missed could wait forever for a resource of a killed one, and prevent
+// a restart of the server.
 func (p *process) kill() {
 	p.signal(syscall.SIGSTOP)
 	children, _ := p.children()
@@ -92,8 +92,8 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// signalAll signals the child, which starts no further ones once it is stopped,
-// and then its children.
+// signalAll signals the child, which cannot start children after it is stopped, and then its
+// children.
 func (p *process) signalAll(s syscall.Signal) error {
 	if p.ended() {
 		return fmt.Errorf("the server's process %d has ended", p.cmd.Process.Pid)
@@ -106,11 +106,11 @@ func (p *process) signalAll(s syscall.Signal) error {
 	return err
 }
 
-// children are the processes whose parent is the child.
+// children returns the processes whose parent is the child.
 func (p *process) children() ([]int, error) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	if len(stats) == 0 {
-		return nil, fmt.Errorf("no /proc here: the server's processes can't be found")
+		return nil, fmt.Errorf("no /proc on this system: cannot find the server's processes")
 	}
 	var pids []int
 	for _, stat := range stats {
@@ -118,7 +118,7 @@ func (p *process) children() ([]int, error) {
 		if err != nil {
 			continue
 		}
-		// After the name, which may hold anything: state, then parent.
+		// The name may contain anything. State and parent follow it.
 		after := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 		if parent, _ := strconv.Atoi(after[1]); parent == p.cmd.Process.Pid {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))

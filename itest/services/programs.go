@@ -14,15 +14,16 @@ import (
 	"testing"
 )
 
-// programs is a PostgreSQL installation and who may run it: PostgreSQL refuses
-// to be run by root, who runs it as user postgres.
+// programs is a PostgreSQL installation and the user that runs it. PostgreSQL refuses to run as
+// root, so root runs it as user postgres.
 type programs struct {
 	bin   string
 	root  string
 	owner *syscall.Credential
 }
 
-// Folder is where servers keep their data, and tests what takes long to make.
+// Folder returns the folder for the data of servers, and for templates that take long to
+// create.
 func Folder() string {
 	if folder := os.Getenv("SEMEL_SERVICES"); folder != "" {
 		return folder
@@ -34,7 +35,7 @@ func findPrograms(t testing.TB) programs {
 	t.Helper()
 	p := programs{bin: bin(), root: Folder()}
 	if p.bin == "" {
-		t.Fatal("PostgreSQL's programs are missing: this test starts a server of its own. Install them with scripts/services up postgres, or set SEMEL_POSTGRES_BIN to the folder of initdb")
+		t.Fatal("PostgreSQL's programs are missing: this test starts its own server. Install them with scripts/services up postgres, or set SEMEL_POSTGRES_BIN to the folder of initdb")
 	}
 	if os.Geteuid() == 0 {
 		p.owner = credential(t)
@@ -76,7 +77,7 @@ func credential(t testing.TB) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// run runs one of the programs, or of the system's, to its end.
+// run runs one of PostgreSQL's or the system's programs and waits for its end.
 func (p programs) run(t testing.TB, program string, args ...string) {
 	t.Helper()
 	if own := filepath.Join(p.bin, program); fileExists(own) {
@@ -90,8 +91,8 @@ func (p programs) run(t testing.TB, program string, args ...string) {
 	}
 }
 
-// copyTemplate makes a data folder from one that initdb made once: copying
-// takes a tenth of initdb's second.
+// copyTemplate copies a data folder that initdb created once. Copying takes a tenth of the
+// second that initdb takes.
 func (p programs) copyTemplate(t testing.TB, to string) {
 	t.Helper()
 	template := filepath.Join(p.root, "template"+strings.ReplaceAll(p.bin, "/", "-"))
@@ -103,7 +104,8 @@ func (p programs) copyTemplate(t testing.TB, to string) {
 	p.run(t, "cp", "-R", filepath.Join(template, "data"), to)
 }
 
-// lockTemplate lets one process at a time make templates; closing it lets go.
+// lockTemplate makes sure that one process at a time creates templates. Closing the file
+// releases the lock.
 func (p programs) lockTemplate(t testing.TB) *os.File {
 	t.Helper()
 	lock, err := os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644)
@@ -129,8 +131,8 @@ func (p programs) makeTemplate(t testing.TB, template string) {
 	}
 }
 
-// privateFolder makes a folder that carries this process's id, and removes
-// those that tests left which were killed.
+// privateFolder creates a folder that has this process's id in its name, and removes the
+// folders of tests that were killed.
 func (p programs) privateFolder(t testing.TB) string {
 	t.Helper()
 	left, _ := filepath.Glob(filepath.Join(p.root, "private-*-*"))
@@ -159,7 +161,7 @@ func (p programs) makeFolder(t testing.TB, dir string) {
 	}
 }
 
-// postmaster is the process id that a server wrote into its data folder, or 0.
+// postmaster returns the process id that a server wrote into its data folder, or 0.
 func postmaster(dir string) int {
 	text, _ := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -167,7 +169,7 @@ func postmaster(dir string) int {
 	return pid
 }
 
-// dead says that no process has the id; 0 is nobody's.
+// dead reports whether no process has the id. The id 0 is never a process.
 func dead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func fileExists(path string) bool {

@@ -17,14 +17,14 @@ import (
 // Prometheus is a private Prometheus server.
 type Prometheus struct{ private }
 
-// StartPrometheus starts a server for this test alone, with this configuration and with rules
-// in files of these names beside it, and returns when it answers. It ends and its data are
-// removed at the test's end; it also ends if the test's process dies.
+// StartPrometheus starts a server for one test, with this configuration and these rule files by
+// name, and returns when it answers. The server ends and its data are removed when the test
+// ends. It also ends if the test's process dies.
 func StartPrometheus(t testing.TB, configuration string, rules map[string]string) *Prometheus {
 	t.Helper()
 	program, err := osexec.LookPath("prometheus")
 	if err != nil {
-		t.Fatal("prometheus is missing: this starts a server of its own. Install it with scripts/services install prometheus")
+		t.Fatal("prometheus is missing: this test starts its own server. Install it with scripts/services install prometheus")
 	}
 	p := &Prometheus{newPrivate(t, programs{root: Folder()})}
 	t.Cleanup(p.remove)
@@ -57,23 +57,23 @@ func (p *Prometheus) ready() bool {
 	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
-// Series is one series of an answer.
+// Series is one series of a query result.
 type Series struct {
-	// Labels are its labels, with the name of the metric as __name__.
+	// Labels are the labels, with the name of the metric as __name__.
 	Labels map[string]string
-	// Points are its values by time, in seconds, in their order.
+	// Points are the values in the order of their times.
 	Points []Point
 }
 
-// Point is a value at a time, in seconds since 1970.
+// Point is a value and its time, in seconds since 1970.
 type Point struct{ At, Value float64 }
 
-// Range asks what an expression was from one moment to another, once in a step.
+// Range returns the values of an expression between two times, one for each step.
 func (p *Prometheus) Range(expr string, from, to time.Time, step time.Duration) ([]Series, error) {
 	return p.ask("query_range", url.Values{"query": {expr}, "start": {stamp(from)}, "end": {stamp(to)}, "step": {fmt.Sprint(step.Seconds())}})
 }
 
-// Now asks what an expression is.
+// Now returns the current value of an expression.
 func (p *Prometheus) Now(expr string) ([]Series, error) {
 	return p.ask("query", url.Values{"query": {expr}})
 }
@@ -100,7 +100,7 @@ func (p *Prometheus) ask(what string, values url.Values) ([]Series, error) {
 		return nil, err
 	}
 	if said.Error != "" {
-		return nil, fmt.Errorf("prometheus refuses %s: %s", values.Get("query"), said.Error)
+		return nil, fmt.Errorf("prometheus rejected %s: %s", values.Get("query"), said.Error)
 	}
 	var all []Series
 	for _, r := range said.Data.Result {
@@ -120,7 +120,7 @@ func (p *Prometheus) ask(what string, values url.Values) ([]Series, error) {
 	return all, nil
 }
 
-// readPoint reads [seconds, "value"].
+// readPoint parses [seconds, "value"].
 func readPoint(text json.RawMessage) (Point, error) {
 	var pair [2]any
 	if err := json.Unmarshal(text, &pair); err != nil {
@@ -129,7 +129,7 @@ func readPoint(text json.RawMessage) (Point, error) {
 	at, isNumber := pair[0].(float64)
 	value, err := strconv.ParseFloat(fmt.Sprint(pair[1]), 64)
 	if !isNumber || err != nil {
-		return Point{}, fmt.Errorf("%s is no time and value", text)
+		return Point{}, fmt.Errorf("%s is not a pair of time and value", text)
 	}
 	return Point{at, value}, nil
 }

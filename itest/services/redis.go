@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// Redis is a private Redis server, or a Sentinel. Its port stays the same for its whole
-// life, through every restart. Its methods fail the test if they can't do what they say.
+// Redis is a private Redis server or Sentinel. Its port does not change when it restarts. Its
+// methods fail the test on errors.
 type Redis struct {
 	private
 	settings []string
 }
 
-// StartRedis starts a server for this test alone, with settings as "name value" each, and
-// returns when it answers. It ends and its data are removed at the test's end; it also ends
-// if the test's process dies. It keeps nothing through a restart unless a setting says so.
+// StartRedis starts a server for one test, with settings as "name value" each, and returns when
+// it answers. The server ends and its data are removed when the test ends. It also ends if the
+// test's process dies. Without a setting for persistence, a restart loses all data.
 func StartRedis(t testing.TB, settings ...string) *Redis {
 	t.Helper()
 	r := newRedis(t, append([]string{"save \"\"", "appendonly no"}, settings...))
@@ -47,8 +47,8 @@ func (r *Redis) Start() {
 	r.Await("PING", "+PONG")
 }
 
-// StartLoading starts the server and returns while it loads its data. The data must take
-// long enough to load, for instance with the setting key-load-delay.
+// StartLoading starts the server and returns while it loads its data. Loading must take long
+// enough, for example by the setting key-load-delay.
 func (r *Redis) StartLoading() {
 	r.t.Helper()
 	r.launch()
@@ -69,15 +69,15 @@ func (r *Redis) run(arguments ...string) {
 	r.t.Helper()
 	program, err := osexec.LookPath("redis-server")
 	if err != nil {
-		r.t.Fatal("redis-server is missing: this test starts a server of its own. Install it with scripts/services install redis")
+		r.t.Fatal("redis-server is missing: this test starts its own server. Install it with scripts/services install redis")
 	}
 	c := osexec.Command(program, arguments...)
 	c.Dir, c.SysProcAttr = r.folder, childAttributes(nil, syscall.SIGKILL)
 	r.process = startLogged(r.t, c, r.folder)
 }
 
-// KillAndForget ends it as a failure of the machine does: its append-only file is then as it
-// was before meanwhile.
+// KillAndForget ends the server like a machine failure: its append-only file loses everything
+// that was written during meanwhile.
 func (r *Redis) KillAndForget(meanwhile func()) {
 	r.t.Helper()
 	file, kept := filepath.Join(r.folder, "appendonlydir"), filepath.Join(r.folder, "kept")
@@ -95,7 +95,7 @@ func (r *Redis) KillAndForget(meanwhile func()) {
 	}
 }
 
-// Await waits until its answer to a command has this text in it.
+// Await waits until the answer to a command contains this text.
 func (r *Redis) Await(command, with string) {
 	r.t.Helper()
 	var said string
@@ -108,10 +108,10 @@ func (r *Redis) Await(command, with string) {
 			return
 		}
 	}
-	r.t.Fatalf("to %s it answers %q, without %q", command, said, with)
+	r.t.Fatalf("the answer to %s is %q, which does not contain %q", command, said, with)
 }
 
-// ask sends a command as a line, and returns all that comes within a moment.
+// ask sends a command as a line, and returns everything that arrives within a moment.
 func (r *Redis) ask(command string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -132,7 +132,7 @@ func (r *Redis) ask(command string) (string, error) {
 	return all.String(), nil
 }
 
-// StartRedisCluster starts three masters that share the slots, for this test alone.
+// StartRedisCluster starts a cluster of three masters for one test.
 func StartRedisCluster(t testing.TB, settings ...string) []*Redis {
 	t.Helper()
 	var all []*Redis
@@ -151,7 +151,7 @@ func StartRedisCluster(t testing.TB, settings ...string) []*Redis {
 	return all
 }
 
-// RedisPair is a master with a replica and three Sentinels that watch them.
+// RedisPair is a master with a replica, monitored by three Sentinels.
 type RedisPair struct {
 	Master, Replica *Redis
 	Sentinels       []*Redis
@@ -160,8 +160,8 @@ type RedisPair struct {
 // SentinelSet is the name under which Sentinels know the master.
 const SentinelSet = "keys"
 
-// StartRedisPair starts a pair for this test alone. A master that is away for a second is
-// replaced.
+// StartRedisPair starts a pair for one test. The Sentinels replace a master that has not
+// answered for a second.
 func StartRedisPair(t testing.TB, settings ...string) *RedisPair {
 	t.Helper()
 	p := &RedisPair{Master: StartRedis(t, settings...)}

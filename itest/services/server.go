@@ -19,22 +19,21 @@ import (
 
 const standbyName = "semel_standby"
 
-// Options of a private server. The zero value is a server alone with
-// PostgreSQL's own settings: fsync on, no time-outs.
+// Options are the options of a private server. The zero value is a single server with
+// PostgreSQL's default settings: fsync on, no timeouts.
 type Options struct {
-	// Settings are put into postgresql.conf, as "name = value" each.
+	// Settings are lines of postgresql.conf, "name = value" each.
 	Settings []string
-	// Standby also starts a standby, to which every commit is synchronous.
+	// Standby also starts a standby, and makes every commit synchronous to it.
 	Standby bool
 	// Environment is added to this process's, as "NAME=value" each.
 	Environment []string
-	// Small gives the server a file system that is soon full: see Server.Small.
+	// Small gives the server a file system that fills up soon: see Server.Small.
 	Small bool
 }
 
-// Server is a private PostgreSQL server. Its port stays the same for its whole
-// life, through every restart. Its methods fail the test if they can't do what
-// they say. They are not for use from several goroutines at once.
+// Server is a private PostgreSQL server. Its port does not change when it restarts. Its methods
+// fail the test on errors. They must not be called concurrently.
 type Server struct {
 	private
 	in      programs
@@ -44,11 +43,11 @@ type Server struct {
 	within      []string // the beginning of the command that starts it
 }
 
-// StartPostgres starts a server for this test alone and returns when it
-// answers. The server ends and its data are removed at the test's end; it also
-// ends if the test's process dies.
+// StartPostgres starts a server for one test and returns when it answers. The server ends and
+// its data are removed when the test ends. It also ends if the test's process dies.
 //
-// It needs PostgreSQL's programs on this machine and fails the test without.
+// StartPostgres needs PostgreSQL's programs on this machine, and fails the test if they are
+// missing.
 func StartPostgres(t testing.TB, o Options) *Server {
 	t.Helper()
 	in := findPrograms(t)
@@ -60,8 +59,8 @@ func StartPostgres(t testing.TB, o Options) *Server {
 		s.within = in.within(t, s.small())
 	}
 	if o.Standby {
-		// From the start: after a reload a commit may still not wait, as the
-		// process that tells the others has not read it yet.
+		// Set at the start, because after a reload some commits may not wait yet: the process
+		// that informs the backends reads the setting later.
 		s.configure([]string{"synchronous_standby_names = '" + standbyName + "'"})
 	}
 	s.Start()
@@ -78,8 +77,8 @@ func newServer(t testing.TB, in programs) *Server {
 	return s
 }
 
-// startStandby copies a running server. The standby has what it needs to be
-// promoted, and waits for nobody's confirmation then.
+// startStandby copies a running server. The standby can be promoted, and does not wait for a
+// standby itself then.
 func startStandby(primary *Server) *Server {
 	primary.t.Helper()
 	s := newServer(primary.t, primary.in)
@@ -101,13 +100,13 @@ func (s *Server) WaitSynchronous() {
 	})
 }
 
-// DSN is the connection string of the database postgres on this server.
+// DSN returns the connection string of the database postgres on this server.
 func (s *Server) DSN() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
 
-// FailoverDSN is the connection string that finds whichever of this server and
-// its standby takes writes.
+// FailoverDSN returns a connection string that reaches the server or its standby, whichever
+// accepts writes.
 func (s *Server) FailoverDSN() string {
 	if s.standby == nil {
 		return s.DSN()
@@ -115,11 +114,11 @@ func (s *Server) FailoverDSN() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", s.port, s.standby.port)
 }
 
-// Standby is the synchronous standby, or nil if [Options] did not ask for one.
+// Standby returns the synchronous standby, or nil if [Options] did not ask for one.
 func (s *Server) Standby() *Server { return s.standby }
 
-// Start starts a server that was stopped or killed, and returns when it
-// answers. The lock file that a killed server leaves is waited out.
+// Start starts a server that was stopped or killed, and returns when it answers. It waits until
+// the lock file of a killed server is gone.
 func (s *Server) Start() {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -135,7 +134,7 @@ func (s *Server) Start() {
 	}
 }
 
-// answers says whether the process got ready; it may have given up instead.
+// answers reports whether the process became ready; otherwise it has ended.
 func (s *Server) answers(deadline time.Time) bool {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -155,19 +154,19 @@ func (s *Server) ping(ctx context.Context) error {
 	return c.Close(ctx)
 }
 
-// Stop ends the server as an operator does: sessions are cut off, open
-// transactions roll back, data are flushed.
+// Stop ends the server like an operator: it closes sessions, rolls back open transactions and
+// flushes data.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.end(syscall.SIGINT, patience)
 }
 
-// Promote makes a standby take writes, and returns when it does. Its former
-// primary is left alone: kill it before, or there are two.
+// Promote promotes a standby and returns when it accepts writes. Kill its primary before, or
+// both accept writes.
 func (s *Server) Promote() {
 	s.t.Helper()
-	// Not waiting in the call: its snapshot could stand in the way of what is still
-	// to be replayed, and both would wait until the server cancels the call.
+	// The call does not wait for the promotion: its snapshot could conflict with WAL that is
+	// still to be replayed, and both would wait until the server cancels the call.
 	Exec(s.t, s.DSN(), "select pg_promote(wait => false)")
 	s.waitFor("it takes writes", func(ctx context.Context, c *pgconn.PgConn) bool {
 		_, err := c.Exec(ctx, "create temporary table takes_writes ()").ReadAll()
@@ -206,13 +205,13 @@ func (s *Server) configure(settings []string) {
 
 func (s *Server) logEnd() string { return logEnd(s.folder) }
 
-// Logged is how many lines of the server's log hold the text.
+// Logged returns the number of lines of the server's log that contain the text.
 func (s *Server) Logged(text string) int {
 	s.t.Helper()
 	return strings.Count(s.Log(), text)
 }
 
-// Log is the server's log.
+// Log returns the server's log.
 func (s *Server) Log() string {
 	s.t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.folder, "log"))
@@ -222,7 +221,7 @@ func (s *Server) Log() string {
 	return string(log)
 }
 
-// logEnd is the end of the log in a server's folder.
+// logEnd returns the end of the log in a server's folder.
 func logEnd(folder string) string {
 	log, err := os.ReadFile(filepath.Join(folder, "log"))
 	if err != nil {
@@ -231,8 +230,8 @@ func logEnd(folder string) string {
 	return string(log[max(0, len(log)-2000):])
 }
 
-// freePort looks below the ports that the kernel gives to outgoing connections:
-// one of those could take the port of a server that is down for a while.
+// freePort chooses a port below the range for outgoing connections. An outgoing connection
+// could otherwise take the port of a server that is down for a while.
 func freePort(t testing.TB) int {
 	t.Helper()
 	var err error

@@ -1,13 +1,11 @@
 // Package services gives tests real servers.
 //
-// There are two kinds. The shared server is the one that scripts/services
-// started and whose address stands in the environment: [Postgres] and
-// [PgBouncer] give a database of its own to each test, [Topic] a topic on the
-// shared broker of [Kafka]. A private server, made by
-// [StartPostgres] or [StartKafka], belongs to one test, which may kill, freeze
-// and promote it.
+// There are two kinds. A shared server is started by scripts/services, which puts its address
+// into the environment. [Postgres] and [PgBouncer] give each test a database of its own on it,
+// and [Topic] creates a topic on the shared broker of [Kafka]. A private server, started by
+// [StartPostgres] or [StartKafka], belongs to one test, which may kill, freeze and promote it.
 //
-// A test whose server is missing fails and says how to start it. It is never
+// A test whose server is missing fails with a message that says how to start it. It is never
 // skipped.
 package services
 
@@ -24,40 +22,38 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// patience is how long a test waits for a server to answer, to start or to
-// end. A server that works needs a hundredth of it.
+// patience is how long a test waits for a server to answer, start or end. A healthy server
+// needs a hundredth of it.
 const patience = 3 * time.Minute
 
-// Postgres returns the connection string of a new, empty database on the
-// shared server. The database is dropped at the test's end, with every
-// connection to it.
+// Postgres returns the connection string of a new, empty database on the shared server. When
+// the test ends, the database is dropped and its connections are closed.
 //
-// The test fails if SEMEL_POSTGRES is not set or nobody answers there.
+// The test fails if SEMEL_POSTGRES is not set or the server does not answer.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	return database(t, address(t, "SEMEL_POSTGRES", "postgres"))
 }
 
-// Hurry lets a database confirm commits before they are on the disk: for tests
-// that take no power away.
+// Hurry lets a database confirm commits before they are on disk, for tests that do not cut the
+// power.
 func Hurry(t testing.TB, dsn string) {
 	t.Helper()
 	Exec(t, dsn, "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$")
 }
 
-// PgBouncer returns the connection string of a new, empty database behind the
-// shared PgBouncer, which pools by transaction. The database is dropped at the
-// test's end.
+// PgBouncer returns the connection string of a new, empty database behind the shared PgBouncer,
+// which has pool_mode transaction. The database is dropped when the test ends.
 //
-// The test fails if SEMEL_PGBOUNCER is not set or nobody answers there.
+// The test fails if SEMEL_PGBOUNCER is not set or the server does not answer.
 func PgBouncer(t testing.TB) string {
 	t.Helper()
 	_, pooled := Pooled(t)
 	return pooled
 }
 
-// Pooled returns two connection strings of one new database: straight to the
-// shared server, and through PgBouncer.
+// Pooled returns two connection strings of one new database: direct to the shared server, and
+// through PgBouncer.
 func Pooled(t testing.TB) (direct, pooled string) {
 	t.Helper()
 	bouncer := address(t, "SEMEL_PGBOUNCER", "pgbouncer")
@@ -65,8 +61,7 @@ func Pooled(t testing.TB) (direct, pooled string) {
 	return direct, withDatabase(t, bouncer, databaseOf(t, direct))
 }
 
-// Exec runs statements on a connection of its own and fails the test if one
-// fails.
+// Exec runs statements on its own connection and fails the test on errors.
 func Exec(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -118,8 +113,8 @@ func databaseOf(t testing.TB, dsn string) string {
 	return c.Database
 }
 
-// create makes a database by copying the template's files. PostgreSQL 15 and later
-// otherwise write it to the log page by page, which takes six times as long.
+// create creates a database by copying the template's files. PostgreSQL 15 and later would
+// otherwise write the template to the WAL page by page, which takes six times as long.
 func create(ctx context.Context, dsn, name string) error {
 	c, err := connectTo(ctx, dsn)
 	if err != nil {
@@ -160,15 +155,15 @@ func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 	return nil
 }
 
-// Within checks a condition every 10 ms until it holds, for at most that long, and reports whether
-// it holds.
+// Within checks a condition every 10 ms, for at most that long, and reports whether it became
+// true.
 func Within(most time.Duration, so func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	return until(ctx, so) == nil
 }
 
-// until asks ready every 10 ms until it says yes or ctx ends.
+// until calls ready every 10 ms until it returns true or ctx ends.
 func until(ctx context.Context, ready func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -51,7 +51,7 @@ func TestADatabaseBehindPgBouncerIsTheSameDatabase(t *testing.T) {
 	direct, pooled := Pooled(t)
 	Exec(t, pooled, "create table things (id int)", "insert into things values (7)")
 	if n := number(t, direct, "select id from things"); n != 7 {
-		t.Errorf("straight to the server there is %d, want 7", n)
+		t.Errorf("directly from the server: %d, want 7", n)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestAFrozenServerAnswersAgainWhenItIsThawed(t *testing.T) {
 	}
 	s.Thaw()
 	if err := <-late; err != nil {
-		t.Errorf("the thawed server says %v", err)
+		t.Errorf("the thawed server returned %v", err)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestNothingOfAPrivateServerIsLeft(t *testing.T) {
 	}
 }
 
-// failing is a test that notes how it failed instead of failing this one.
+// failing is a testing.TB that records how it failed.
 type failing struct {
 	testing.TB
 	said string
@@ -156,7 +156,7 @@ func TestATestWithoutItsServerFailsAndSaysHowToStartIt(t *testing.T) {
 	f := &failing{TB: t}
 	defer func() {
 		if recover() != f || f.said == "" {
-			t.Errorf("it did not fail with a message")
+			t.Errorf("the test did not fail with the expected message")
 		}
 	}()
 	Postgres(f)

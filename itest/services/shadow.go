@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// Shadows is the schema that Shadow makes.
+// Shadows is the schema that Shadow creates.
 const Shadows = "shadows"
 
-// Shadow does to a database what a role may do that may create objects in a schema of the
-// search_path: it makes functions and operators there that PostgreSQL prefers to the built-in
-// ones of the same names, because their arguments match exactly. Each of them raises an error.
-// The names are all those of built-in functions and operators that the sources use. The answer
-// is the connection string with the schema at the end of the search_path.
+// Shadow simulates a hostile role that may create objects in a schema of the search_path. It
+// creates functions and operators that PostgreSQL prefers to the built-in ones of the same
+// names, because their argument types match exactly. Each of them raises an error. The names
+// are those of all built-in functions and operators that the sources use. Shadow returns the
+// connection string with the schema at the end of the search_path.
 func Shadow(t testing.TB, dsn string, sources ...string) string {
 	t.Helper()
 	functions, operators := map[string]bool{}, map[string]bool{}
@@ -50,8 +50,8 @@ func Shadow(t testing.TB, dsn string, sources ...string) string {
 	return dsn + "&search_path=public," + Shadows
 }
 
-// ShadowOwn makes such functions beside those of Semel's own in their schema, which others may
-// create objects in, too.
+// ShadowOwn creates such functions in the schema of Semel's own functions, as if others could
+// create objects there too.
 func ShadowOwn(t testing.TB, dsn, schema string) {
 	t.Helper()
 	Exec(t, dsn, strings.ReplaceAll(shadowOwn, "{schema}", strings.ReplaceAll(schema, "'", "''")))
@@ -70,16 +70,16 @@ func list(names map[string]bool) string {
 const shadowTypes = `array['bool', '"char"', 'name', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'varchar', 'bytea', 'timestamptz', 'timestamp', 'date',
 	'interval', 'oid', 'regclass', 'xid', 'jsonb', 'uuid', 'int2[]', 'int8[]', 'text[]', 'name[]', 'bytea[]', 'int2vector']::text[]`
 
-// shadowPairs are the pairs of types that an operator may be asked for with: of one family, a
-// time and a number, and for || also a text and anything.
+// shadowPairs are the pairs of types that operators are created for: of one family, a time and
+// a number, and for || also a text and any type.
 const shadowPairs = `select l, r from pg_catalog.unnest(` + shadowTypes + `) l, pg_catalog.unnest(` + shadowTypes + `) r
 	where (l in ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'oid', 'regclass', 'xid', 'interval') and r in ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'oid', 'regclass', 'xid', 'interval'))
 	or (l in ('"char"', 'name', 'text', 'varchar') and r in ('"char"', 'name', 'text', 'varchar'))
 	or (l in ('timestamptz', 'timestamp', 'date') and r in ('timestamptz', 'timestamp', 'date', 'interval', 'int4', 'int8'))
 	or (l like '%%[]' and r like '%%[]') or l = r`
 
-// shadowOperator makes an operator for pairs of types. Where there is a built-in one of
-// exactly these types that one is found first.
+// shadowOperator creates an operator for pairs of types. If a built-in operator has exactly
+// these types, PostgreSQL finds that one first.
 const shadowOperator = `do $do$
 declare
 	pair record;
@@ -96,8 +96,8 @@ begin
 	end loop;
 end $do$`
 
-// shadowFunctions makes each function as it is built in, but with one of its arguments of each
-// type.
+// shadowFunctions creates each function with the built-in argument types, except that one
+// argument has each of these types.
 const shadowFunctions = `do $do$
 declare
 	types constant text[] := ` + shadowTypes + `;

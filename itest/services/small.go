@@ -11,13 +11,13 @@ import (
 // smallSize is the size of a small file system: some five hundred pages.
 const smallSize = "4m"
 
-// mountAnd mounts a small file system, seen by nobody else and gone with its
-// last process, and becomes the command that follows.
+// mountAnd is a command that mounts a small file system in a private namespace and then
+// executes the command that follows. The file system disappears with its last process.
 const mountAnd = `mount -t tmpfs -o size=` + smallSize + `,mode=700,uid=$1,gid=$2 semel "$3" && shift 3 && exec "$@"`
 
-// within is the beginning of a command that runs a program as the server's
-// owner where a small file system is at folder; nil if that is not allowed here.
-// It takes root, or a kernel that lets everyone have namespaces of their own.
+// within returns the start of a command that runs a program as the owner of the server, with a
+// small file system at folder. It returns nil if that is not allowed here: it needs root, or a
+// kernel that allows unprivileged namespaces.
 func (p programs) within(t testing.TB, folder string) []string {
 	t.Helper()
 	p.makeFolder(t, folder)
@@ -38,8 +38,8 @@ func (p programs) within(t testing.TB, folder string) []string {
 	return own
 }
 
-// Small is the folder of the small file system that [Options] asked for. It is
-// empty where nobody may mount one. What is in it is lost when the server ends.
+// Small returns the folder of the small file system that [Options] asked for, or "" if the
+// machine does not allow mounting one. Its content is lost when the server ends.
 func (s *Server) Small() string {
 	if s.within == nil {
 		return ""

@@ -1,5 +1,4 @@
-// Package pages is for tests that keep the code in a document and the code that is compiled the
-// same.
+// Package pages helps tests to keep the code in a document equal to the compiled code.
 package pages
 
 import (
@@ -8,7 +7,7 @@ import (
 	"testing"
 )
 
-// Read returns the text of all files.
+// Read returns the concatenated text of files.
 func Read(t testing.TB, files ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -22,7 +21,7 @@ func Read(t testing.TB, files ...string) string {
 	return all.String()
 }
 
-// Shows checks that a document has at least that many blocks of Go, and that the code contains
+// Shows checks that a document has at least this many blocks of Go, and that the code contains
 // each of them.
 func Shows(t testing.TB, document string, least int, code string) {
 	t.Helper()
@@ -32,7 +31,7 @@ func Shows(t testing.TB, document string, least int, code string) {
 	}
 	for _, block := range blocks {
 		if block, _, _ = strings.Cut(block, "```"); !strings.Contains(code, block) {
-			t.Errorf("%s shows these lines, which are not in the code:\n%s", document, block)
+			t.Errorf("%s shows these lines, which the code does not contain:\n%s", document, block)
 		}
 	}
 }

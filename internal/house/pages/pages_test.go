@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// told is a test that ends nothing and keeps its errors.
+// told is a testing.TB that records errors and does not stop.
 type told struct {
 	testing.TB
 	errors []string

@@ -1,5 +1,5 @@
-// Command picture draws the rooms of this repository and the way of a message
-// through them, from the code's imports.
+// Command picture draws the rooms of this repository, and the path of a message through them,
+// from the imports in the code.
 //
 //	go run ./internal/house/picture
 package main

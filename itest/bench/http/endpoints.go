@@ -46,7 +46,7 @@ func startPython(ctx context.Context) (url string, stop func(), err error) {
 	return "http://127.0.0.1:" + port + "/transfer", stop, nil
 }
 
-// startInstant starts an endpoint here that answers as Python's does.
+// startInstant starts an endpoint in this process that answers like the Python server.
 func startInstant() (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Bench is what a run is made of.
+// Bench is the configuration of a run.
 type Bench struct {
 	Rounds   int  `flag:"how often the contestants take turns"`
 	Messages int  `flag:"messages of a turn"`

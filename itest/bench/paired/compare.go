@@ -13,30 +13,29 @@ import (
 	"github.com/semel-go/semel/itest/bench"
 )
 
-// Reading is what one run says of one row: the figure that is compared, and
-// those that stand beside it.
+// Reading is the result of one run for one row: the figure to compare, and further figures.
 type Reading struct {
 	Main   float64
 	Beside []float64
 }
 
-// Sample is what one run measured, by row.
+// Sample is the result of one run, by row.
 type Sample map[string]Reading
 
-// Measure is one run.
+// Measure makes one run.
 type Measure func(context.Context) (Sample, error)
 
-// Round is one turn of base, present and base again.
+// Round is one run of the base, of the current tree, and of the base again.
 type Round struct{ First, Present, Again Sample }
 
-// Comparison is all rounds.
+// Comparison is the result of all rounds.
 type Comparison struct {
 	Rounds  []Round
 	Elapsed time.Duration
 }
 
-// Compare measures so many rounds and tells progress of each. What was measured
-// before an error is returned, too.
+// Compare measures this number of rounds and reports its progress. If it returns an error, it
+// also returns the rounds before the error.
 func Compare(ctx context.Context, rounds int, base, present Measure, progress io.Writer) (c Comparison, err error) {
 	if rounds < 1 {
 		return c, fmt.Errorf("%d rounds: at least 1", rounds)
@@ -62,7 +61,7 @@ func Compare(ctx context.Context, rounds int, base, present Measure, progress io
 	return c, nil
 }
 
-// Rows are those that every run has measured, sorted.
+// Rows returns the rows that every run has measured, sorted.
 func (c Comparison) Rows() []string {
 	if len(c.Rounds) == 0 {
 		return nil
@@ -74,7 +73,7 @@ func (c Comparison) Rows() []string {
 	return slices.Sorted(maps.Keys(common))
 }
 
-// Alone are rows that some runs have not measured, sorted.
+// Alone returns the rows that only some runs have measured, sorted.
 func (c Comparison) Alone() []string {
 	alone := Sample{}
 	for _, s := range c.samples() {
@@ -93,17 +92,17 @@ func (c Comparison) samples() (all []Sample) {
 	return all
 }
 
-// Result is what a row came to.
+// Result is the result for one row.
 type Result struct {
 	Base, Present bench.Quartiles
-	// Ratio is of the present to the mean of the base's two runs, Itself of the
-	// base's second run to its first, round by round.
+	// Ratio is the current figure divided by the mean of the base's two runs. Itself is the
+	// base's second figure divided by its first. Both have one value for each round.
 	Ratio, Itself bench.Quartiles
-	// BesideBase and BesidePresent are medians.
+	// BesideBase and BesidePresent are the medians of the further figures.
 	BesideBase, BesidePresent []float64
 }
 
-// Of is the result of a row that every run has measured.
+// Of returns the result of a row that every run has measured.
 func (c Comparison) Of(row string) (r Result) {
 	var base, present, ratio, itself []float64
 	for _, round := range c.Rounds {
@@ -125,14 +124,14 @@ func (c Comparison) Of(row string) (r Result) {
 	return r
 }
 
-// Differs is by how much equal code differs in the middle half of the rounds.
+// Differs returns the difference between runs of equal code in the middle half of the rounds.
 func (r Result) Differs() float64 {
 	return max(math.Abs(r.Itself.Lower-1), math.Abs(r.Itself.Upper-1))
 }
 
-// Change is how much larger the present's figure is than the base's; zero if
-// equal code differs as much, or if the middle half of the rounds has it larger
-// and smaller.
+// Change returns how much larger the current figure is than the base's. It returns zero if
+// equal code differs as much, or if the middle half of the rounds contains both larger and
+// smaller figures.
 func (r Result) Change() float64 {
 	change := r.Ratio.Median - 1
 	if math.Abs(change) <= r.Differs() || r.Ratio.Lower <= 1 && r.Ratio.Upper >= 1 {

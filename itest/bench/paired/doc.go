@@ -1,6 +1,5 @@
-// Package paired compares an earlier commit, the base, with the present tree on
-// a machine that is not quiet: both are measured in each round, the base before
-// and after the present, so that what drifts meets both. What the base differs
-// by from itself is what equal code differs by, and a difference that is not
-// larger says nothing.
+// Package paired compares an earlier commit, the base, with the current tree on a machine with
+// other load. Each round measures the base, the current tree, and the base again, so that slow
+// changes of the machine affect both. The difference between the base's two runs is the noise.
+// A difference that is not larger than the noise has no meaning.
 package paired

@@ -20,22 +20,22 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// FileTable is of runs of the binary over a file.
+// FileTable describes runs of the binary over a file.
 var FileTable = Table{Row: "cores", Main: Column{"messages /s", "%.0f"}, More: true,
 	Beside: []Column{{"MB/s", "%.1f"}, {"µs of processor a message", "%.1f"}, {"resident MB", "%.0f"}}}
 
-// FileRun is a run of the binary over a file of webhooks into SQLite, which ends
-// by itself at the end of the file.
+// FileRun measures a run of the binary over a file of webhooks into SQLite. The run ends at the
+// end of the file.
 type FileRun struct {
 	Input file.Input
-	// Folder holds everything that is written.
+	// Folder is the folder for all files.
 	Folder string
-	// Cores are tried one after the other, as GOMAXPROCS.
+	// Cores are the values of GOMAXPROCS to measure, one after the other.
 	Cores []int
 	size  int64
 }
 
-// The names of the consumer and of what a run reads and writes.
+// The names of the consumer, of the input and of the outputs of a run.
 const (
 	fileConsumer = "counter"
 	fileInput    = "webhooks.jsonl"
@@ -68,7 +68,7 @@ consumers:
 const fileSetup = `create table events (type text not null, action text, sender text, repository text) strict;
 `
 
-// Prepare writes the input and returns its bytes.
+// Prepare writes the input and returns its size in bytes.
 func (f *FileRun) Prepare() (size int64, err error) {
 	for name, text := range map[string]string{filePolicy: filePolicyText, "setup.sql": fileSetup} {
 		if err := os.WriteFile(filepath.Join(f.Folder, name), []byte(text), 0o644); err != nil {
@@ -84,7 +84,7 @@ func BuildFile(ctx context.Context, tree, to string) error {
 	return history.Go(ctx, tree, "build", "-o", to, "./cmd/semel")
 }
 
-// Measure runs a binary over the input, once with each number of cores.
+// Measure runs a binary over the input, once for each number of cores.
 func (f *FileRun) Measure(binary string) Measure {
 	return func(ctx context.Context) (Sample, error) {
 		s := Sample{}
@@ -102,7 +102,7 @@ func (f *FileRun) Measure(binary string) Measure {
 func coresName(cores int) string { return fmt.Sprintf("GOMAXPROCS=%d", cores) }
 
 func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading, err error) {
-	for _, end := range []string{"", "-wal", "-shm"} { // what the run before left
+	for _, end := range []string{"", "-wal", "-shm"} { // files of the previous run
 		if err := os.RemoveAll(filepath.Join(f.Folder, fileDatabase+end)); err != nil {
 			return r, err
 		}
@@ -127,7 +127,7 @@ func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading,
 	}}, nil
 }
 
-// complete reports what is wrong with the counts that a run printed.
+// complete returns an error if the counts that a run printed are wrong.
 func (f *FileRun) complete(printed []byte) error {
 	var summary struct{ Consumers map[string]semel.Counts }
 	if err := json.Unmarshal(printed, &summary); err != nil {
@@ -140,8 +140,8 @@ func (f *FileRun) complete(printed []byte) error {
 	return nil
 }
 
-// resident is the most memory that a process had, in MB; 0 where the system
-// does not tell.
+// resident returns the maximum memory of a process in MB, or 0 if the system does not report
+// it.
 func resident(state *os.ProcessState) float64 {
 	usage, is := state.SysUsage().(*syscall.Rusage)
 	if !is {
@@ -153,8 +153,8 @@ func resident(state *os.ProcessState) float64 {
 	return float64(usage.Maxrss) * 1024 / 1e6
 }
 
-// Cores is how many times as fast the second row is as the first, round by
-// round: at the base and at present.
+// Cores returns, for each round, how many times as fast the second row is as the first: for the
+// base and for the current tree.
 func (c Comparison) Cores(one, other int) (base, present bench.Quartiles) {
 	var earlier, now []float64
 	ratio := func(s Sample) float64 { return s[coresName(other)].Main / s[coresName(one)].Main }

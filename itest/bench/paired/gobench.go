@@ -13,18 +13,18 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// GoTable is of benchmarks of the go command.
+// GoTable describes Go benchmarks.
 var GoTable = Table{Row: "benchmark", Main: Column{"ns", "%.0f"}, Beside: []Column{{"allocations", "%.2f"}, {"bytes", "%.0f"}}}
 
 // GoBenchmarks are the benchmarks of one package in two trees.
 type GoBenchmarks struct {
-	// Package is the folder in both trees. A tree in which it has no tests has
-	// its benchmarks in the root, where they once were.
+	// Package is the folder in both trees. In a tree where this folder has no tests, the
+	// benchmarks are in the root folder, their earlier place.
 	Package string
-	// Pattern chooses benchmarks as `go test -bench` does; empty are all that
-	// both trees have.
+	// Pattern selects benchmarks like `go test -bench`. An empty pattern selects all
+	// benchmarks that both trees have.
 	Pattern string
-	// Time is how long each runs, as `go test -benchtime` says it.
+	// Time is the duration of each, like `go test -benchtime`.
 	Time string
 }
 
@@ -47,8 +47,7 @@ func (g GoBenchmarks) Build(ctx context.Context, folder, baseTree, presentTree s
 	return earlier.measure(pattern, g.Time), now.measure(pattern, g.Time), nil
 }
 
-// testBinary is a built package of tests and the folder that they expect to run
-// in.
+// testBinary is a compiled test package and the working directory that its tests expect.
 type testBinary struct{ path, folder string }
 
 func (g GoBenchmarks) build(ctx context.Context, tree, to string) (testBinary, error) {
@@ -70,7 +69,7 @@ func (b testBinary) run(ctx context.Context, flags ...string) (string, error) {
 	return string(printed), err
 }
 
-// common is the pattern of those benchmarks that both have.
+// common returns a pattern for the benchmarks that both trees have.
 func common(ctx context.Context, one, other testBinary) (string, error) {
 	var lists [2][]string
 	for i, b := range []testBinary{one, other} {
@@ -99,8 +98,8 @@ func (b testBinary) measure(pattern, time string) Measure {
 	}
 }
 
-// parseGo reads what the go command prints of benchmarks. A figure a message
-// goes before one an operation.
+// parseGo parses the output of Go benchmarks. A figure for each message takes precedence over
+// one for each operation.
 func parseGo(printed string) (Sample, error) {
 	s := Sample{}
 	for line := range strings.Lines(printed) {

@@ -12,15 +12,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// PostgresTable is of the forms on PostgreSQL.
+// PostgresTable describes the forms on PostgreSQL.
 var PostgresTable = Table{Row: "form", Main: Column{"Semel : by hand", "%.3f"}, More: true,
 	Beside: []Column{{"Semel /s", "%.0f"}, {"client µs a message", "%.1f"}}}
 
-// KafkaTable is of the way from a broker into PostgreSQL.
+// KafkaTable describes the path from a broker into PostgreSQL.
 var KafkaTable = Table{Row: "messages", Main: Column{"Semel : loop without deduplication", "%.3f"}, More: true, Beside: PostgresTable.Beside}
 
-// BuildSemelbench builds semelbench of a tree. Each run of it measures with
-// these flags.
+// BuildSemelbench builds semelbench from a tree. Each run of it measures with these flags.
 func BuildSemelbench(ctx context.Context, tree, to string, flags ...string) (Measure, error) {
 	if err := history.Go(ctx, tree, "build", "-o", to, "./itest/cmd/semelbench"); err != nil {
 		return nil, err
@@ -34,12 +33,11 @@ func BuildSemelbench(ctx context.Context, tree, to string, flags ...string) (Mea
 	}, nil
 }
 
-// Harness are the folders that semelbench is made of, beside what it measures.
+// Harness are the folders of semelbench itself, without the code that it measures.
 var Harness = []string{"itest/bench", "itest/cmd/semelbench", "internal/bodies"}
 
-// Lend puts folders of one tree in the place of another's, so that both are
-// measured by the same code. That the other one can be built with it is seen
-// when it is.
+// Lend replaces folders of one tree by those of another, so that the same code measures both
+// trees. The build fails if the other tree does not fit them.
 func Lend(from, to string, folders ...string) error {
 	for _, folder := range folders {
 		if err := os.RemoveAll(filepath.Join(to, folder)); err != nil {
@@ -52,8 +50,8 @@ func Lend(from, to string, folders ...string) error {
 	return nil
 }
 
-// parseSemelbench reads a report: of each row the ratio to what runs twice in a
-// round, the batch written by hand or the loop, by the mean of its runs.
+// parseSemelbench parses a report. For each row it returns the ratio to the mean of the
+// contestant that runs twice in a round: the hand-written batch or the loop.
 func parseSemelbench(printed, binary string) (Sample, error) {
 	var report bench.Report
 	if err := json.Unmarshal([]byte(printed), &report); err != nil {
@@ -69,7 +67,7 @@ func parseSemelbench(printed, binary string) (Sample, error) {
 	return s, nil
 }
 
-// rowName is the form alone for the base row of messages that carry nothing.
+// rowName returns the form alone for the base row of messages without a body.
 func rowName(c bench.Conditions) string {
 	name := string(c.Form)
 	if !c.IsBase() {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Column is the name of a figure and the format of its numbers.
+// Column is the name of a figure and the format of its values.
 type Column struct{ Name, Format string }
 
-// Table says what the figures of a comparison mean.
+// Table describes the figures of a comparison.
 type Table struct {
-	// Row is what a row is, Main the figure that is compared; More says that a
-	// larger one is better.
+	// Row is the name of the rows' column, Main the figure to compare. More is set if larger
+	// figures are better.
 	Row    string
 	Main   Column
 	More   bool
@@ -48,8 +48,7 @@ func (t Table) row(b *strings.Builder, name string, r Result) {
 	b.WriteString("\n")
 }
 
-// verdict says whether the present is better or worse by more than equal code
-// differs by.
+// verdict says whether the current tree is better or worse by more than the noise.
 func (t Table) verdict(r Result) string {
 	change := r.Change()
 	switch {

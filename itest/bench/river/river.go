@@ -1,10 +1,11 @@
-// Package river compares the inbox with River, the queue for Go on PostgreSQL, in one run on one
-// server. Both enqueue the same jobs and work on all of them; a job inserts one row. The time
+// Package river compares the inbox with River, a queue for Go on PostgreSQL, in one run on one
+// server. Both enqueue the same jobs and work on them; each job inserts one row. The time
 // includes enqueueing.
 //
-// Where each job has a transaction of its own, River completes it with JobCompleteTx, so that
-// effect and completion are one commit, as with Semel. By default River completes jobs in batches
-// after their effects; a crash between the two repeats the effect. This is measured as well.
+// If each job has its own transaction, River completes it with JobCompleteTx, so that effect
+// and completion are one commit, as with Semel. By default River completes jobs in batches
+// after their effects; a crash between the two repeats the effect. The package measures this
+// too.
 package river
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// Bench is what a run is made of.
+// Bench is the configuration of a run.
 type Bench struct {
 	Rounds       int `flag:"how often the contestants take turns"`
 	Jobs         int `flag:"jobs of a turn"`
@@ -72,7 +73,7 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 	return r, r.AddServer(ctx, config.ConnString())
 }
 
-// turn does all jobs once, on empty tables.
+// turn works on all jobs once, on empty tables.
 func (w *world) turn(name string, do func(context.Context) error) turns.Turn {
 	return turns.Turn{Name: name, Rate: func(ctx context.Context) (float64, error) {
 		if err := w.clear(ctx); err != nil {

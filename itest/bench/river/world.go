@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// job is what both work on.
+// job is the job that both work on.
 type job struct {
 	Number int `json:"number"`
 }
@@ -27,10 +27,10 @@ type job struct {
 // Kind implements river.JobArgs.
 func (job) Kind() string { return "effect" }
 
-// effect is what each job does.
+// effect is the statement of each job.
 const effect = "insert into effects (job) values ($1)"
 
-// world is the tables of both, in one database.
+// world has the tables of both, in one database.
 type world struct {
 	Bench
 	pool  *pgxpool.Pool
@@ -56,7 +56,7 @@ func newWorld(ctx context.Context, pool *pgxpool.Pool, p Bench) (*world, error) 
 	return &world{p, pool, store}, err
 }
 
-// clear empties the tables, and lets the server write down what it has to.
+// clear empties the tables and makes the server write a checkpoint.
 func (w *world) clear(ctx context.Context) error {
 	for _, statement := range []string{"truncate effects, river_job, semel_inbox, semel_markers cascade", "vacuum analyze", "checkpoint"} {
 		if _, err := w.pool.Exec(ctx, statement); err != nil {
@@ -66,7 +66,7 @@ func (w *world) clear(ctx context.Context) error {
 	return nil
 }
 
-// complete checks that each job had its effect once.
+// complete checks that each job took effect once.
 func (w *world) complete(ctx context.Context) error {
 	var all, different int
 	if err := w.pool.QueryRow(ctx, "select count(*), count(distinct job) from effects").Scan(&all, &different); err != nil {
@@ -78,7 +78,7 @@ func (w *world) complete(ctx context.Context) error {
 	return nil
 }
 
-// inTx does something in a transaction.
+// inTx calls a function in a transaction.
 func (w *world) inTx(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, w.pool, do)
 }
@@ -143,8 +143,8 @@ func (w *world) river(ctx context.Context, tx bool) error {
 	return client.Stop(ctx)
 }
 
-// semel enqueues with Accept and works with Work: each job in a transaction of its
-// own, or some together. queued says that statements are sent with the commit.
+// semel enqueues with Accept and works with Work: each job in its own transaction, or several
+// together. With queued, the statements are sent with the commit.
 func (w *world) semel(ctx context.Context, queued bool, most, workers int) error {
 	config := consumer.Config{Name: "effects", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), Strategy: consumer.StrategyInbox,
 		Workers: workers, Batch: consumer.BatchLimits{MaxSize: most}, Logger: slog.New(slog.DiscardHandler)}
@@ -174,7 +174,7 @@ func (w *world) semel(ctx context.Context, queued bool, most, workers int) error
 	return c.Work(ctx)
 }
 
-// accept hands the jobs over, some in a transaction.
+// accept enqueues the jobs, several in one transaction.
 func (w *world) accept(ctx context.Context, c *consumer.Consumer[pgx.Tx]) error {
 	for at := 0; at < w.Jobs; at += w.Insert {
 		var some []*semel.Message

@@ -18,11 +18,11 @@ import (
 type Turn struct {
 	// Name is its row in the report.
 	Name string
-	// Rate does the work and returns how much of it was done in a second.
+	// Rate does the work and returns how much work was done in a second.
 	Rate func(context.Context) (float64, error)
 }
 
-// Rates is the report of a measurement. It is a proof.Ledger without faults: people judge its
+// Rates is the report of a measurement. As a proof.Ledger it never has faults: people judge its
 // figures.
 type Rates struct {
 	proof.Fields

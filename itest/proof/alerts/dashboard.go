@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// panel is what a proof needs of one of the dashboard's.
+// panel is the part of a dashboard panel that the proof needs.
 type panel struct {
 	Title   string `json:"title"`
 	Targets []struct {
@@ -20,11 +20,11 @@ type panel struct {
 	} `json:"targets"`
 }
 
-// inPlace of what Grafana puts into a query.
+// inPlace replaces the variables that Grafana replaces in a query.
 var inPlace = strings.NewReplacer("$consumer", ".*", "$__rate_interval", "30s")
 
-// ask has Prometheus answer each query of the dashboard over the whole run, and notes those
-// of which it has no figures.
+// ask sends each query of the dashboard to Prometheus, over the whole run, and records those
+// without data.
 func (r *run) ask(ctx context.Context, began time.Time) error {
 	root, err := root(ctx)
 	if err != nil {
@@ -51,6 +51,6 @@ func (r *run) ask(ctx context.Context, began time.Time) error {
 			}
 		}
 	}
-	r.Say("%d queries of the dashboard, of which %d had no answer", r.ledger.Queries, len(r.ledger.Empty))
+	r.Say("the dashboard has %d queries; %d had no data", r.ledger.Queries, len(r.ledger.Empty))
 	return nil
 }

@@ -14,25 +14,25 @@ import (
 	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
-// fault is something that goes wrong.
+// fault is a fault that the proof produces.
 type fault struct {
-	// says is what it is, in a few words.
+	// says describes the fault in a few words.
 	says string
-	// alerts must fire, and no longer once it is mended.
+	// alerts must fire during the fault, and be resolved after its repair.
 	alerts []string
-	// breaks begins it, on is called once a turn while it lasts, and mends ends it; each may
-	// be nil.
+	// breaks starts the fault, on is called in every turn while it lasts, and mends repairs
+	// it; each may be nil.
 	breaks func(context.Context) error
 	on     func(ctx context.Context, since time.Duration) error
 	mends  func(context.Context) error
 }
 
-// rounds are the faults; those of a round are there at once.
+// rounds returns the faults; the faults of a round are produced together.
 func (r *run) rounds() [][]fault {
 	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.deployment(), r.clock()}, {r.changes()}, {r.down()}}
 }
 
-// messages are faults of what is sent.
+// messages returns faults of the messages.
 func (r *run) messages() []fault {
 	copied, twice := r.name(), r.name()
 	return []fault{
@@ -80,7 +80,7 @@ func (r *run) messages() []fault {
 	}
 }
 
-// work are faults of who works on it.
+// work returns faults of the processes.
 func (r *run) work() []fault {
 	frozen, released, thawed := false, false, false
 	return []fault{
@@ -95,21 +95,21 @@ func (r *run) work() []fault {
 			r.endpoint.slow.Store(0)
 			return nil
 		}},
-		{says: "a process with claims stands still, and they are released", alerts: []string{"SemelStaleClaims"}, on: func(ctx context.Context, since time.Duration) (err error) {
+		{says: "a process with claims is frozen, and the claims are released", alerts: []string{"SemelStaleClaims"}, on: func(ctx context.Context, since time.Duration) (err error) {
 			switch {
 			case since > 10*time.Second && !frozen:
 				frozen, err = true, r.second.Freeze()
 			case since > 12*time.Second && !released:
 				released, err = true, r.operate(ctx, "inbox", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
 				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
-					err = nil // some of them ended meanwhile, in the other process
+					err = nil // the other process has completed some of them meanwhile
 				}
 			case since > 16*time.Second && !thawed:
 				thawed, err = true, r.second.Thaw()
 			}
 			return err
 		}},
-		{says: "somebody locks a row that handlers write, and 12,000 messages come", alerts: []string{"SemelUnsettled", "SemelLag"}, breaks: func(ctx context.Context) (err error) {
+		{says: "a session locks a row that handlers write, and 12,000 messages arrive", alerts: []string{"SemelUnsettled", "SemelLag"}, breaks: func(ctx context.Context) (err error) {
 			if r.lock, err = r.pool.Begin(ctx); err == nil {
 				_, err = r.lock.Exec(ctx, `select n from gate for update`)
 			}
@@ -134,12 +134,12 @@ func (r *run) work() []fault {
 			return err
 		}, mends: func(ctx context.Context) error { return r.operate(ctx, "replay", "stop", "1", "--because", "proof") }},
 		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, on: func(ctx context.Context, _ time.Duration) error {
-			return r.walked(ctx, "3 days") // again and again, since the reaper walks, too
+			return r.walked(ctx, "3 days") // repeatedly, because the reaper also runs
 		}, mends: func(ctx context.Context) error { return r.walked(ctx, "0 days") }},
 	}
 }
 
-// walked dates the last walk of a reaper so long before what it keeps.
+// walked sets the last pass of a reaper back, by this time more than it retains.
 func (r *run) walked(ctx context.Context, behind string) error {
 	done, err := r.pool.Exec(ctx, `update semel_retention set walked_to = clock_timestamp() - keep_ms * interval '1 millisecond' - $1::text::interval where consumer = '`+keeping+`'`, behind)
 	if err == nil && done.RowsAffected() != 1 {
@@ -148,7 +148,7 @@ func (r *run) walked(ctx context.Context, behind string) error {
 	return err
 }
 
-// cuts has the answers to commits lost.
+// cuts makes the replies to commits get lost.
 func (r *run) cuts() fault {
 	var rule *pgproxy.Rule
 	return fault{says: "the second process's connections are cut at COMMIT", alerts: []string{"SemelUnknownCommits"}, breaks: func(context.Context) error {
@@ -172,13 +172,13 @@ func (r *run) changes() fault {
 			if err := r.again(ctx, changedPolicy, false); err != nil {
 				return err
 			}
-			// While the process starts, nobody in it is ready.
+			// While the process starts, none of its consumers is ready.
 			alone, err := r.turns(ctx, untilFiring, func(context.Context) (bool, error) {
 				now, err := r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)
 				return len(now) == 1 && now[0].Labels["alertname"] == "SemelNotReady" && now[0].Labels["consumer"] == joining, err
 			})
 			if err == nil && !alone {
-				err = fmt.Errorf("SemelNotReady does not fire for %s alone", joining)
+				err = fmt.Errorf("SemelNotReady must fire for %s only", joining)
 			}
 			return err
 		},
@@ -218,7 +218,7 @@ func (r *run) deployment() fault {
 	}}
 }
 
-// clock dates rows ahead, as a database does whose clock was ahead and is right again.
+// clock dates rows in the future, like a database whose clock was ahead and was corrected.
 func (r *run) clock() fault {
 	return fault{says: "the database's clock was a day ahead", alerts: []string{"SemelClockSetBack"}, breaks: func(context.Context) error {
 		r.endpoint.slow.Store(int64(time.Second))
@@ -249,7 +249,7 @@ func (r *run) down() fault {
 	}}
 }
 
-// operate runs a command of an operator.
+// operate runs an operator's command.
 func (r *run) operate(ctx context.Context, args ...string) error {
 	_, err := r.first.Semel(ctx, args...)
 	return err

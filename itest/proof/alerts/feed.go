@@ -19,13 +19,13 @@ const (
 	made       = "payment.made"
 )
 
-// name is an id that no message has yet.
+// name returns an unused message id.
 func (r *run) name() string {
 	r.sent++
 	return fmt.Sprintf("message-%06d", r.sent)
 }
 
-// record is a message as a CloudEvent, in binary mode.
+// record returns a message as a CloudEvent in binary mode.
 func record(topic, id, kind, body string) *kgo.Record {
 	r := proof.CloudEvent(int32(len(id)+int(id[len(id)-1]))%partitions, nil, []byte(body), id, "https://shop.example", kind)
 	r.Topic = topic
@@ -35,7 +35,7 @@ func record(topic, id, kind, body string) *kgo.Record {
 // send publishes a message.
 func (r *run) send(topic, id, kind, body string) { r.Kafka.Produce(record(topic, id, kind, body)) }
 
-// many publishes so many messages of a topic, each with an id of its own.
+// many publishes this number of messages to a topic, each with its own id.
 func (r *run) many(topic string, n int) {
 	var all []*kgo.Record
 	for range n {
@@ -44,7 +44,7 @@ func (r *run) many(topic string, n int) {
 	r.Kafka.Produce(all...)
 }
 
-// trickle publishes one message a consumer.
+// trickle publishes one message for each consumer.
 func (r *run) trickle() {
 	var all []*kgo.Record
 	for _, topic := range topicsOfAll {
@@ -54,11 +54,11 @@ func (r *run) trickle() {
 	r.Kafka.Produce(all...)
 }
 
-// endpoint is what consumers call.
+// endpoint is the HTTP endpoint that consumers call.
 type endpoint struct {
 	address string
 	server  *http.Server
-	slow    atomic.Int64 // how long an answer takes that may be slow, in nanoseconds
+	slow    atomic.Int64 // the delay of slow answers, in nanoseconds
 	over    chan struct{}
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// hooking is the consumer of webhooks, and its source.
+// hooking is the name of the consumer of webhooks and of its source.
 const hooking = "hooking"
 
-// hookSecret is no secret of anybody.
+// hookSecret is a secret for this proof only.
 const hookSecret = "whsec_that_only_this_proof_knows"
 
-// withHooks adds the consumer of webhooks to a policy, and an address where it receives.
+// withHooks adds to a policy the consumer of webhooks and the address where it receives.
 func (r *run) withHooks(policy string) (text string, err error) {
 	if r.hooks, err = proof.FreeAddress(); err != nil {
 		return "", err
@@ -31,7 +31,7 @@ func (r *run) withHooks(policy string) (text string, err error) {
 	return strings.Replace(policy, "consumers:\n", source+"consumers:\n", 1) + consumer, nil
 }
 
-// forgery has somebody send webhooks who does not know the secret.
+// forgery sends webhooks with a wrong signature.
 func (r *run) forgery() fault {
 	n := 0
 	return fault{says: "webhooks come that are signed with another secret", alerts: []string{"SemelWebhooksRefused"}, on: func(ctx context.Context, _ time.Duration) error {
@@ -44,7 +44,7 @@ func (r *run) forgery() fault {
 	}}
 }
 
-// hook sends a webhook, and returns the status of its answer.
+// hook sends a webhook and returns the status of the response.
 func (r *run) hook(ctx context.Context, body, secret string) (int, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.hooks+"/hooks", strings.NewReader(body))
 	if err != nil {

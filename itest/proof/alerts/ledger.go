@@ -11,31 +11,32 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is what came out.
+// Ledger is the result of the proof.
 type Ledger struct {
-	// Scale is how many times shorter durations were.
+	// Scale is the factor by which durations were shortened.
 	Scale int
-	// Effects were committed in the healthy run, in which FiredHealthy fired.
+	// Effects is the number of effects in the healthy run, FiredHealthy the alerts that fired
+	// during it.
 	Effects      int
 	FiredHealthy []string
-	// Alerts are the rules that ship, in their order.
+	// Alerts are the results for the shipped rules, in their order.
 	Alerts []Alert
-	// Queries are those of the dashboard, Empty those without an answer.
+	// Queries is the number of queries of the dashboard; Empty are those without data.
 	Queries int
 	Empty   []string
 	Seconds proof.Seconds
 }
 
-// Alert is what became of one: when it was first pending and first fired, in seconds from the
-// fault on, and when it fired no more, from the mending on; 0: never. One without a duration
-// to hold for is never pending.
+// Alert is the result of one alert: when it was first pending and first fired, in seconds after
+// the fault, and when it was resolved, in seconds after the repair; 0 means never. An alert
+// without a `for` duration is never pending.
 type Alert struct {
 	Name, Fault, Of           string
 	Pending, Firing, Resolved proof.Seconds
 	last                      float64
 }
 
-// String is a line of the report.
+// String returns a line of the report.
 func (a Alert) String() string {
 	switch {
 	case a.Fault == "":
@@ -52,7 +53,7 @@ func (a Alert) String() string {
 	return fmt.Sprintf("%sfiring after %.0f s, resolved %.0f s after the mending; %s: %s", pending, float64(a.Firing), float64(a.Resolved), a.Of, a.Fault)
 }
 
-// Wrong says what was wrong with the rules.
+// Wrong returns what was wrong with the rules.
 func (l Ledger) Wrong() error {
 	var all []error
 	if len(l.FiredHealthy) > 0 {
@@ -64,17 +65,17 @@ func (l Ledger) Wrong() error {
 		}
 	}
 	if len(l.Empty) > 0 {
-		all = append(all, fmt.Errorf("no answer to: %s", strings.Join(l.Empty, "; ")))
+		all = append(all, fmt.Errorf("no data for: %s", strings.Join(l.Empty, "; ")))
 	}
 	return errors.Join(all...)
 }
 
-// Fault says why it is no proof.
+// Fault returns why the ledger is no proof.
 func (l Ledger) Fault() error {
 	return errors.Join(l.Wrong(), ledger.AtLeast(100, l.Effects, "effects in the healthy run"), ledger.AtLeast(1, len(l.Alerts), "alerts"), ledger.AtLeast(20, l.Queries, "queries of the dashboard"))
 }
 
-// MarshalJSON has each alert under its name.
+// MarshalJSON lists each alert under its name.
 func (l Ledger) MarshalJSON() ([]byte, error) {
 	var all proof.Fields
 	all.Add("time_scale", l.Scale)

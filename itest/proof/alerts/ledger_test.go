@@ -48,7 +48,7 @@ func TestEachRuleThatShipsHasAFault(t *testing.T) {
 	}
 	slices.Sort(names)
 	if slices.Sort(fires); !slices.Equal(names, fires) {
-		t.Errorf("the rules that ship are %v, those that faults are produced for %v", names, fires)
+		t.Errorf("the shipped alerts are %v, but faults are produced for %v", names, fires)
 	}
 }
 

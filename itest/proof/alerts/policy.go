@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// The consumers, which are their topics and groups, too.
+// The names of the consumers, which are also the names of their topics and groups.
 const (
-	billing    = "billing"    // an effect each; copies, conflicts, unknown types and poison come
-	guarded    = "guarded"    // a constraint of its own behind the marker
+	billing    = "billing"    // one effect for each message; gets copies, conflicts, unknown types and poison messages
+	guarded    = "guarded"    // the marker, and its own constraint as a second guard
 	calling    = "calling"    // an endpoint, under leases, in both processes
 	ordering   = "ordering"   // versions of streams
-	trailing   = "trailing"   // is behind its broker
-	holding    = "holding"    // writes a row that somebody locks
-	cached     = "cached"     // keys in Redis, and goes on without
+	trailing   = "trailing"   // lags behind its broker
+	holding    = "holding"    // writes a row that the proof locks
+	cached     = "cached"     // has keys in Redis, and continues without Redis
 	repeated   = "repeated"   // is replayed
 	keeping    = "keeping"    // has a retention
 	connecting = "connecting" // in the second process, whose connections are cut
-	failing    = "failing"    // in the second process, and fails for good while its table says so
+	failing    = "failing"    // in the second process; fails permanently while its table says so
 	joining    = "joining"    // in the second process, whose policy changes
 )
 
-// topicsOfAll are those that are made, one a consumer.
+// topicsOfAll are the topics to create, one for each consumer.
 var topicsOfAll = []string{billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping, connecting, failing, joining}
 
 const setup = `create table effects (consumer text not null, id text not null, amount bigint not null);
@@ -38,7 +38,7 @@ insert into works values (1);
 `
 
 // The policies: of the first process, of the second, and of the second with another identity
-// for one consumer than the store knows.
+// for one consumer than the one in the store.
 const (
 	firstPolicy   = "first.yaml"
 	secondPolicy  = "second.yaml"
@@ -61,13 +61,13 @@ func plain(name string, more ...string) string {
 	return text + fmt.Sprintf(effect, name)
 }
 
-// handled is a consumer with a handler of its own.
+// handled returns a consumer with its own handler.
 func handled(name, handler string, more ...string) string {
 	text, _, _ := strings.Cut(plain(name, more...), "    handler:\n")
 	return text + "    handler:\n" + handler
 }
 
-// calls is the handler that calls the endpoint.
+// calls returns the handler that calls the endpoint.
 func (r *run) calls(path string) string {
 	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint.address, path)
 }
@@ -103,7 +103,7 @@ func (r *run) write() (err error) {
 	return nil
 }
 
-// head is a policy up to its consumers; listen is the value of that key.
+// head returns a policy up to its consumers; listen is the value of that key.
 func (r *run) head(listen, database string, sources ...string) string {
 	text := fmt.Sprintf("version: 1\nlisten: %s\nstores:\n  shop:\n    postgres: {url: %q}\n    migrate: true\n    setup: setup.sql\nsources:\n", listen, database)
 	for _, name := range sources {

@@ -1,11 +1,11 @@
 //go:build unix
 
-// Package alerts proves that the alert rules that ship find what they are for: a Prometheus
-// scrapes two processes of semel run, faults are produced one kind after the other, and each
-// alert must be pending, fire, and be resolved when the fault is mended; in a healthy run
-// none may fire, neither of the rules that ship nor of those at the time scale. The rules are
-// those of deploy/alerts.yaml with shorter durations, so that a fault need not last for an
-// hour; how long they are, itest/binary/alerts tests on figures.
+// Package alerts proves that the shipped alert rules detect the faults that they are for. A
+// Prometheus scrapes two processes of semel run. The proof produces one kind of fault after the
+// other. Each alert must be pending, fire, and be resolved when the fault is repaired. In a
+// healthy run no rule may fire, neither as shipped nor with shortened durations. The rules are
+// those of deploy/alerts.yaml with shorter durations, so that a fault need not last an hour.
+// itest/binary/alerts tests the original durations with recorded metrics.
 package alerts
 
 import (
@@ -31,7 +31,7 @@ type Proof struct {
 	Scale   int           `flag:"how many times shorter the rules' durations are; the sampler of stores takes 15 s all the same, so that more than 60 leaves rules without figures"`
 	Healthy time.Duration `flag:"how long nothing is wrong at first; 5m is that of the rules that ship"`
 	Binary  string        `flag:"a semel that was built before; without, it is built"`
-	// Plant, when set, plants a fault: see Room.Plants.
+	// Plant, if set, plants a fault: see Room.Plants.
 	Plant string
 }
 
@@ -40,7 +40,7 @@ const (
 	plantUnbroken = "unbroken"
 )
 
-// run is a Proof under way.
+// run is a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -50,7 +50,7 @@ type run struct {
 	pool          *pgxpool.Pool
 	endpoint      *endpoint
 	hooks         string // where webhooks are received
-	lock          pgx.Tx // what holds the gate, while it is held
+	lock          pgx.Tx // the connection that holds the gate's lock, while it is locked
 	first, second *member
 	replay        *processes.Process
 	sent          int
@@ -63,8 +63,8 @@ type member struct {
 	address string
 }
 
-// Run proves on private servers and returns the ledger; judge it with Fault.
-// An error says that the run itself failed.
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
+// error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Scale: p.Scale}
 	r := &run{Proof: p, Fleet: &proof.Fleet{Stage: s, Binary: p.Binary}, ledger: &l}
@@ -96,7 +96,7 @@ func (r *run) close() {
 	}
 }
 
-// prepare starts servers and makes topics and policies.
+// prepare starts servers and creates topics and policies.
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.OnKafka(services.KafkaOptions{Settings: []string{"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}})
 	if err := r.OnPostgres(); err != nil {
@@ -130,7 +130,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.write()
 }
 
-// makeTopics makes the topics. A broker that has just started may be slow to answer.
+// makeTopics creates the topics. A broker that has just started may answer slowly.
 func (r *run) makeTopics(ctx context.Context) error {
 	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -146,7 +146,7 @@ func (r *run) makeTopics(ctx context.Context) error {
 	})
 }
 
-// prove has everybody work: healthy for a while, and then round after round of faults.
+// prove runs all processes: first a healthy time, then the rounds of faults.
 func (r *run) prove(ctx context.Context) error {
 	rules, names, err := shipped(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *run) prove(ctx context.Context) error {
 	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaled(rules, r.Scale)})
 	began := time.Now()
 	if err := r.healthy(ctx); err != nil || r.Plant == plantPoison {
-		return err // what was planted is found by now, or is not
+		return err // by now the planted fault is detected or missed
 	}
 	for _, name := range names {
 		r.ledger.Alerts = append(r.ledger.Alerts, Alert{Name: name})
@@ -204,13 +204,13 @@ func (m *member) ready() (is bool, why string) {
 	return err == nil && answer.StatusCode == http.StatusOK, string(said)
 }
 
-// pause is how long a turn takes.
+// pause is the length of a turn.
 const pause = 500 * time.Millisecond
 
-// healthy has nothing wrong for a while.
+// healthy runs without a fault for a while.
 func (r *run) healthy(ctx context.Context) error {
 	r.Say("healthy for %s", r.Healthy)
-	r.many(repeated, 1000) // so that a replay of one a second lasts as long as a round may
+	r.many(repeated, 1000) // so that a replay of one message per second lasts a whole round
 	if r.Plant == plantPoison {
 		r.send(billing, r.name(), made, `{"amount": "much"}`)
 	}

@@ -14,15 +14,16 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// How long alerts of a round may take to fire, and to be resolved, and how long others may
-// fire before it.
+// Time limits: for alerts of a round to fire, for them to be resolved, and for alerts of
+// earlier rounds to be resolved before a round.
 const (
 	untilFiring   = 5 * time.Minute
 	untilResolved = 4 * time.Minute
 	untilQuiet    = time.Minute
 )
 
-// round waits until nothing fires, breaks, waits until each alert has fired, mends, and waits until none fires.
+// round waits until no alert fires, starts the faults, waits until each expected alert has
+// fired, repairs the faults, and waits until no alert fires.
 func (r *run) round(ctx context.Context, number int, faults []fault) error {
 	if _, err := r.turns(ctx, untilQuiet, r.quiet); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (r *run) round(ctx context.Context, number int, faults []fault) error {
 	return r.tell(wanted, began, mended, over)
 }
 
-// without are the names of alerts that are wanted and did not fire.
+// without returns the names of expected alerts that did not fire.
 func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for name := range wanted {
@@ -89,8 +90,8 @@ func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	})
 }
 
-// turns waits until it is so, or for so long, while messages trickle, and reports whether it
-// is.
+// turns publishes a trickle of messages until the condition holds, for at most this time, and
+// reports whether it holds.
 func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Context) (bool, error)) (bool, error) {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -99,12 +100,12 @@ func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Con
 		return so(ctx)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return false, nil // what has not come, the ledger says
+		return false, nil // the ledger reports what did not happen
 	}
 	return err == nil, err
 }
 
-// firing are the alerts at the time scale that fire.
+// firing returns the alerts with shortened durations that fire.
 func (r *run) firing() (map[string]bool, error) {
 	now, err := r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)
 	names := map[string]bool{}
@@ -114,7 +115,7 @@ func (r *run) firing() (map[string]bool, error) {
 	return names, err
 }
 
-// all notes what fires, and reports whether each that is wanted did.
+// all records the firing alerts and reports whether all expected ones have fired.
 func (r *run) all(wanted map[string]*Alert, fired map[string]bool) (bool, error) {
 	now, err := r.firing()
 	for name := range now {
@@ -126,13 +127,13 @@ func (r *run) all(wanted map[string]*Alert, fired map[string]bool) (bool, error)
 	return len(fired) == len(wanted), err
 }
 
-// quiet reports whether nothing fires.
+// quiet reports whether no alert fires.
 func (r *run) quiet(context.Context) (bool, error) {
 	now, err := r.firing()
 	return len(now) == 0, err
 }
 
-// none reports whether none of those that are wanted fires.
+// none reports whether none of the expected alerts fires.
 func (r *run) none(wanted map[string]*Alert) (bool, error) {
 	now, err := r.firing()
 	for name := range now {
@@ -143,8 +144,8 @@ func (r *run) none(wanted map[string]*Alert) (bool, error) {
 	return true, err
 }
 
-// tell writes down when Prometheus had each alert pending, firing and resolved; over says that
-// none fires now.
+// tell records when Prometheus had each alert pending, firing and resolved. over is set if none
+// fires now.
 func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) error {
 	now := time.Now()
 	states, err := r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second)
@@ -180,7 +181,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// earlier is the first of two moments, of which 0 is none.
+// earlier returns the earlier of two times; 0 is no time.
 func earlier(known proof.Seconds, at float64) proof.Seconds {
 	at = max(at, 0.1)
 	if known == 0 || proof.Seconds(at) < known {

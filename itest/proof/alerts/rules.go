@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// root is the folder of the workspace.
+// root is the root folder of the workspace.
 func root(ctx context.Context) (string, error) {
 	said, err := exec.CommandContext(ctx, "go", "env", "GOWORK").Output()
 	if err != nil {
@@ -22,7 +22,7 @@ func root(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(string(said))), nil
 }
 
-// shipped are the rules of deploy/alerts.yaml, and the names of the alerts in their order.
+// shipped returns the rules of deploy/alerts.yaml, and the names of the alerts in their order.
 func shipped(ctx context.Context) (text string, names []string, err error) {
 	root, err := root(ctx)
 	if err != nil {
@@ -38,8 +38,7 @@ func shipped(ctx context.Context) (text string, names []string, err error) {
 	return string(read), names, nil
 }
 
-// What of a rule is a duration: how far it looks back, how long it must hold, and how old
-// something may be.
+// The durations in a rule: ranges, `for`, and maximum ages.
 var (
 	window = regexp.MustCompile(`\[(\d+)m\]`)
 	holds  = regexp.MustCompile(`for: (\d+)m`)
@@ -48,22 +47,22 @@ var (
 	blind  = regexp.MustCompile(`(alert: SemelStoreNotSampled\n.*\n +for: )\d+s`)
 )
 
-// scaled are the rules with durations that are so many times shorter, each with the label
-// that says so. Numbers of messages, and rates, stay.
+// scaled returns the rules with durations divided by this factor, each with a label that says
+// so. Numbers of messages, and rates, do not change.
 func scaled(rules string, scale int) string {
 	rules = window.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("[%ds]", seconds(window, s, 1, 60)/scale) })
 	rules = holds.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("for: %ds", seconds(holds, s, 1, 60)/scale) })
 	rules = age.ReplaceAllStringFunc(rules, func(s string) string {
 		return fmt.Sprintf("%s > %d", age.FindStringSubmatch(s)[1], seconds(age, s, 2, 1)/scale)
 	})
-	// The sampler looks every 15 s at any scale: one look in vain, on a machine that has much
-	// to do, is no fault.
+	// The sampler runs every 15 s at any scale. On a busy machine one missed sample is no
+	// fault.
 	rules = blind.ReplaceAllString(rules, "${1}31s")
 	rules = labels.ReplaceAllString(rules, "labels: {time: scaled, ")
 	return strings.Replace(rules, "name: semel", "name: scaled", 1)
 }
 
-// seconds is the number of a group in what an expression found, in seconds.
+// seconds returns a group of an expression's match, in seconds.
 func seconds(of *regexp.Regexp, found string, group, unit int) int {
 	n, err := strconv.Atoi(of.FindStringSubmatch(found)[group])
 	if err != nil {
@@ -72,8 +71,8 @@ func seconds(of *regexp.Regexp, found string, group, unit int) int {
 	return n * unit
 }
 
-// configuration is Prometheus', which scrapes these addresses and evaluates rules once a
-// second.
+// configuration returns the configuration of Prometheus, which scrapes these addresses and
+// evaluates rules once a second.
 func configuration(addresses ...string) string {
 	return fmt.Sprintf(`global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
 rule_files: [shipped.yaml, scaled.yaml]

@@ -17,14 +17,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// member is one process over all its restarts.
+// member is one process, over all its restarts.
 type member struct {
 	*proof.Member
 	order order
-	thaw  time.Time // when it is to go on; zero unless it stands still
+	thaw  time.Time // when to continue it; zero unless it is frozen
 }
 
-// of are those of a role.
+// of returns the members with a role.
 func (r *run) of(is role) (some []*member) {
 	for _, m := range r.crew {
 		if m.order.Role == is {
@@ -42,7 +42,7 @@ func (r *run) add(o order, name string) *member {
 	return m
 }
 
-// enlist starts everybody.
+// enlist starts all processes.
 func (r *run) enlist() error {
 	traps := map[role][]trap{aConsumer: r.traps(consumerPoints), aSender: r.traps(senderPoints)}
 	for _, kind := range []struct {
@@ -62,14 +62,14 @@ func (r *run) enlist() error {
 	return nil
 }
 
-// The points that a process of each kind passes.
+// The points that each kind of process passes.
 var (
 	consumerPoints = []faults.Point{faults.AfterFetch, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit, faults.BeforeSettle, faults.AfterSettle}
 	senderPoints   = []faults.Point{beforeCall, afterCall, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit}
 )
 
-// traps are, Rounds times, a kill at each point and a freeze at every third, which comes
-// round to each.
+// traps returns, Rounds times, a kill at each point, and a freeze at every third point, in a
+// rotation that reaches all points.
 func (r *run) traps(points []faults.Point) (all []trap) {
 	for round := range r.Rounds {
 		for i, p := range points {
@@ -82,21 +82,21 @@ func (r *run) traps(points []faults.Point) (all []trap) {
 	return all
 }
 
-// start starts a process with what is left of its traps.
+// start starts a process with its remaining traps.
 func (r *run) start(m *member) error {
 	text, err := json.Marshal(m.order)
 	if err != nil {
 		return err
 	}
 	if m.Binary, err = os.Executable(); err != nil {
-		return fmt.Errorf("where this program lies: %w", err)
+		return fmt.Errorf("find this program: %w", err)
 	}
 	m.Env, m.thaw = []string{variable + "=" + string(text)}, time.Time{}
 	return m.Start()
 }
 
-// tend starts a process again whose trap has killed it, and lets one go on that stood
-// still for long enough.
+// tend restarts a process that its trap has killed, and continues one that was frozen long
+// enough.
 func (r *run) tend(of *proof.Member) error {
 	m := r.crew[slices.IndexFunc(r.crew, func(m *member) bool { return m.Member == of })]
 	if m.thaw.IsZero() {
@@ -109,7 +109,7 @@ func (r *run) tend(of *proof.Member) error {
 			r.sprung(m)
 			return r.start(m)
 		case m.Ended:
-			return fmt.Errorf("%s: %w: %v; it said %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
+			return fmt.Errorf("%s: %w: %v; its last log line is %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
 		case m.Status.Stopped() && m.Status != before:
 			r.sprung(m)
 			m.thaw = time.Now().Add(r.freeze())
@@ -124,7 +124,7 @@ func (r *run) tend(of *proof.Member) error {
 	return m.Thaw()
 }
 
-// sprung counts what a process did to itself.
+// sprung counts the traps that a process has sprung.
 func (r *run) sprung(m *member) {
 	t := m.order.Traps[0]
 	m.order.Traps = m.order.Traps[1:]
@@ -136,10 +136,10 @@ func (r *run) sprung(m *member) {
 	r.Say("%s is %s at %s", m.Name, did, t.Point)
 }
 
-// overtime is how long the traps that are left may take when nothing else happens.
+// overtime is the time limit for the remaining traps when no other faults follow.
 const overtime = 20 * time.Second
 
-// sprungAll waits until all traps are, or for so long; which are not, the ledger says.
+// sprungAll waits until all traps are sprung, or for this time. The ledger reports the others.
 func (r *run) sprungAll(ctx context.Context) error {
 	until := time.Now().Add(overtime)
 	return r.Until(ctx, func() (bool, error) {
@@ -152,7 +152,7 @@ func (r *run) sprungAll(ctx context.Context) error {
 	})
 }
 
-// events are spread evenly over the time of publishing.
+// events returns the faults, distributed evenly over the time of publishing.
 func (r *run) events() (all proof.Schedule) {
 	all.Spread(0.05, 0.95, r.Kills, r.killOne)
 	all.Spread(0.08, 0.85, r.Freezes, r.freezeOne)
@@ -160,7 +160,7 @@ func (r *run) events() (all proof.Schedule) {
 	return all
 }
 
-// anyone is a process that runs, and is not the provider.
+// anyone returns a running process other than the provider.
 func (r *run) anyone() *member {
 	for {
 		m := r.crew[r.random.IntN(len(r.crew))]
@@ -170,8 +170,8 @@ func (r *run) anyone() *member {
 	}
 }
 
-// killOne kills somebody, at whatever moment it is. The naive are killed as often as all
-// others are together.
+// killOne kills a random process at a random moment. Naive processes are killed as often as all
+// others together.
 func (r *run) killOne(context.Context) error {
 	for _, m := range []*member{r.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
 		if err := m.Kill(); err != nil {
@@ -186,12 +186,12 @@ func (r *run) killOne(context.Context) error {
 	return nil
 }
 
-// freezeOne freezes a sender beyond its leases.
+// freezeOne freezes a sender for longer than its leases.
 func (r *run) freezeOne(context.Context) error {
 	senders := r.of(aSender)
 	m := senders[r.random.IntN(len(senders))]
 	if !m.thaw.IsZero() {
-		return nil // it stands still already
+		return nil // it is frozen already
 	}
 	switch err := m.Freeze(); {
 	case errors.Is(err, processes.ErrEnded):
@@ -204,7 +204,8 @@ func (r *run) freezeOne(context.Context) error {
 	return nil
 }
 
-// restartProvider kills the provider, which knows everything again that it answered.
+// restartProvider kills the provider. After its restart it knows again everything that it has
+// answered.
 func (r *run) restartProvider(context.Context) error {
 	p := r.of(theProvider)[0]
 	if err := p.Kill(); err != nil {
@@ -215,7 +216,7 @@ func (r *run) restartProvider(context.Context) error {
 	return r.start(p)
 }
 
-// dismiss has everybody end who still works.
+// dismiss ends all running processes.
 func (r *run) dismiss() error {
 	for _, m := range r.crew {
 		if !m.thaw.IsZero() {
@@ -227,7 +228,7 @@ func (r *run) dismiss() error {
 			continue
 		}
 		if err := m.End(); err != nil && m.order.Role != aNaive {
-			return fmt.Errorf("%s: %w; it said %q", m.Name, err, m.LastWords())
+			return fmt.Errorf("%s: %w; its last log line is %q", m.Name, err, m.LastWords())
 		}
 	}
 	r.Say("everybody has ended")

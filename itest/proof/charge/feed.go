@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// producers publish side by side.
+// producers is the number of concurrent producers.
 const producers = 2
 
-// publish begins to publish.
+// publish starts the producers.
 func (r *run) publish(ctx context.Context) (*proof.Publisher, error) {
 	plan := r.plan()
 	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) },
@@ -28,11 +28,11 @@ func (r *run) publish(ctx context.Context) (*proof.Publisher, error) {
 // plan lists the payments in the order in which they are published.
 func (p Proof) plan() []int { return proof.Plan(p.Seed, p.Payments, p.Duplicates, 1000, nil) }
 
-// reference is a payment's, and the id of its order.
+// reference returns the reference of a payment, which is also the id of its order.
 func reference(payment int) string { return fmt.Sprintf("order-%06d", payment) }
 
-// record is an order as a CloudEvent. Copies go to any partition, so that two processes
-// can hold copies at once.
+// record returns an order as a CloudEvent. Copies go to any partition, so that two processes
+// can hold copies at the same time.
 func record(payment int, random *rand.Rand) *kgo.Record {
 	id := reference(payment)
 	body, err := json.Marshal(provider.Payment{Reference: id, Card: fmt.Sprintf("card-%d", payment%500), Cents: int64(100 + payment%10_000)})

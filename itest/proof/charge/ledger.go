@@ -19,37 +19,38 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// Ledger is what came out. What is lost, doubled and stuck is read from the provider's
-// log, the topic and the database alone.
+// Ledger is the result of the proof. Lost, doubled and stuck payments are computed only from
+// the provider's log, the topic and the database.
 type Ledger struct {
-	// Payments were published; Records are what the topic holds, Copies those beyond the
-	// first of a payment.
+	// Payments is the number of published payments, Records the number of records in the
+	// topic, and Copies the number of records beyond the first of a payment.
 	Payments int `json:"payments"`
 	Records  int `json:"records"`
 	Copies   int `json:"copies_by_producers"`
-	// Calls are those that the provider had for the senders. The balance is of charges.
+	// Calls is the number of the senders' calls in the provider's log. The balance is about
+	// charges.
 	Calls int `json:"calls"`
 	ledger.Balance
-	// Unbooked payments have no booking, Overbooked are bookings beyond the first.
+	// Unbooked payments have no booking; Overbooked are bookings beyond the first.
 	Unbooked   int `json:"not_booked"`
 	Overbooked int `json:"booked_twice"`
-	// Unknown are payments with a call of which the caller could not know what became of
-	// it: its answer was lost or said nothing, or whoever had called was killed and another
-	// called again. Of these ByKey had their answer under the same key, ByAsking were asked
-	// about when the window had passed, ByPerson waited for a person; and Unresolved none.
+	// Unknown payments have a call whose outcome the caller could not know: its answer was
+	// lost or unclear, or the caller was killed and another process called again. ByKey of
+	// them got the answer under the same key. ByAsking were resolved by a question after the
+	// window. ByPerson were resolved by a person. Unresolved are the others.
 	Unknown    int `json:"unknown_outcomes"`
 	ByKey      int `json:"resolved_by_key"`
 	ByAsking   int `json:"resolved_by_asking"`
 	ByPerson   int `json:"waited_for_a_person"`
 	Unresolved int `json:"unresolved"`
-	// NaiveDoubled are charges beyond the first of the naive consumer, NaiveLost payments
+	// NaiveDoubled are charges of the naive consumer beyond the first; NaiveLost are payments
 	// that it did not charge.
 	NaiveDoubled int `json:"naive_doubled"`
 	NaiveLost    int `json:"naive_lost"`
 	proof.Offsets
 	proof.Accord
-	// Kills are at random, At those kills and freezes that are at named points; Resumed are
-	// processes that stood still and went on, Restarts the provider's.
+	// Kills counts random kills, At counts kills and freezes by point, Resumed counts frozen
+	// processes that continued, and Restarts counts those of the provider.
 	Kills    int            `json:"kills_at_random"`
 	At       map[string]int `json:"at_named_points"`
 	Resumed  int            `json:"freezes_resumed"`
@@ -60,16 +61,16 @@ type Ledger struct {
 	least    Proof
 }
 
-// history is what the provider's log says of a reference.
+// history is the part of the provider's log about a reference.
 type history struct {
 	calls, charges int
-	doubtful       bool // a call whose caller could not know
-	answered       bool // the last call was
-	silent         bool // a call had no answer at all
+	doubtful       bool // a call whose caller could not know the outcome
+	answered       bool // the last call was such a call
+	silent         bool // a call got no answer
 	asked          bool
 }
 
-// histories reads the log: what the senders did, and what the naive consumer did.
+// histories reads the log for the senders and for the naive consumer.
 func histories(log string) (senders, naive map[string]*history, err error) {
 	senders, naive = map[string]*history{}, map[string]*history{}
 	err = provider.Entries(log, func(e provider.Entry) {
@@ -98,7 +99,7 @@ func histories(log string) (senders, naive map[string]*history, err error) {
 	return senders, naive, err
 }
 
-// audit adds up.
+// audit computes the ledger.
 func (r *run) audit(ctx context.Context) (err error) {
 	l := r.ledger
 	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
@@ -138,7 +139,7 @@ func chargesOf(all map[string]*history) map[string]int {
 	return effects
 }
 
-// resolve says how each unknown outcome was resolved.
+// resolve counts how each unknown outcome was resolved.
 func (l *Ledger) resolve(senders map[string]*history) {
 	for reference, h := range senders {
 		l.Calls += h.calls
@@ -195,7 +196,7 @@ func (l Ledger) Fault() error {
 	return cmp.Or(l.everywhere(aConsumer, consumerPoints), l.everywhere(aSender, senderPoints))
 }
 
-// everywhere says at which point no process was killed.
+// everywhere returns the points at which no process was killed.
 func (l Ledger) everywhere(is role, points []faults.Point) error {
 	for _, p := range points {
 		if l.At[fmt.Sprintf("%s killed %s", is, p)] == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// naive is what many services do: fetch, call without a key, try again a few times when
-// that fails, go on, and settle afterwards.
+// naive does what many services do: fetch, call without a key, retry a few times on errors,
+// continue, and commit the offset afterwards.
 func (o *order) naive(ctx context.Context) error {
 	broker, err := kgo.NewClient(kgo.SeedBrokers(o.Brokers...), kgo.ConsumerGroup(naiveGroup), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(2*time.Second),
@@ -35,7 +35,7 @@ func (o *order) naive(ctx context.Context) error {
 	return nil
 }
 
-// naiveTries is how often it calls before it goes on.
+// naiveTries is the number of calls before it gives up.
 const naiveTries = 3
 
 func chargeAll(ctx context.Context, client provider.Client, records []*kgo.Record) {

@@ -22,14 +22,14 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Command is the first argument of a program that is to be one of the processes of the
-// proof: it calls Live.
+// Command is the first argument of a program that runs as a process of the proof: the program
+// calls Live.
 const Command = "charge-process"
 
-// variable has the order of such a process.
+// variable is the environment variable with the order for such a process.
 const variable = "SEMEL_CHARGE_ORDER"
 
-// role is what a process does.
+// role is the task of a process.
 type role string
 
 // The roles.
@@ -40,7 +40,7 @@ const (
 	aNaive      role = "naive"
 )
 
-// order is what a process is to do.
+// order is the configuration of a process.
 type order struct {
 	Role     role
 	Number   int // among those of its role
@@ -51,10 +51,10 @@ type order struct {
 	Traps    []trap
 }
 
-// Points of a sender beside those of package faults.
+// The points of a sender in addition to those of package faults.
 const (
-	beforeCall faults.Point = "BeforeCall" // it is about to call
-	afterCall  faults.Point = "AfterCall"  // it has the answer, and has not said so
+	beforeCall faults.Point = "BeforeCall" // before the call
+	afterCall  faults.Point = "AfterCall"  // after the answer, before it is recorded
 )
 
 // trap is a point at which a process kills or freezes itself.
@@ -63,7 +63,7 @@ type trap struct {
 	Freeze bool
 }
 
-// Live is one of the processes, until SIGTERM.
+// Live runs one of the processes until SIGTERM.
 func Live() error {
 	var o order
 	if err := json.Unmarshal([]byte(os.Getenv(variable)), &o); err != nil {
@@ -94,21 +94,21 @@ func Live() error {
 	case aSender:
 		return o.send(ctx, store, traps)
 	}
-	return errors.New("no such role: " + string(o.Role))
+	return errors.New("unknown role: " + string(o.Role))
 }
 
-// untilArmed is after how long a process's trap is set, and the next one.
+// untilArmed is the time until a process arms its trap, and then the next one.
 const untilArmed = 500 * time.Millisecond
 
 // traps are sprung one after the other.
 type traps struct {
-	mutex sync.Mutex // guards what follows
+	mutex sync.Mutex // guards the fields below
 	left  []trap
 	armed time.Time
 }
 
-// at springs the trap if it is at this point, and reports whether it was; a process that
-// it kills does not return.
+// at springs the trap if its point is this one, and reports whether it did. If the trap kills
+// the process, at does not return.
 func (t *traps) at(p faults.Point, _ int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -124,20 +124,20 @@ func (t *traps) at(p faults.Point, _ int) {
 	t.armed = time.Now().Add(untilArmed)
 }
 
-// loses reports whether the answer of the store to the next ending is to be lost, after
-// which the point of lost replies is passed.
+// loses reports whether the store's answer to the next End is to be lost. The process then
+// passes the point for lost replies.
 func (t *traps) loses() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return len(t.left) > 0 && t.left[0].Point == faults.CommitReplyLost && !time.Now().Before(t.armed)
 }
 
-// client speaks to the provider. Its time-out is shorter than that of a handler, which can
-// still say what it knows then.
+// client returns a client of the provider. Its timeout is shorter than that of a handler, so
+// that the handler can still report the result.
 func (o *order) client() provider.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}
 	return provider.Client{URL: "http://" + o.Provider.Address, HTTP: &http.Client{Transport: transport, Timeout: o.Proof.Timeout * 3 / 4}}
 }
 
-// workers is how many calls a process has under way.
+// workers is the number of concurrent calls of a process.
 const workers = 32

@@ -1,13 +1,12 @@
 //go:build unix
 
-// Package charge proves that payments are charged once although the calls that charge
-// them are in no transaction: orders come from a topic, a consumer books each and writes
-// an intent in the same transaction, and a sender charges it at a provider that loses
-// answers, fails after it took the money and forgets keys (itest/worlds/provider). Consumers and
-// senders are processes, which are killed and frozen at random and at each named point.
-// What was charged, the provider's own log says. Beside them a naive consumer works on the
-// same topic, which calls without a key and settles afterwards: what it doubles and loses
-// is what the others are spared.
+// Package charge proves that payments are charged once, although the calls that charge them are
+// in no transaction. Orders come from a topic. A consumer books each order and writes an intent
+// in the same transaction. A sender charges it at a provider that loses answers, fails after it
+// took the money, and forgets keys (itest/worlds/provider). Consumers and senders are
+// processes, which are killed and frozen at random and at each named point. The provider's own
+// log says what was charged. A naive consumer works on the same topic: it calls without a key
+// and commits afterwards. What it doubles and loses shows what the others avoid.
 package charge
 
 import (
@@ -29,22 +28,22 @@ type Proof struct {
 	Payments   int           `flag:"payments, each with an identity of its own"`
 	Duplicates int           `flag:"copies by producers"`
 	Publish    time.Duration `flag:"over how long they are published, at least"`
-	// Consumers, Senders and Naive are how many processes there are of each.
+	// Consumers, Senders and Naive are the numbers of processes of each kind.
 	Consumers, Senders, Naive int
 	Kills                     int `flag:"kills at random moments"`
 	Freezes                   int `flag:"freezes at random moments"`
 	Rounds                    int `flag:"kills, or freezes, at each named point"`
 	Restarts                  int `flag:"restarts of the provider, by SIGKILL"`
-	// Window is for how long senders repeat a call under its key. The provider knows a key
-	// for longer, by more than a process stands still: one that is frozen before it calls
-	// looks at no clock when it goes on.
+	// Window is how long senders repeat a call under its key. The provider keeps a key for
+	// longer, by more than the duration of a freeze: a process that is frozen before its call
+	// does not look at the clock again.
 	Window time.Duration
-	// Timeout is what a call has, Lease how long a claim lasts that nobody extends; a
-	// process is frozen for longer.
+	// Timeout is the timeout of a call, Lease the length of a lease. A process is frozen for
+	// longer than a lease.
 	Timeout, Lease time.Duration
 	// Most is the longest wait between two attempts.
 	Most time.Duration
-	// Plant, when set, plants a fault: see Room.Plants.
+	// Plant, if set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -55,17 +54,17 @@ const (
 	bookings   = "bookings" // the consumer and its group
 	charges    = "charges"  // the sender
 	naiveGroup = "naive"
-	// naivePrefix begins the references of what the naive consumer charges.
+	// naivePrefix is the prefix of the references that the naive consumer charges.
 	naivePrefix = "naive-"
 )
 
-// freeze is how long a process stands still.
+// freeze is how long a process is frozen.
 func (p Proof) freeze() time.Duration { return p.Lease + time.Second }
 
-// forgets is when the provider does, from the first call under a key.
+// forgets returns how long the provider keeps a key, from the first call under it.
 func (p Proof) forgets() time.Duration { return p.Window + p.freeze() + 2*p.Timeout }
 
-// run is a Proof under way.
+// run is a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -77,8 +76,8 @@ type run struct {
 	ledger  *Ledger
 }
 
-// Run proves on private servers and returns the ledger; judge it with Fault.
-// An error says that the run itself failed.
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
+// error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Payments: p.Payments, Planted: p.Plant, At: map[string]int{}, least: p}
 	r := newRun(p, s, &l)
@@ -107,10 +106,11 @@ func (r *run) close() {
 	}
 }
 
-// setup is what a booking is written into. Nothing there keeps a second one out.
+// setup creates the tables for bookings. They have no unique key that prevents a second
+// booking.
 const setup = `create table effects (delivery text not null, cents bigint not null)`
 
-// prepare starts servers and makes topic and tables.
+// prepare starts servers and creates the topic and the tables.
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.OnKafka(services.KafkaOptions{})
 	if err := r.OnPostgres(); err != nil {
@@ -135,8 +135,8 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// prove has everybody work while producers publish and things happen, until nothing
-// waits any more but what a person decides; that is decided, and worked on.
+// prove runs all processes during publishing and faults, until only messages that need a
+// person's decision wait. Then it decides them and waits until they are processed.
 func (r *run) prove(ctx context.Context) (err error) {
 	if err := r.enlist(); err != nil {
 		return err
@@ -163,10 +163,10 @@ func (r *run) prove(ctx context.Context) (err error) {
 	return r.dismiss()
 }
 
-// log is the provider's.
+// log returns the path of the provider's log.
 func (r *run) log() string { return filepath.Join(r.Folder, "provider.log") }
 
-// providerOrder is what the provider is like.
+// providerOrder returns the configuration of the provider.
 func (r *run) providerOrder() provider.Order {
 	return provider.Order{
 		Address: r.address, Log: r.log(), Window: r.forgets(), Hold: 10 * r.Timeout,

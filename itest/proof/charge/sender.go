@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// consume books orders from the topic; the intent to charge is in the same transaction.
+// consume books orders from the topic, and writes the intent to charge in the same transaction.
 func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	source := kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings, SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second}
 	if o.Number > 0 { // all but the first are static: they go on without a rebalance when they are started again
@@ -53,12 +53,12 @@ func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) er
 	return c.Run(ctx)
 }
 
-// intentOf is the intent to charge what an order says.
+// intentOf returns the intent to charge an order.
 func intentOf(m *semel.Message, p provider.Payment) semel.Intent {
 	return semel.Intent{To: charges, Purpose: "charge", Recipient: p.Card, Body: m.Body}
 }
 
-// send charges what the intents say.
+// send charges the payments of intents.
 func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	s := &sender{Client: o.client(), traps: t, plant: o.Proof.Plant}
 	c, err := consumer.NewLeased(forgetful{store, t}, s.charge, o.Proof.sending(s), faults.Plan{At: t.at})
@@ -68,10 +68,10 @@ func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error
 	return c.Run(ctx)
 }
 
-// sending is the policy of senders.
+// sending returns the configuration of senders.
 func (p *Proof) sending(s *sender) consumer.Config {
 	window, most := p.Window, attempts
-	if p.Plant == "forgotten" { // and its attempts outlast what the provider remembers
+	if p.Plant == "forgotten" { // and its attempts last longer than the provider keeps keys
 		window, most = consumer.WindowAlways, 3*attempts
 	}
 	return consumer.Config{
@@ -82,7 +82,7 @@ func (p *Proof) sending(s *sender) consumer.Config {
 	}
 }
 
-// attempts are as many as the window needs, and some for those who ask.
+// attempts is the number of attempts for the window, and some more for questions.
 const attempts = 35
 
 // sender is the handler of intents.
@@ -111,7 +111,7 @@ func (s *sender) charge(ctx context.Context, _ consumer.Call, m *semel.Message) 
 	return judge(err)
 }
 
-// judge says what an answer means for the payment.
+// judge returns the result of the message for an answer.
 func judge(err error) error {
 	var answer *provider.StatusError
 	var dial *net.OpError
@@ -130,7 +130,7 @@ func judge(err error) error {
 	return semel.Permanent(err)
 }
 
-// ask finds out what became of the calls for a payment whose key may be forgotten.
+// ask finds out the outcome of earlier calls for a payment whose key may be forgotten.
 func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResult, error) {
 	p, err := semel.JSON[provider.Payment](m)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResu
 	return consumer.DidNotHappen, nil
 }
 
-// forgetful is a store whose answer to an ending is lost now and then: it has ended the
-// claims, and who asked does not hear of it.
+// forgetful is a store that sometimes loses the answer of End: it has ended the claims, but the
+// caller gets an error.
 type forgetful struct {
 	*pgxstore.Store
 	traps *traps

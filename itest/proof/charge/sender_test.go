@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// direct is the way to a provider in the same process.
+// direct is an http.RoundTripper to a provider in the same process.
 type direct struct{ *provider.Provider }
 
 // RoundTrip implements http.RoundTripper.
@@ -37,8 +37,8 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return w.Result(), nil
 }
 
-// charged has a sender charge payments at a provider in virtual time, until nothing waits
-// but what is parked, and returns what the provider's log says and what waits for a person.
+// charged lets a sender charge payments in virtual time until only parked messages wait. It
+// returns the provider's log and the messages that wait for a person.
 func charged(t *testing.T, plant string) (all map[string]*history, parked []store.StoredRow) {
 	t.Helper()
 	p := Quick()
@@ -79,7 +79,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 	return all, parked
 }
 
-// receive writes the intents of so many payments.
+// receive writes the intents of this number of payments.
 func receive(t *testing.T, st *memstore.Store, count int) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), charges, "shop", 0)
@@ -127,7 +127,7 @@ func TestEachPaymentIsChargedOnceWhateverBecomesOfItsCalls(t *testing.T) {
 			}
 		}
 		if met == 0 {
-			t.Error("there is none")
+			t.Error("no payment has an unknown outcome")
 		}
 	}
 	t.Run("all_of_them", func(t *testing.T) { once(t, func(*history) bool { return true }) })
@@ -162,7 +162,7 @@ func TestPlantedFaultsOfSendersAreFound(t *testing.T) {
 				}
 			}
 			if found == 0 {
-				t.Error("the fault is not found")
+				t.Error("the planted fault was not detected")
 			}
 		})
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patience is how long what is left may take when nothing happens any more. Whether it is
-// done, the ledger says.
+// patience is the time limit for the remaining work after the last fault. The ledger reports
+// what is not done by then.
 const patience = 3 * time.Minute
 
-// settled waits until both groups are at the ends of their partitions, and nothing waits
-// in the inbox.
+// settled waits until both groups are at the ends of their partitions and nothing waits in the
+// inbox.
 func (r *run) settled(ctx context.Context) error {
 	waiting := -1
 	is, err := r.Patiently(ctx, patience, 300*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -38,8 +38,8 @@ func (r *run) settled(ctx context.Context) error {
 	return err
 }
 
-// decideAll has a person decide, again for what has another unknown outcome when it was
-// called for once more: its attempts are used up.
+// decideAll makes a person's decisions. It decides again if the repeated call has an unknown
+// outcome too: its attempts are used up.
 func (r *run) decideAll(ctx context.Context) error {
 	r.ledger.decided = map[string]bool{}
 	for range 10 {
@@ -54,8 +54,8 @@ func (r *run) decideAll(ctx context.Context) error {
 	return nil // what is left, the ledger says
 }
 
-// decide is the person who looks into the provider's books for each payment of which
-// nobody knows what became of it, and says so.
+// decide is the person who checks the provider's log for each payment with an unknown outcome,
+// and records the result.
 func (r *run) decide(ctx context.Context) (decided int, err error) {
 	charged := map[string]bool{}
 	err = provider.Entries(r.log(), func(e provider.Entry) {
@@ -77,8 +77,8 @@ func (r *run) decide(ctx context.Context) (decided int, err error) {
 			return 0, err
 		}
 		if !rows[i].UnknownOutcome() {
-			// What was decided was called for once more, since its attempts are used up, and
-			// was refused for now. Anything else is stuck, and the ledger says so.
+			// The repeated call was rejected for now, after its attempts were used up. Any
+			// other state is stuck, and the ledger reports it.
 			if r.ledger.decided[p.Reference] {
 				if err := errors.Join(r.store.Requeue(ctx, store.Act{Verb: "retry", Who: "proof", Why: "refused for now"}, rows[i].Seen())...); err != nil {
 					return decided, fmt.Errorf("retry row %d of %s: %w", rows[i].Number, p.Reference, err)

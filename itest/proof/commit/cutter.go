@@ -8,14 +8,14 @@ import (
 	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
-// cutter chooses which commits are cut: only those of transactions that wrote
-// effects, a share of them at random, and no more than the quota.
+// cutter chooses the commits to cut: a random share of the transactions that wrote effects, up
+// to the quota.
 type cutter struct {
 	quota int
 	share float64
 
 	mu      sync.Mutex
-	random  *rand.Rand   // guarded by mu, as what follows
+	random  *rand.Rand   // guarded by mu, like the fields below
 	writes  map[int]bool // by connection: its transaction wrote an effect
 	slow    bool         // the standby is frozen
 	cuts    int
@@ -26,9 +26,8 @@ func newCutter(quota int, share float64, seed uint64) *cutter {
 	return &cutter{quota: quota, share: share, random: rand.New(rand.NewPCG(seed, 3)), writes: map[int]bool{}}
 }
 
-// install puts the rules into a proxy. A reply that is cut is cut when it
-// comes; while the standby is frozen none comes, and the connection is cut
-// under the COMMIT that waits.
+// install adds the rules to a proxy. A reply is cut when it arrives. While the standby is
+// frozen no reply arrives, so the connection is cut during the COMMIT that waits.
 func (c *cutter) install(p *pgproxy.Proxy, d Direction) {
 	p.Watch(c.see)
 	if d == Request {
@@ -39,7 +38,7 @@ func (c *cutter) install(p *pgproxy.Proxy, d Direction) {
 	p.CutReply(c.reply)
 }
 
-// see follows which transactions write effects.
+// see records which transactions write effects.
 func (c *cutter) see(m pgproxy.Message) {
 	if m.Direction == pgproxy.Request && strings.HasPrefix(m.SQL, "insert into effects") {
 		c.mu.Lock()
@@ -48,7 +47,7 @@ func (c *cutter) see(m pgproxy.Message) {
 	}
 }
 
-// choose decides about the request of a COMMIT.
+// choose decides whether to cut the request of a COMMIT.
 func (c *cutter) choose(m pgproxy.Message, slow bool) bool {
 	if !pgproxy.Commit(m) {
 		return false
@@ -58,7 +57,7 @@ func (c *cutter) choose(m pgproxy.Message, slow bool) bool {
 	return c.slow == slow && c.pick(m.Connection)
 }
 
-// reply decides about the reply to a COMMIT, whatever the standby does.
+// reply decides whether to cut the reply to a COMMIT, with the standby running or frozen.
 func (c *cutter) reply(m pgproxy.Message) bool {
 	if !pgproxy.Commit(m) || m.Failed() {
 		return false

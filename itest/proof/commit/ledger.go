@@ -7,15 +7,15 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is what came out.
+// Ledger is the result of the proof.
 type Ledger struct {
 	Direction Direction `json:"lost_of_commit"`
-	// Cuts are the commits that were cut, Waiting those of them that met a
-	// frozen standby.
+	// Cuts is the number of commits that were cut, Waiting the number of those during a freeze
+	// of the standby.
 	Cuts    int `json:"commits_cut"`
 	Waiting int `json:"of_them_while_the_standby_was_frozen"`
 	proof.RivalsLedger
-	// least is how many were to be cut.
+	// least is the minimum number of cuts.
 	least int
 }
 

@@ -1,8 +1,8 @@
-// Package commit proves that a lost COMMIT neither loses nor doubles an
-// effect. Two consumers of one name take the same messages from the same
-// PostgreSQL server. A proxy cuts the connection at COMMIT, at the request or
-// at the reply, thousands of times; in between the synchronous standby is
-// frozen, so that a COMMIT waits on the server while its client is cut off.
+// Package commit proves that a lost COMMIT neither loses nor doubles an effect. Two consumers
+// with the same name process the same messages on the same PostgreSQL server. A proxy cuts the
+// connection at COMMIT, at the request or at the reply, thousands of times. Meanwhile the
+// synchronous standby is frozen now and then, so that a COMMIT waits on the server while its
+// client is cut off.
 package commit
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Direction is what of a COMMIT is lost.
+// Direction is the part of a COMMIT that is lost.
 type Direction string
 
 // The directions.
@@ -31,17 +31,17 @@ const (
 type Proof struct {
 	Driver    workload.Driver
 	Direction Direction
-	// Cuts is how many commits of effects are cut.
+	// Cuts is the number of commits of effects to cut.
 	Cuts int
-	// LookUp plants the fault that a look-up resolves an unknown commit.
+	// LookUp plants the fault that a lookup resolves an unknown commit.
 	LookUp bool
 	Seed   uint64
 }
 
-// share is how many of the commits are cut while cuts are left.
+// share is the fraction of commits that are cut while cuts are left.
 const share = 0.6
 
-// run is the state of a proof under way.
+// run is the state of a running proof.
 type run struct {
 	Proof
 	proof.Stage
@@ -51,8 +51,8 @@ type run struct {
 	db     *sql.DB // straight to the server
 }
 
-// Run proves on a private server and returns the ledger; judge it with Fault.
-// An error says that the run itself failed.
+// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
+// An error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	r := &run{Proof: p, Stage: s, cutter: newCutter(p.Cuts, share, p.Seed)}
 	r.server = services.StartPostgres(s.T, services.Options{Standby: true, Settings: []string{"max_connections = 200"}})
@@ -91,14 +91,14 @@ func (r *run) prove(ctx context.Context) (Ledger, error) {
 	return ledger, err
 }
 
-// lookUp is what the planted fault asks: is the marker there?
+// lookUp is the query of the planted fault: does the marker exist?
 func (r *run) lookUp(ctx context.Context, id []byte) (there bool, err error) {
-	// An id is stored behind a byte that says how.
+	// An id is stored after a byte with its encoding.
 	err = r.db.QueryRowContext(ctx, `select exists (select from semel_markers where id = '\x00'::bytea || $1)`, id).Scan(&there)
 	return there, err
 }
 
-// disturb freezes the standby again and again until a consumer is over.
+// disturb freezes the standby repeatedly until a consumer has ended.
 func (r *run) disturb(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(r.Seed, 4))
 	told := time.Now()

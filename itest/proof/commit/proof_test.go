@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// cuts of the small form; make proof NAME=commit makes 10,000.
+// cuts is the number for the short form; make proof NAME=commit makes 10,000.
 const cuts = 100
 
 func prove(t *testing.T, p Proof) Ledger {
@@ -46,7 +46,7 @@ func TestTheProofFindsALookUpInPlaceOfAMark(t *testing.T) {
 			t.Run(driver.Name, func(t *testing.T) {
 				t.Parallel()
 				if l := prove(t, Proof{Driver: driver, Direction: Reply, LookUp: true}); l.Doubled+l.Lost == 0 {
-					t.Errorf("with the planted fault nothing is lost or doubled: the proof proves nothing: %+v", l)
+					t.Errorf("the planted fault lost or doubled nothing, so the proof cannot detect it: %+v", l)
 				}
 			})
 		}

@@ -21,14 +21,14 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	proof.Drivers(flags, &r.drivers)
 }
 
-// Plants implements proof.Room: "select" resolves an unknown commit by a look-up.
+// Plants implements proof.Room: "select" resolves an unknown commit by a lookup.
 func (r *Room) Plants() []string { return []string{"select"} }
 
 // Runs implements proof.Room.
 func (r *Room) Runs(c proof.Choice) (runs []proof.Run) {
 	directions := []Direction{Reply, Request}
 	if c.Plant != "" {
-		directions = directions[:1] // what was never sent is absent: there a look-up is right
+		directions = directions[:1] // a request that was never sent left nothing, so a lookup is correct
 	}
 	for _, driver := range r.drivers {
 		for _, d := range directions {

@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is what came out.
+// Ledger is the result of the proof.
 type Ledger struct {
 	proof.RivalsLedger
-	// Before were the messages in commits when the primary was killed, at least.
+	// Before is the minimum number of messages in commits when the primary was killed.
 	Before int `json:"in_commits_when_the_primary_was_killed"`
 	// Outage is the time from the kill to the first commit after it.
 	Outage int64 `json:"milliseconds_from_the_kill_to_the_first_commit"`

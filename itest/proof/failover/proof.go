@@ -1,7 +1,7 @@
-// Package failover proves that a failover under load neither loses nor
-// doubles an effect: the primary is killed with SIGKILL while two consumers of
-// one name write to it, its synchronous standby is promoted, and the consumers
-// find it by a connection string with two hosts.
+// Package failover proves that a failover under load neither loses nor doubles an effect. Two
+// consumers with the same name write to a primary. The primary is killed with SIGKILL, its
+// synchronous standby is promoted, and the consumers find it through a connection string with
+// two hosts.
 package failover
 
 import (
@@ -20,13 +20,13 @@ import (
 // Proof is one run.
 type Proof struct {
 	Driver workload.Driver
-	// Before is how many deliveries are in commits when the primary is killed,
-	// After how many more the promoted standby must take.
+	// Before is the number of committed deliveries when the primary is killed, After the
+	// number that the promoted standby must commit.
 	Before, After int
 	Seed          uint64
 }
 
-// run is the state of a proof under way.
+// run is the state of a running proof.
 type run struct {
 	Proof
 	*proof.Rivals
@@ -35,8 +35,8 @@ type run struct {
 	ledger Ledger
 }
 
-// Run proves on private servers and returns the ledger; judge it with Fault.
-// An error says that the run itself failed.
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
+// error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	r := &run{Proof: p, server: services.StartPostgres(s.T, services.Options{Standby: true})}
 	if err := workload.Migrate(ctx, r.server.DSN()); err != nil {
@@ -64,8 +64,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return r.ledger, err
 }
 
-// failOver kills the primary while the consumers write and promotes the
-// standby.
+// failOver kills the primary while the consumers write, and promotes the standby.
 func (r *run) failOver(ctx context.Context) error {
 	if err := r.until(ctx, "both consumers have started", r.Ready); err != nil {
 		return err
@@ -86,11 +85,10 @@ func (r *run) failOver(ctx context.Context) error {
 	return err
 }
 
-// patience is how long the consumers may take for what takes them seconds.
+// patience is the time limit for steps that take the consumers seconds.
 const patience = time.Minute
 
-// reach waits until this many messages were in commits that the consumers know
-// of.
+// reach waits until the consumers know of commits with this number of messages.
 func (r *run) reach(ctx context.Context, n int) error {
 	return r.until(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
 }
@@ -102,7 +100,7 @@ func (r *run) until(ctx context.Context, what string, so func() bool) error {
 	err := proof.Until(ctx, 2*time.Millisecond, func() (bool, error) {
 		select {
 		case err := <-r.Over:
-			return false, fmt.Errorf("a consumer ended under way: %w", err)
+			return false, fmt.Errorf("a consumer ended too early: %w", err)
 		default:
 			return so(), nil
 		}

@@ -13,18 +13,17 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// Input says what the file holds: Deliveries of IDs webhooks, in the order
-// that Seed gives.
+// Input describes the file: Deliveries of IDs webhooks, in the order determined by Seed.
 type Input struct {
 	Webhooks        []webhooks.Webhook
 	Deliveries, IDs int
 	Seed            uint64
 }
 
-// Webhook is what is delivered under id i.
+// Webhook returns the webhook with id i.
 func (in Input) Webhook(i int) webhooks.Webhook { return in.Webhooks[i%len(in.Webhooks)] }
 
-// sent are the ids of all webhooks.
+// sent returns the ids of all webhooks.
 func (in Input) sent() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range in.IDs {
@@ -35,7 +34,7 @@ func (in Input) sent() iter.Seq[string] {
 	}
 }
 
-// WriteFile writes the deliveries as envelope lines and returns their bytes.
+// WriteFile writes the deliveries as envelope lines and returns their size in bytes.
 func (in Input) WriteFile(path string) (int64, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -58,7 +57,7 @@ func (in Input) WriteFile(path string) (int64, error) {
 	return end, f.Close()
 }
 
-// order lists the delivered ids: each at least once, the rest repeated.
+// order lists the ids of the deliveries: each id at least once, the rest repeated.
 func (in Input) order() []int {
 	r := rand.New(rand.NewPCG(in.Seed, 1))
 	ids := make([]int, in.Deliveries)

@@ -9,15 +9,14 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is what came out.
+// Ledger is the result of the proof.
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	proof.Tally
-	// Absorbed are the deliveries of the file that had no effect because
-	// their message had taken effect; what the restarts delivered again comes
-	// on top and is not counted.
+	// Absorbed is the number of deliveries in the file that had no effect because their
+	// message had taken effect. Deliveries that restarts repeated are not counted.
 	Absorbed int `json:"duplicates_absorbed"`
-	// least is how many kills must have met an open transaction.
+	// least is the minimum number of kills with an open transaction.
 	least int
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// smallInput is made up: the real payloads are fetched by `make proof NAME=file` only.
+// smallInput is generated: only `make proof NAME=file` downloads the real payloads.
 func smallInput() Input {
 	return Input{Webhooks: webhooks.MadeUp(40, 0), Deliveries: 2_000, IDs: 1_600, Seed: 7}
 }
@@ -115,6 +115,6 @@ func TestEveryIDIsDeliveredAndTheOrderIsTheSeeds(t *testing.T) {
 		t.Errorf("%d ids in %d deliveries", len(seen), len(in.order()))
 	}
 	if fmt.Sprint(in.order()) != fmt.Sprint(smallInput().order()) {
-		t.Error("one seed gives two orders")
+		t.Error("the same seed gave two orders")
 	}
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// run is a proof under way.
+// run is a running proof.
 type run struct {
 	Proof
 	*proof.Fleet
 	m      *proof.Member // the process
 	random *rand.Rand
 	db     *processes.SQLite
-	first  int // how many effects stood when the process started
+	first  int // the number of effects when the process started
 }
 
 const inputFile = "webhooks.jsonl"
 
-// start starts the process. While it is hunted it follows its file, so that it cannot end before
-// it is killed, however slow the hunter is.
+// start starts the process. Until the last kill it follows its file, so that it cannot end
+// before it is killed.
 func (r *run) start(ctx context.Context) (err error) {
 	policy := proof.Policy{Store: "sqlite: {path: " + databaseFile + "}", Source: fmt.Sprintf("file: {path: %s, format: envelope, follow: %t}", inputFile, r.Tally.Kills < r.Kills),
 		Identity: `{id: "header:X-GitHub-Delivery"}`, ID: "header:X-GitHub-Delivery", Type: "header:X-GitHub-Event", Batch: r.Batch, Timeout: 30 * time.Second}
@@ -40,8 +40,8 @@ func (r *run) start(ctx context.Context) (err error) {
 	return err
 }
 
-// reach waits until such a share of the effects stands. What the process writes before, as it
-// recovers what the last one left, is not taken for its work.
+// reach waits until this fraction of the effects is committed. Effects that the process commits
+// while it recovers from the last kill do not count as its work.
 func (r *run) reach(ctx context.Context, share float64) error {
 	want, standing := max(int(share*float64(r.Input.IDs)), r.first+1), 0
 	err := r.Until(ctx, func() (_ bool, err error) {
@@ -49,12 +49,12 @@ func (r *run) reach(ctx context.Context, share float64) error {
 		return standing >= want, err
 	})
 	if err != nil {
-		return fmt.Errorf("%d of %d effects stand: %w", standing, want, err)
+		return fmt.Errorf("%d of %d effects are committed: %w", standing, want, err)
 	}
 	return nil
 }
 
-// killOne kills the process and starts it again. Every fifth kill is blind.
+// killOne kills the process and restarts it. Every fifth kill is blind.
 func (r *run) killOne(ctx context.Context) error {
 	open, err := r.db.Catch(ctx, r.m.Process, r.m.Name, r.random, r.Tally.Kills%5 == 4)
 	if err != nil {
@@ -66,13 +66,13 @@ func (r *run) killOne(ctx context.Context) error {
 	return r.start(ctx)
 }
 
-// finish waits until the process has read to the end of its file, and adds up.
+// finish waits until the process has read its file to the end, and computes the ledger.
 func (r *run) finish(ctx context.Context) error {
 	if err := r.m.Wait(0); err != nil {
 		return err
 	}
 	if code := r.m.Status.ExitStatus(); code != 0 {
-		return fmt.Errorf("the last run ended with %d", code)
+		return fmt.Errorf("the last run ended with exit code %d", code)
 	}
 	r.Over()
 	aside, err := r.m.Parked()

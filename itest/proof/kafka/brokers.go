@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// broker returns the number of the broker to kill or freeze: of three brokers, the coordinator of
-// the group, as soon as all replicas are in sync.
+// broker returns the number of the broker to kill or freeze. Of three brokers it is the
+// coordinator of the group, once all replicas are in sync.
 func (r *run) broker(ctx context.Context) (node int, err error) {
 	if r.Brokers == 1 {
 		return 0, nil

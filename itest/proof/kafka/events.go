@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// events are spread evenly over the time of publishing, each kind for itself.
+// events returns the faults. Each kind is distributed evenly over the time of publishing.
 func (r *run) events() proof.Schedule {
 	var all proof.Schedule
 	spread := func(count int, do func(context.Context) error) { all.Spread(0.04, 0.88, count, do) }
@@ -23,7 +23,7 @@ func (r *run) events() proof.Schedule {
 	spread(r.DatabaseRestarts, r.RestartServer)
 	spread(r.Changes, r.addOne)
 	spread(r.Changes, r.removeOne)
-	if r.ForGood && !r.plain() { // nothing ends the transaction of a plain loop, for which all others would wait
+	if r.ForGood && !r.plain() { // no timeout ends the transaction of a plain loop, so all others would wait for it
 		all = append(all, proof.Event{At: 0.45, Do: r.freezeForGood})
 	}
 	return all
@@ -40,15 +40,16 @@ func (r *run) killOne(ctx context.Context) error {
 	return m.Start()
 }
 
-// beyond is how much longer than its session a member is frozen.
+// beyond is by how much a freeze of a member exceeds its session timeout.
 const beyond = 3 * time.Second
 
-// mostFreezes is how often freezeOne freezes, until a write is refused by its token.
+// mostFreezes is the maximum number of freezes by freezeOne until the server rejects a write
+// because of its token.
 const mostFreezes = 5
 
-// freezeOne freezes a member beyond its session. Where writes have to be refused by
-// their tokens it does so again until their share of them was: a member that goes on may
-// find its claim lost before it writes, which proves nothing of the write.
+// freezeOne freezes a member for longer than its session timeout. If writes must be rejected
+// because of their tokens, it repeats this until enough were. A member that continues may find
+// its claim lost before it writes, which proves nothing about the write.
 func (r *run) freezeOne(ctx context.Context) error {
 	r.share++
 	due := (r.Refused*r.share + r.Freezes - 1) / r.Freezes
@@ -66,12 +67,12 @@ func (r *run) freezeOne(ctx context.Context) error {
 		}
 		r.Say("%d of %d writes were refused by their token: another one is frozen", r.refusals(), due)
 	}
-	return nil // how many there were, the ledger says
+	return nil // the ledger reports their number
 }
 
-// freezeOnce freezes a member beyond its session. Its transaction holds rows that the
-// others wait for, while they are delivered more and more: one of them is killed before
-// it goes on.
+// freezeOnce freezes a member for longer than its session timeout. Its transaction holds row
+// locks that others wait for while they get more and more deliveries. One of these others is
+// killed before the frozen member continues.
 func (r *run) freezeOnce(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
@@ -96,8 +97,8 @@ func (r *run) freezeOnce(ctx context.Context) error {
 	return other.Start()
 }
 
-// freezeForGood freezes a member in a transaction that stays open, and adds one in its place.
-// The server ends the transaction when it has been idle for long, while the others go on.
+// freezeForGood freezes a member in an open transaction and adds a member in its place. The
+// server ends the transaction after its idle timeout, while the others continue.
 func (r *run) freezeForGood(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
@@ -107,20 +108,20 @@ func (r *run) freezeForGood(ctx context.Context) error {
 	r.Remove(m)
 	r.frozen = m
 	r.Say("%s is frozen for good", m.Name)
-	if err := r.add(); err != nil || r.Inbox { // whose transaction may not have written, and so is not seen
+	if err := r.add(); err != nil || r.Inbox { // its transaction may not have written, and is then not visible
 		return err
 	}
 	_, err = r.Patiently(ctx, 2*idle, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		open, err := r.Activity.Open(ctx, m.Name)
-		return err == nil && !open, nil // the server may be away
+		return err == nil && !open, nil // the server may be down
 	})
 	r.ledger.FrozenSeconds = proof.Seconds(time.Since(frozen).Seconds())
 	r.Say("the server ended its transaction after %.1f s", r.ledger.FrozenSeconds)
 	return err
 }
 
-// restartBroker also kills a member while the broker is away: the member could not settle
-// what it applied meanwhile.
+// restartBroker also kills a member while the broker is down. This member could not commit the
+// offsets of what it applied meanwhile.
 func (r *run) restartBroker(ctx context.Context) error {
 	n, err := r.broker(ctx)
 	if err != nil {
@@ -132,7 +133,7 @@ func (r *run) restartBroker(ctx context.Context) error {
 	if err := r.Kill(m, false); err != nil {
 		return err
 	}
-	if r.Brokers > 1 { // one of three may be away for as long as it likes
+	if r.Brokers > 1 { // of three brokers, one may be down for any time
 		err = errors.Join(m.Start(), r.moreEffects(ctx, "after a broker was killed"))
 	}
 	r.Cluster.Node(n).Start()
@@ -148,8 +149,8 @@ func (r *run) restartBroker(ctx context.Context) error {
 // outlast is longer than the brokers wait for one of them.
 const outlast = 12 * time.Second
 
-// freezeBroker freezes a broker until the others have taken over its partitions. Clients that wait
-// for its answers have to notice that by themselves.
+// freezeBroker freezes a broker until the others have taken over its partitions. Clients that
+// wait for its answers must detect that by themselves.
 func (r *run) freezeBroker(ctx context.Context) error {
 	n, err := r.broker(ctx)
 	if err != nil {
@@ -173,8 +174,8 @@ func (r *run) addOne(context.Context) error {
 	return nil
 }
 
-// removeOne ends the oldest member, which drains. It must be at work: one that
-// starts may just be about to say that a server is away.
+// removeOne ends the oldest member, which drains. The member must have started completely:
+// during its start it may be about to report that a server is down.
 func (r *run) removeOne(ctx context.Context) error {
 	m := r.Members[0]
 	atWork := func() (bool, error) { return r.plain() || m.Shown() > 0, nil }

@@ -13,11 +13,11 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// producers publish side by side, so that copies of one event can come from
-// two of them.
+// producers is the number of concurrent producers. Two of them can produce copies of the same
+// event.
 const producers = 3
 
-// publish begins to publish.
+// publish starts the producers.
 func (r *run) publish(ctx context.Context) (*proof.Publisher, error) {
 	plan := r.plan()
 	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) },
@@ -36,11 +36,11 @@ func (r *run) plan() []int {
 	return proof.Plan(r.Seed, r.Events, r.Duplicates, 5000, place)
 }
 
-// eventSource is what the producer sets as the events' source.
+// eventSource is the producer's CloudEvents source.
 const eventSource = "https://api.github.com"
 
-// record is an event as a CloudEvent in binary mode. Copies go to any
-// partition, so that two members can hold copies at once.
+// record returns an event as a CloudEvent in binary mode. Copies go to any partition, so that
+// two members can hold copies at the same time.
 func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	hook := r.Webhooks[event%len(r.Webhooks)]
 	record := proof.CloudEvent(random.Int32N(int32(r.Partitions)), []byte(hook.Repository), hook.Body, webhooks.ID(event), eventSource, hook.Event)

@@ -11,19 +11,20 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// inboxKeys are the consumer's where members receive first. The lease is shorter
-// than a freeze, which is shorter than what the server gives an idle transaction: so
-// one that goes on after it meets its token and no closed connection.
+// inboxKeys are the keys of the consumer that receives first. The lease is shorter than a
+// freeze, and a freeze is shorter than the server's timeout for idle transactions. So a member
+// that continues after a freeze fails because of its token and not because of a closed
+// connection.
 var inboxKeys = []string{
 	"ack: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
 	"retry: {max_attempts: 40, initial_delay: 100ms, max_delay: 2s}", "max_in_memory_wait: 1s",
 }
 
-// poisoned is how many messages are parked until somebody mends their cause.
+// poisoned is the number of messages that are parked until their cause is repaired.
 const poisoned = 10
 
-// failing has one handler in a hundred fail, on average twice, and some for good
-// until the cause is mended. A sequence is not rolled back.
+// failing makes one handler in a hundred fail, on average twice, and some permanently until the
+// cause is repaired. It counts with a sequence, because a sequence is not rolled back.
 const failing = `create sequence luck;
 create table mended (since timestamptz not null);
 create function strike() returns trigger language plpgsql as $$
@@ -54,8 +55,8 @@ func (r *run) setup() string {
 	return setup + counted + fmt.Sprintf(failing, strings.Join(ids, ", "))
 }
 
-// workOff waits until what waits in the inbox is held back by what is parked or by gaps, has what
-// is parked retried by a command, and waits again.
+// workOff waits until all waiting messages in the inbox are held back by parked messages or
+// gaps. Then it retries the parked messages with a command, and waits again.
 func (r *run) workOff(ctx context.Context) error {
 	if err := r.drained(ctx, untilMended); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (r *run) workOff(ctx context.Context) error {
 	if _, err := r.Activity.DB.ExecContext(ctx, "insert into mended values (now())"); err != nil {
 		return err
 	}
-	// What is behind a gap is parked, too, when it has waited for ten minutes: for its gap.
+	// A message behind a gap is parked too, as a gap, after ten minutes.
 	said, err := r.Members[0].Semel(ctx, "parked", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
 	if err != nil {
 		return err
@@ -76,10 +77,10 @@ func (r *run) workOff(ctx context.Context) error {
 	return r.skipGaps(ctx)
 }
 
-// refusals are the writes that the server refused for their token.
+// refusals finds the writes that the server rejected because of their token.
 func (r *run) refusals() int { return r.Server.Logged(" claims stand") }
 
-// inboxLedger reads what the server says of tokens and of failures.
+// inboxLedger counts rejected tokens and failures in the server's log.
 func (r *run) inboxLedger() {
 	if r.Inbox || r.Order {
 		r.ledger.Refused = r.refusals()

@@ -17,54 +17,54 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// Ledger is what came out. What is lost, doubled and stuck is read from the
-// database and the broker alone.
+// Ledger is the result of the proof. Lost, doubled and stuck messages are computed only from
+// the database and the broker.
 type Ledger struct {
-	// Events were published, each with an identity of its own. Records are
-	// what the topic holds, all copies; Copies are those beyond the first of an
-	// identity.
+	// Events is the number of published events, each with its own identity. Records is the
+	// number of records in the topic, including copies. Copies are the records beyond the
+	// first of an identity.
 	Events  int `json:"events"`
 	Records int `json:"records"`
 	Copies  int `json:"copies_by_producers"`
-	// Delivered are deliveries that the members counted, of one that was killed
-	// those it had shown; Redelivered those beyond one for each record.
+	// Delivered is the number of deliveries that the members counted; for killed members, the
+	// last displayed number. Redelivered are the deliveries beyond one for each record.
 	Delivered   int64 `json:"delivered"`
 	Redelivered int64 `json:"redelivered"`
 	proof.Tally
 	proof.Offsets
 	proof.Accord
-	// Resumed are freezes beyond the session time-out.
+	// Resumed is the number of freezes longer than the session timeout.
 	Resumed int `json:"freezes_resumed"`
-	// FrozenSeconds is when the server ended the transaction of the member that is frozen for
-	// good.
+	// FrozenSeconds is the time after which the server ended the transaction of the member
+	// that stays frozen.
 	FrozenSeconds  proof.Seconds `json:"seconds_until_the_frozen_transaction_ended,omitempty"`
 	Brokers        int           `json:"brokers"`
 	BrokerRestarts int           `json:"broker_restarts"`
 	BrokerFreezes  int           `json:"broker_freezes"`
 	Added          int           `json:"members_added"`
 	Removed        int           `json:"members_removed"`
-	// Failed are runs of handlers that failed, Retried messages that were parked and
-	// retried by a command, Refused writes that a token refused, Claims what was
-	// taken over from others.
+	// Failed is the number of failed handler runs, Retried of parked messages that a command
+	// retried, Refused of writes that were rejected because of a token, and Claims of claims
+	// taken over from other members.
 	Failed  int `json:"failed_runs,omitempty"`
 	Retried int `json:"parked_and_retried,omitempty"`
 	Refused int `json:"refused_by_token,omitempty"`
-	// Placed are effects that came in their turn, Misplaced the others, Blocked rows that
-	// waited for an earlier version, Filled streams of which a file brought what was
-	// missing, Skipped such in which a command skipped what never came.
+	// Placed are effects in the order of their stream, Misplaced the others. Blocked are rows
+	// that waited for an earlier version. Filled are streams whose missing versions came from
+	// a file. Skipped are streams in which a command skipped missing versions.
 	Placed    int `json:"in_order,omitempty"`
 	Misplaced int `json:"out_of_order,omitempty"`
 	Blocked   int `json:"blocked,omitempty"`
 	Filled    int `json:"gaps_filled,omitempty"`
 	Skipped   int `json:"gaps_skipped,omitempty"`
-	// Unheld are messages that waited although nothing held them back, for as long as the
-	// group may take, or did not wait although something did.
+	// Unheld are messages that waited too long although nothing held them back, or did not
+	// wait although something did.
 	Unheld  int    `json:"waited_unheld,omitempty"`
 	Planted string `json:"planted,omitempty"`
 	least   Proof
 }
 
-// audit adds up from the broker and the database.
+// audit computes the ledger from the broker and the database.
 func (r *run) audit(ctx context.Context) (err error) {
 	l := r.ledger
 	r.inboxLedger()
@@ -105,7 +105,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 	return l.Accord.Hear(ctx, r.Activity.DB)
 }
 
-// stuck are messages that were set aside, or have no effect and are not settled.
+// stuck returns the messages that were parked, or that have no effect and were not settled.
 func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int, err error) {
 	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
 	if err != nil {
@@ -131,17 +131,17 @@ func (l Ledger) Wrong() error {
 		err = fmt.Errorf("%d effects are out of their stream's order", l.Misplaced)
 	}
 	if err == nil && l.Unheld != 0 {
-		err = fmt.Errorf("%d messages waited although nothing held them back, or did not although something did", l.Unheld)
+		err = fmt.Errorf("%d messages waited although nothing held them back, or did not wait although something did", l.Unheld)
 	}
 	return err
 }
 
-// Fault implements proof.Ledger. A kill fewer than were ordered is enough.
+// Fault implements proof.Ledger. One kill fewer than configured is sufficient.
 func (l Ledger) Fault() error {
 	least := l.least
 	handlersFail, gaps := least.Inbox || least.Order, least.Order && !least.Keys
 	if least.ForGood && !l.Frozen {
-		return cmp.Or(l.Wrong(), errors.New("no member stood still to the end: no proof"))
+		return cmp.Or(l.Wrong(), errors.New("no member stayed frozen to the end: no proof"))
 	}
 	if least.ForGood && !least.Inbox && float64(l.FrozenSeconds) < idle.Seconds()-3 {
 		return cmp.Or(l.Wrong(), fmt.Errorf("the transaction of the frozen member ended after %v s, by itself: no proof", l.FrozenSeconds))
@@ -168,7 +168,7 @@ func (l Ledger) Fault() error {
 	)
 }
 
-// when is how many there must be if the proof has any.
+// when returns the minimum number if the proof includes this fault, otherwise 0.
 func when(is bool, n int) int {
 	if is {
 		return n

@@ -59,7 +59,7 @@ func TestEachEventIsPublishedAndCopiesFollow(t *testing.T) {
 		t.Errorf("%d events and %d copies", len(seen), copies)
 	}
 	if fmt.Sprint(plan) != fmt.Sprint(r.plan()) {
-		t.Error("one seed gives two plans")
+		t.Error("the same seed gave two plans")
 	}
 }
 

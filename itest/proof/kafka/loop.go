@@ -19,11 +19,11 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// LoopCommand is the first argument of a program that is to be a plain loop:
-// it calls Loop with the second one.
+// LoopCommand is the first argument of a program that runs as a plain loop: the program calls
+// Loop with the second argument.
 const LoopCommand = "plain-loop"
 
-// plant puts a plain loop in the place of semel, if that is planted.
+// plant replaces semel by a plain loop, if that fault is planted.
 func (r *run) plant(m *proof.Member) (err error) {
 	if !r.plain() {
 		return nil
@@ -36,16 +36,16 @@ func (r *run) plant(m *proof.Member) (err error) {
 
 func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "settle-last" }
 
-// loop is what many services do: fetch, apply in a transaction, commit the
-// offsets, without a memory of what they have applied.
+// loop does what many services do: fetch, apply in a transaction, and commit the offsets,
+// without markers.
 type loop struct {
-	first  bool // settle before the effect
+	first  bool // commit offsets before the effect
 	broker *kgo.Client
 	db     *pgx.Conn
 }
 
-// Loop consumes until SIGTERM, in one of two orders: "settle-first" or
-// "settle-last". Its servers stand in the environment.
+// Loop consumes until SIGTERM, in one of two orders: "settle-first" or "settle-last". The
+// environment has the addresses of its servers.
 func Loop(order string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// add starts a further member. Every third is a static one.
+// add starts another member. Every third member is static.
 func (r *run) add() error {
 	m := r.Add()
 	m.Policy, m.Counted = dynamicPolicy, true
@@ -24,8 +24,8 @@ func (r *run) add() error {
 	return m.Start()
 }
 
-// catch freezes a member in a transaction that has begun and is open. A plain loop has no guard
-// to wait for.
+// catch freezes a member in an open transaction. A plain loop writes no guard that it could
+// wait for.
 func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 	h := proof.Hunt{Opening: r.opening(), Most: 90 * time.Second, Corner: 15 * time.Second, Random: r.random}
 	if r.plain() {
@@ -33,13 +33,13 @@ func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 	}
 	m, open, err := r.Catch(ctx, h)
 	if err == nil && !open {
-		err = fmt.Errorf("for %v no member was met with an open transaction", h.Most)
+		err = fmt.Errorf("no member had an open transaction within %v", h.Most)
 	}
 	return m, err
 }
 
-// opening is what the transactions begin with that are meant: of the inbox, those with
-// claims.
+// opening returns the statement that begins the transactions to catch: with the inbox, those
+// with claims.
 func (r *run) opening() processes.Opening {
 	if r.Inbox {
 		return processes.Claiming()
@@ -47,7 +47,7 @@ func (r *run) opening() processes.Opening {
 	return processes.Marking()
 }
 
-// end has a member drain and end. A plain loop fails as it likes.
+// end drains and ends a member. A plain loop may fail.
 func (r *run) end(m *proof.Member) error {
 	if err := r.Drain(m, proof.Consumer); !r.plain() {
 		return err
@@ -55,7 +55,7 @@ func (r *run) end(m *proof.Member) error {
 	return nil
 }
 
-// endAll has the members drain and end.
+// endAll drains and ends the members.
 func (r *run) endAll() (err error) {
 	for _, m := range r.Members {
 		if err := r.end(m); err != nil {

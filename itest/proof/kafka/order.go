@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// orderKeys are the consumer's where records are versions of streams, which are their
-// keys.
+// orderKeys are the keys of the consumer for records that are versions of streams. The streams
+// are the message keys.
 func (p Proof) orderKeys() []string {
 	if p.Keys {
 		return slices.Concat([]string{"lanes: key"}, inboxKeys)
@@ -33,21 +33,21 @@ func (p Proof) orderKeys() []string {
 }
 
 const (
-	// streams are the keys, by Zipf's law. One in ten is shuffled, within a window of
-	// its versions.
+	// streams distributes the events over keys by Zipf's law. The versions of one stream in
+	// ten are shuffled within a window.
 	streams      = 1000
 	shuffled     = 10
 	streamWindow = 8
-	// Of late streams a version is published when all is over, of filled ones it comes
-	// from a file, and of skipped ones never.
+	// In late streams one version is published after everything else. In filled streams it
+	// comes from a file, and in skipped streams it never comes.
 	lateStreams, filledStreams, skippedStreams = 5, 5, 5
 )
 
-// version is the place of an event in its stream.
+// version is the position of an event in its stream.
 type version struct{ stream, number int }
 
-// versions are the places of all events, in the order in which they are published but
-// for the shuffled streams. A stream that skips has no version 2.
+// versions returns the positions of all events. They are in the order of publishing, except in
+// the shuffled streams. A skipped stream has no version 2.
 func (p Proof) versions() []version {
 	random := rand.New(rand.NewPCG(p.Seed, 11))
 	zipf := rand.NewZipf(random, 1.1, 1, streams-1)
@@ -67,7 +67,7 @@ func (p Proof) versions() []version {
 	return all
 }
 
-// Such streams are among the busier ones, so that each has more than a few versions.
+// These streams are among the busier ones, so that each has several versions.
 func skips(stream int) bool { return stream >= 20 && stream < 20+skippedStreams }
 func (v version) late() bool {
 	return v.number == 2 && v.stream >= 40 && v.stream < 40+lateStreams
@@ -76,8 +76,8 @@ func (v version) filled() bool {
 	return v.number == 2 && v.stream >= 50 && v.stream < 50+filledStreams
 }
 
-// place is when an event is published, in halves of an event: a little late in a
-// shuffled stream, and after all others if it is one that comes late.
+// place returns when an event is published, in units of half an event: a little late in a
+// shuffled stream, and after all others if it is a late version.
 func (p Proof) place(i int, v version, random *rand.Rand) int {
 	switch {
 	case v.late():
@@ -88,7 +88,8 @@ func (p Proof) place(i int, v version, random *rand.Rand) int {
 	return 2 * i
 }
 
-// ordered makes a record a version of its stream. All of a stream are in one partition.
+// ordered makes a record a version of its stream. All versions of a stream are in one
+// partition.
 func (r *run) ordered(record *kgo.Record, event int) {
 	v := r.places[event]
 	record.Key = []byte(streamName(v.stream))
@@ -99,7 +100,7 @@ func (r *run) ordered(record *kgo.Record, event int) {
 
 func streamName(n int) string { return fmt.Sprint("s", n) }
 
-// fillGaps has a command give the consumer, from a file, what was never published.
+// fillGaps runs a command that gives the consumer the unpublished versions from a file.
 func (r *run) fillGaps(ctx context.Context) error {
 	var text bytes.Buffer
 	for event, v := range r.places {
@@ -127,7 +128,7 @@ func (r *run) fillGaps(ctx context.Context) error {
 	return r.drained(ctx, untilSkipped)
 }
 
-// skipGaps has a command skip what never comes.
+// skipGaps runs a command that skips the versions that never come.
 func (r *run) skipGaps(ctx context.Context) error {
 	if !r.Order || r.Keys {
 		return nil
@@ -144,7 +145,7 @@ func (r *run) skipGaps(ctx context.Context) error {
 	return r.drained(ctx, untilNothing)
 }
 
-// inOrder counts the effects that came in their turn, and the others.
+// inOrder counts the effects in the order of their stream, and the others.
 func (r *run) inOrder(ctx context.Context) (placed, misplaced int, err error) {
 	event := map[string]int{}
 	for i := range r.Events {

@@ -12,12 +12,12 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// setup also has each row say which member wrote it.
+// setup makes each row record the member that wrote it.
 const setup = proof.Setup + `alter table effects add member text not null default current_setting('application_name');
 `
 
-// The policies differ in whether the member is static. A member's name stands in
-// its environment.
+// The policies differ in whether the member is static. The name of a member comes from its
+// environment.
 const (
 	dynamicPolicy = "dynamic.yaml"
 	staticPolicy  = "static.yaml"

@@ -1,10 +1,9 @@
 //go:build unix
 
-// Package kafka proves that a topic's messages take effect once although
-// the processes that apply them are killed, frozen, added and removed, and
-// although the broker and the database are restarted under them. It runs the
-// binary as a fleet against servers of its own and reads the ledger from the
-// database and the broker.
+// Package kafka proves that the messages of a topic take effect once, although the processes
+// that apply them are killed, frozen, added and removed, and although broker and database are
+// restarted. It runs the binary as a fleet with private servers, and computes the ledger from
+// the database and the broker.
 package kafka
 
 import (
@@ -25,35 +24,36 @@ type Proof struct {
 	Duplicates int           `flag:"copies by producers"`
 	Publish    time.Duration `flag:"over how long they are published, at least"`
 	Partitions int
-	// Brokers are 1 or 3; with 3, each partition has a copy on every one.
+	// Brokers is 1 or 3; with 3, each broker has a replica of every partition.
 	Brokers int
 	NextGen bool `flag:"have the members join with the protocol of KIP-848"`
-	// AtFirst is how many members run at the start. Batch is the most messages of a transaction.
+	// AtFirst is the number of members at the start. Batch is the maximum number of messages
+	// in a transaction.
 	AtFirst, Batch int
-	// Session is after how long the group gives a silent member up.
+	// Session is the session timeout of the group.
 	Session time.Duration
 	Kills   int  `flag:"kills in an open transaction"`
 	Freezes int  `flag:"freezes beyond the session that are resumed"`
 	ForGood bool `flag:"freeze one member for good"`
-	// A member is killed while a broker is away. BrokerFreezes are longer than the other
-	// brokers wait for one. Of three brokers it is the one that coordinates the group.
+	// BrokerRestarts kill a member while the broker is down. BrokerFreezes are longer than the
+	// other brokers wait. Of three brokers, the group's coordinator is chosen.
 	BrokerRestarts   int `flag:"restarts of a broker, by SIGKILL"`
 	BrokerFreezes    int `flag:"freezes of a broker, of three"`
 	DatabaseRestarts int `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
 	Changes          int `flag:"members added, and as many removed"`
-	// Inbox has the members receive before their handlers run, which fail now and
-	// then, and ten messages parked until somebody retries them.
+	// Inbox makes the members receive before their handlers run. Handlers fail now and then,
+	// and ten messages are parked until they are retried.
 	Inbox bool
-	// Order has the records be versions of streams, some of which come shuffled, late or
-	// never, in lanes by key; handlers fail as with Inbox.
+	// Order makes the records versions of streams, in lanes by key; some come shuffled, late
+	// or never. Handlers fail as with Inbox.
 	Order bool
-	// Keys, with Order, has the records be in order, of keys, and kept behind a receipt:
-	// what comes behind one that fails or is parked waits in the inbox.
+	// Keys, with Order, replaces versions by the order of keys behind a receipt: messages
+	// behind a failed or parked one wait in the inbox.
 	Keys bool
-	// Refused is how many writes there must be that their token refuses.
+	// Refused is the minimum number of writes that must be rejected because of their token.
 	Refused     int
 	Redelivered int64 `flag:"redeliveries that there must be"`
-	// Plant, when set, plants a fault: see Room.Plants.
+	// Plant, if set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -61,13 +61,13 @@ type Proof struct {
 const (
 	topic = "webhooks"
 	group = "counter"
-	// timeout is what a handler has. The server gives an idle transaction
-	// that, and semel's grace.
+	// timeout is the timeout of handlers. The server's timeout for idle transactions is this
+	// plus Semel's grace period.
 	timeout = 5 * time.Second
 	idle    = timeout + 10*time.Second
 )
 
-// run is a Proof under way.
+// run is a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -79,8 +79,8 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run proves on private servers and returns the ledger; judge it with Fault.
-// An error says that the run itself failed.
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
+// error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -93,7 +93,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	}
 	defer r.Close()
 	r.OnKafka(services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
-		// With the protocol of KIP-848 the session is the broker's setting.
+		// With the protocol of KIP-848 the broker configures the session timeout.
 		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
 	}})
 	if err := r.OnPostgres(); err != nil {
@@ -122,8 +122,8 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// prove runs the fleet while producers publish and things happen, and ends it
-// when the group has settled everything.
+// prove runs the fleet during publishing and faults, and ends it when the group has committed
+// everything.
 func (r *run) prove(ctx context.Context) (err error) {
 	for range r.AtFirst {
 		if err := r.add(); err != nil {
@@ -149,7 +149,7 @@ func (r *run) prove(ctx context.Context) (err error) {
 	return r.endAll()
 }
 
-// effects is how many effects stand, 0 where that can't be said.
+// effects returns the number of effects, or 0 if it cannot be read.
 func (r *run) effects() int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -157,6 +157,6 @@ func (r *run) effects() int64 {
 	return int64(n)
 }
 
-// patience is how long the group may take to settle what is left when nothing
-// happens any more. Whether it has, the ledger says.
+// patience is the time limit for the remaining messages after the last fault. The ledger
+// reports what is not done by then.
 const patience = 2 * time.Minute

@@ -20,18 +20,17 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	r.Proof = Full()
 	proof.Payloads(flags, &r.Webhooks)
 	proof.Sizes(flags, &r.Proof)
-	flags.BoolVar(&r.quick, "quick", false, "take the sizes of the form that takes a minute, whatever other flags say")
-	flags.BoolVar(&r.three, "three", false, "run three brokers; kill and freeze the group's coordinator again and again, whatever other flags say; with -quick in a minute")
+	flags.BoolVar(&r.quick, "quick", false, "use the sizes of the short form (a minute); overrides other flags")
+	flags.BoolVar(&r.three, "three", false, "run three brokers; kill and freeze the group's coordinator repeatedly; overrides other flags; with -quick in a minute")
 	flags.BoolVar(&r.inbox, "inbox", false, "receive first, with handlers that fail now and then; with -quick in a minute")
-	flags.BoolVar(&r.order, "order", false, "versions of streams in lanes by key, some of which come shuffled, late or never; with -quick in a minute")
+	flags.BoolVar(&r.order, "order", false, "versions of streams in lanes by key; some come shuffled, late or never; with -quick in a minute")
 	flags.BoolVar(&r.keys, "keys", false, "records of keys in order, received first, with handlers that fail now and then; with -quick in a minute")
 }
 
-// Plants implements proof.Room. "natural" leaves the markers out, so that what
-// comes twice has two effects. "settle-first" puts a plain loop in semel's place,
-// which commits the offsets of what it fetched before it applies it;
-// "settle-last" one that commits them afterwards. "unguarded", with -order, leaves the
-// versions out, with -keys the lanes by key.
+// Plants implements proof.Room. "natural" leaves out the markers, so that a repeated message
+// has two effects. "settle-first" replaces semel by a plain loop that commits the offsets
+// before it applies the messages; "settle-last" by one that commits them afterwards.
+// "unguarded" leaves out the versions with -order, and the lanes by key with -keys.
 func (r *Room) Plants() []string {
 	return []string{"natural", "settle-first", "settle-last", "unguarded"}
 }

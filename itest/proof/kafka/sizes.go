@@ -4,13 +4,13 @@ package kafka
 
 import "time"
 
-// Full is the proof's size: six minutes of publishing.
+// Full is the full size: six minutes of publishing.
 func Full() Proof {
 	return Proof{Events: 200_000, Duplicates: 20_000, Publish: 6 * time.Minute, Partitions: 6, Brokers: 1, AtFirst: 3, Batch: 100, Session: 6 * time.Second,
 		Kills: 21, Freezes: 3, ForGood: true, BrokerRestarts: 3, DatabaseRestarts: 3, Changes: 2, Redelivered: 2_000}
 }
 
-// Quick is a proof of about a minute, with what p says beside sizes.
+// Quick takes about a minute, with what p sets in addition to the sizes.
 func Quick(p Proof) Proof {
 	p.Events, p.Duplicates, p.Publish = 20_000, 2_000, 40*time.Second
 	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered = 6, 1, true, 1, 1, 1, 1

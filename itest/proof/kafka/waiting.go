@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// stage is what the messages that still wait in the inbox wait for, once all is published.
+// stage is what the waiting messages in the inbox wait for, after everything is published.
 type stage uint8
 
 const (
-	untilMended  stage = iota // and what is parked is retried
-	untilFilled               // the gaps of which a file brings what is missing
-	untilSkipped              // the gaps of what never comes
+	untilMended  stage = iota // parked messages have been retried
+	untilFilled               // gaps whose versions come from a file
+	untilSkipped              // gaps whose versions never come
 	untilNothing
 )
 
-// poison are the events whose handlers fail until their cause is mended. With Order each is of
-// a stream of its own, so that what is behind it waits for it.
+// poison returns the events whose handlers fail until their cause is repaired. With Order each
+// is in its own stream, so that the messages behind it wait for it.
 func (r *run) poison() (events []int) {
 	for n := range poisoned {
 		event := n * r.Events / poisoned
@@ -42,8 +42,8 @@ func (r *run) headStream(n int) int {
 	return 60 + n
 }
 
-// heldBack are the events that wait at a stage because something holds them back: what is
-// parked, and what is behind that or behind a gap. All others have taken effect.
+// heldBack returns the events that have a reason to wait at a stage: parked messages, and
+// messages behind those or behind a gap. All others have taken effect.
 func (r *run) heldBack(s stage) map[string]int {
 	held := map[string]int{}
 	if s == untilMended {
@@ -63,13 +63,14 @@ func (r *run) heldBack(s stage) map[string]int {
 	return held
 }
 
-// hexID is an event's id as it ends in the inbox.
+// hexID returns an event's id in the form in which its inbox row ends.
 func hexID(event int) string { return strings.ReplaceAll(webhooks.ID(event), "-", "") }
 
 // waitingRow is a row of the inbox that is not completed.
 type waitingRow struct{ id, state, reason, text string }
 
-// unheld are the rows that nothing holds back; missing is how many there should be besides.
+// unheld are the rows without a reason to wait; missing is the number of rows that should wait
+// and do not.
 func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing int) {
 	missing = len(held)
 	for _, row := range rows {
@@ -100,8 +101,8 @@ func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
 	return all, rows.Err()
 }
 
-// drained waits until nothing waits in the inbox but what is held back. A stream is worked off
-// one version after the other, so it waits for as long as effects are added, and patience longer.
+// drained waits until all waiting rows have a reason to wait. A stream is processed one version
+// after the other, so drained waits as long as effects are added, and patience longer.
 func (r *run) drained(ctx context.Context, s stage) error {
 	held := r.heldBack(s)
 	looked, moved, effects := time.Time{}, time.Now(), int64(-1)
@@ -116,7 +117,7 @@ func (r *run) drained(ctx context.Context, s stage) error {
 		if time.Since(moved) > patience {
 			return false, errStands
 		}
-		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')" // the cheap question first
+		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')" // the cheap query first
 		moving := 0
 		if r.Activity.DB.QueryRowContext(ctx, query).Scan(&moving) != nil || moving > 0 {
 			return false, r.Feed.Err()
@@ -139,7 +140,7 @@ func (r *run) drained(ctx context.Context, s stage) error {
 
 var errStands = errors.New("nothing takes effect any more")
 
-// stands says what waits although nothing holds it back. The ledger fails for it.
+// stands returns the rows that wait without a reason, which make the ledger fail.
 func (r *run) stands(ctx context.Context, held map[string]int) error {
 	rows, err := r.waiting(ctx)
 	if err != nil {

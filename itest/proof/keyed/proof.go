@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package keyed proves what consumers do whose claims are leased keys in Redis: processes of
-// `semel run` call a provider, are killed and frozen, and Redis is killed under them. The
-// provider counts the calls for each message.
+// Package keyed proves what consumers do if their claims are leased keys in Redis. Processes of
+// `semel run` call a provider and are killed and frozen, and Redis is killed. The provider
+// counts the calls for each message.
 package keyed
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Proof is what is done.
+// Proof is one run.
 type Proof struct {
 	Deliveries int `flag:"lines of all files"`
 	Messages   int `flag:"messages, each with an id of its own"`
 	Kills      int `flag:"how often a process is killed"`
 	Freezes    int `flag:"how often a process is frozen for longer than a lease"`
 	Restarts   int `flag:"how often Redis is killed and started again"`
-	// EverySecond has Redis write its file to the disk once a second.
+	// EverySecond makes Redis write its file to disk once a second.
 	EverySecond bool `name:"everysec" flag:"appendfsync everysec, and each restart loses the last second: completions are forgotten, and counted"`
-	// Forgets has each restart lose the last second although Redis says that it is
+	// Forgets makes each restart lose the last second, although Redis reports that it is
 	// durable.
 	Forgets bool
 	Seed    uint64
@@ -36,13 +36,13 @@ type Proof struct {
 const (
 	members = 3
 	lease   = 5 * time.Second
-	// frozen is how long a process stands still.
+	// frozen is how long a process is frozen.
 	frozen = lease + 3*time.Second
 	// mute is how many of a thousand calls get no answer.
 	mute = 2
 )
 
-// under is a Proof under way.
+// under is a running Proof.
 type under struct {
 	Proof
 	*proof.Fleet
@@ -50,17 +50,17 @@ type under struct {
 	redis    *services.Redis
 	provider *provider
 	harms    []harm
-	// frozen is who stands still, nil if nobody does, and since when.
+	// frozen is the frozen member, or nil, and since when it is frozen.
 	frozen *proof.Member
 	since  time.Time
-	// looked is when the proof last looked how far it is.
+	// looked is when the proof last looked at its progress.
 	looked time.Time
 	tally  proof.Tally
 	began  time.Time
 }
 
-// Run proves on a private server and returns the ledger; judge it with Fault. An error says
-// that the run itself failed.
+// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
+// An error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Deliveries: p.Deliveries, leastKills: p.Kills, leastRepeated: 1}
 	u := &under{Proof: p, ledger: &l, began: time.Now()}
@@ -89,7 +89,7 @@ func (u *under) prove(ctx context.Context) error {
 		return err
 	}
 	u.Say("%d processes, %d deliveries of %d messages", members, u.Deliveries, u.Messages)
-	u.redis.Kill() // who starts now waits for it
+	u.redis.Kill() // members that start now wait for it
 	for _, m := range u.Members {
 		if err := u.start(m, true); err != nil {
 			return err
@@ -113,8 +113,8 @@ func (u *under) prove(ctx context.Context) error {
 	return u.finish()
 }
 
-// write makes the members, each with a part of the deliveries: of each message at least one,
-// in an order of the seed.
+// write creates the members with their deliveries: each message at least once, in an order
+// determined by the seed.
 func (u *under) write() error {
 	r := rand.New(rand.NewPCG(u.Seed, 1))
 	ids := make([]int, u.Deliveries)
@@ -169,7 +169,7 @@ consumers:
     handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `], headers: {` + memberHeader + `: %s}}}
 `
 
-// start starts a member. With follow it never ends by itself.
+// start starts a member. With follow it does not end by itself.
 func (u *under) start(m *proof.Member, follow bool) error {
 	text := fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.provider.url, m.Name)
 	if err := os.WriteFile(m.Path(m.Policy), []byte(text), 0o644); err != nil {
@@ -178,7 +178,7 @@ func (u *under) start(m *proof.Member, follow bool) error {
 	return m.Start()
 }
 
-// reach waits until such a share of the messages was called for.
+// reach waits until this fraction of the messages was called for.
 func (u *under) reach(ctx context.Context, share float64) error {
 	err := u.Until(ctx, func() (bool, error) {
 		return u.provider.called() >= int(share*float64(u.Messages)), u.look()
@@ -189,7 +189,7 @@ func (u *under) reach(ctx context.Context, share float64) error {
 	return nil
 }
 
-// killOne kills a member and starts it again; it reads its file from its beginning.
+// killOne kills a member and restarts it; it reads its file from the beginning.
 func (u *under) killOne(context.Context) error {
 	m := u.Members[u.tally.Kills%members]
 	if m == u.frozen {
@@ -202,7 +202,7 @@ func (u *under) killOne(context.Context) error {
 	return u.start(m, true)
 }
 
-// freezeOne has a member stand still for longer than a lease, while everything else goes on.
+// freezeOne freezes a member for longer than a lease, while everything else continues.
 func (u *under) freezeOne(ctx context.Context) error {
 	if err := u.awaitThaw(ctx); err != nil {
 		return err
@@ -214,8 +214,8 @@ func (u *under) freezeOne(ctx context.Context) error {
 	return m.Freeze()
 }
 
-// look lets who was frozen go on when it is time. A proof that was not asked to look for a while
-// stood still with the whole machine, and leases may have ended.
+// look continues the frozen member when its time is up. If the proof was not scheduled for a
+// while, the whole machine was paused, and leases may have ended.
 func (u *under) look() error {
 	now := time.Now()
 	if !u.looked.IsZero() && now.Sub(u.looked) > slack {
@@ -265,7 +265,7 @@ func (u *under) finish() error {
 			return err
 		}
 		if code := m.Status.ExitStatus(); code != 0 {
-			return fmt.Errorf("the last run of %s ended with %d; it said %q", m.Name, code, m.LastWords())
+			return fmt.Errorf("the last run of %s ended with exit code %d; its last log line is %q", m.Name, code, m.LastWords())
 		}
 		left, err := m.Left(proof.Consumer)
 		if err != nil {

@@ -25,7 +25,7 @@ func TestAServerThatForgetsAlthoughItSaysThatItIsDurableIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ledger.Unexplained == 0 || ledger.Wrong() == nil {
-		t.Errorf("it is not found: %+v", ledger)
+		t.Errorf("the planted fault was not detected: %+v", ledger)
 	}
 }
 

@@ -14,28 +14,28 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// idHeader is where a message's id stands, in its file and in the call for it; memberHeader
-// says whose call it is.
+// idHeader is the header with a message's id, in the file and in its call; memberHeader names
+// the calling member.
 const (
 	idHeader     = "Message-Id"
 	memberHeader = "Member"
 )
 
-// longestCall bounds how long the provider thinks, so that calls are under way when somebody is
-// killed.
+// longestCall limits the delay of the provider's answers. They are delayed so that calls are
+// running when a member is killed.
 const longestCall = 100 * time.Millisecond
 
-// call is one that came to the provider.
+// call is a call that the provider received.
 type call struct {
 	at time.Time
-	// member is who called, and key under which idempotency key.
+	// member is the caller, and key the idempotency key.
 	member, key string
-	// unanswered: whoever called heard no answer.
+	// unanswered is set if the caller got no answer.
 	unanswered bool
 }
 
-// provider is the other side of the calls. It remembers each, and now and then takes one and
-// gives no answer.
+// provider is the endpoint that the members call. It records each call, and sometimes gives no
+// answer.
 type provider struct {
 	url    string
 	server *http.Server
@@ -61,7 +61,7 @@ func listen(mute int, seed uint64) (*provider, error) {
 
 func (p *provider) close() { _ = p.server.Close() }
 
-// ServeHTTP takes a call.
+// ServeHTTP records a call.
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return // it did not arrive
@@ -84,7 +84,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// called is for how many messages a call came.
+// called returns the number of messages with a call.
 func (p *provider) called() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

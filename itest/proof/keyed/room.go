@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// PlantForgets has the server, which says that it is durable, forget the last second.
+// PlantForgets makes the server forget the last second, although it reports that it is durable.
 const PlantForgets = "forgets"
 
 // Room offers the proof in two sizes.

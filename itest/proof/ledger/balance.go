@@ -1,4 +1,4 @@
-// Package ledger is what the proofs share when they add up: the effect log and the balance.
+// Package ledger compares the effect log with the sent messages, for all proofs.
 package ledger
 
 import (
@@ -6,23 +6,22 @@ import (
 	"iter"
 )
 
-// Balance is what every proof is about: of the messages that were sent, each
-// took effect once.
+// Balance compares effects with messages: each sent message must take effect once.
 type Balance struct {
-	// Expected are messages, Applied those of them in the effect log.
+	// Expected is the number of messages, Applied the number of those in the effect log.
 	Expected int `json:"expected"`
 	Applied  int `json:"applied"`
-	// Lost messages have no effect and stand nowhere; Doubled are effects beyond
-	// the first of a message; Stuck ones were set aside, left in flight or not
-	// settled; Foreign are messages with an effect that nobody sent.
+	// Lost messages have no effect and no other record. Doubled are effects beyond the first
+	// of a message. Stuck messages were parked, left in flight or not settled. Foreign are
+	// effects of messages that were never sent.
 	Lost    int `json:"lost"`
 	Doubled int `json:"doubled"`
 	Stuck   int `json:"stuck"`
 	Foreign int `json:"foreign"`
 }
 
-// Weigh compares the effects of each message with the messages that were sent,
-// each named once. What is stuck may have no effect.
+// Weigh compares the effects with the sent messages, each listed once. Stuck messages need no
+// effect.
 func Weigh(effects map[string]int, sent iter.Seq[string], stuck int) Balance {
 	b := Balance{Stuck: stuck}
 	for id := range sent {
@@ -39,7 +38,7 @@ func Weigh(effects map[string]int, sent iter.Seq[string], stuck int) Balance {
 	return b
 }
 
-// Wrong says what is wrong; nil if nothing is.
+// Wrong returns what is wrong, or nil.
 func (b Balance) Wrong() error {
 	if b.Lost != 0 || b.Doubled != 0 || b.Stuck != 0 || b.Foreign != 0 || b.Applied != b.Expected {
 		return fmt.Errorf("lost %d, doubled %d, stuck %d, foreign %d, applied %d of %d", b.Lost, b.Doubled, b.Stuck, b.Foreign, b.Applied, b.Expected)
@@ -47,8 +46,7 @@ func (b Balance) Wrong() error {
 	return nil
 }
 
-// AtLeast says that something happened too rarely for a ledger to be a proof;
-// nil if it did not.
+// AtLeast returns an error if something happened too rarely for the ledger to be a proof.
 func AtLeast(want, there int, what string) error {
 	if there < want {
 		return fmt.Errorf("only %d %s, not %d: no proof", there, what, want)

@@ -12,8 +12,8 @@ type Reader interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Effects says how often each message stands in the log, which has no unique
-// key; column holds its id.
+// Effects returns how often each message is in the log, which has no unique key; column holds
+// the message's id.
 func Effects(ctx context.Context, from Reader, column string) (map[string]int, error) {
 	rows, err := from.QueryContext(ctx, `select `+column+`, count(*) from effects group by 1`)
 	if err != nil {
@@ -32,7 +32,7 @@ func Effects(ctx context.Context, from Reader, column string) (map[string]int, e
 	return effects, rows.Err()
 }
 
-// Astray are groups whose counter is not their number of rows in the log.
+// Astray returns the groups whose counter differs from their number of rows in the log.
 func Astray(ctx context.Context, from Reader) (astray int, err error) {
 	err = from.QueryRowContext(ctx, `
 		select count(*) from (

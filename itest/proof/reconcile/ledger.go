@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is what the command found, beside what was planted.
+// Ledger is what the command found, and what was planted.
 type Ledger struct {
 	Sent     int `json:"sent"`
 	Lost     int `json:"losses_planted"`
@@ -19,18 +19,18 @@ type Ledger struct {
 	Doubled  int `json:"of_them_found_doubled"`
 	Else     int `json:"findings_beside"`
 	OnTheWay int `json:"sent_and_not_there_yet"`
-	// Live are messages that were applied while it compared.
+	// Live is the number of messages that were applied during the comparison.
 	Live     int           `json:"applied_meanwhile"`
 	ExitCode int           `json:"exit_code"`
 	Seconds  proof.Seconds `json:"seconds"`
-	// Peak is the most memory that the command had, in MiB.
+	// Peak is the maximum memory of the command in MiB.
 	Peak int64 `json:"peak_mib"`
 }
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
 	if l.Missing != l.Lost || l.Doubled != l.Twice || l.Else != 0 || l.ExitCode != 4 {
-		return fmt.Errorf("of %d losses %d were found, of %d doubles %d, and %d findings beside them; exit code %d", l.Lost, l.Missing, l.Twice, l.Doubled, l.Else, l.ExitCode)
+		return fmt.Errorf("%d messages are lost and %d were found; %d are doubled and %d were found; %d other findings; exit code %d", l.Lost, l.Missing, l.Twice, l.Doubled, l.Else, l.ExitCode)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package reconcile proves that `semel reconcile` finds what was lost and what was doubled
-// among many messages, and nothing else, while their consumer runs.
+// Package reconcile proves that `semel reconcile` finds exactly the lost and the doubled
+// messages among many, while the consumer runs.
 package reconcile
 
 import (
@@ -25,13 +25,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// planted is how many are lost, and how many doubled.
+// planted is the number of lost, and of doubled, messages.
 const planted = 10
 
 // Proof is one run.
 type Proof struct {
 	Messages int `flag:"how many were sent"`
-	// Blind plants the fault that nobody looks at the effects.
+	// Blind plants the fault that the command does not compare the effects.
 	Blind bool
 }
 
@@ -46,7 +46,7 @@ consumers:
     handler: {sql: {params: {id: id}, statements: ["insert into entries (event) values (:id)"]}}
 `
 
-// filled is what the consumer has applied of old, but for what is lost; ids are p- and a
+// filled is what the consumer applied earlier, except the lost messages; ids are p- and a
 // number.
 const filled = `with old as (select 'p-' || n as id from generate_series(0, $1::int - 1) n where n % ($1::int / 10) <> 7),
 marked as (
@@ -55,7 +55,7 @@ marked as (
 )
 insert into entries (event) select id from old union all select id from old where substr(id, 3)::int % ($1::int / 10) = 3`
 
-// run is the state of a proof under way.
+// run is the state of a running proof.
 type run struct {
 	Proof
 	proof.Stage
@@ -64,7 +64,7 @@ type run struct {
 	dsn    string
 }
 
-// Run proves on a private server; an error says that the run itself failed.
+// Run runs the proof on a private server. An error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (l Ledger, err error) {
 	r := &run{Proof: p, Stage: s}
 	if r.binary, err = processes.Build(ctx, s.Folder); err != nil {
@@ -116,11 +116,11 @@ func (r *run) prove(ctx context.Context) (l Ledger, err error) {
 	return l, errors.Join(err, counted, produced)
 }
 
-// onTheWay is how many of the live messages stand in the list of what was sent before
-// anybody gives them to the consumer.
+// onTheWay is how many of the live messages are in the list of sent messages before the
+// consumer gets them.
 const onTheWay = 1000
 
-// writeSent writes down what was sent: of old, and just now.
+// writeSent writes the list of sent messages: old ones and new ones.
 func (r *run) writeSent() (err error) {
 	f, err := os.Create(r.path("sent.jsonl"))
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *run) writeSent() (err error) {
 	return to.Flush()
 }
 
-// produce sends live messages, some hundreds a second, until ctx ends.
+// produce sends some hundred live messages a second until ctx ends.
 func (r *run) produce(ctx context.Context) (err error) {
 	f, err := os.OpenFile(r.path("live.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *run) produce(ctx context.Context) (err error) {
 	}
 }
 
-// compare runs the command, and counts what it has found.
+// compare runs the command and counts its findings.
 func (r *run) compare(ctx context.Context) (l Ledger, err error) {
 	args := []string{"reconcile", "--consumer", "billing", "--file", "sent.jsonl", "--grace", "10m", "--json"}
 	if !r.Blind {
@@ -201,7 +201,7 @@ func (r *run) compare(ctx context.Context) (l Ledger, err error) {
 	return l, nil
 }
 
-// ids are those of every step-th message.
+// ids returns the ids of every step-th message.
 func (r *run) ids(step, first int) (ids []string) {
 	for i := first; i < r.Messages; i += step {
 		ids = append(ids, fmt.Sprintf("p-%d", i))
@@ -229,7 +229,7 @@ func (r *run) until(ctx context.Context, n int) error {
 	})
 }
 
-// nilIfMissing leaves out that the table is not there yet.
+// nilIfMissing ignores the error that the table does not exist yet.
 func nilIfMissing(err error) error {
 	if err != nil && strings.Contains(err.Error(), "42P01") {
 		return nil

@@ -16,7 +16,7 @@ func TestG7LossesAndDoublesAreFoundBesideAConsumerThatRuns(t *testing.T) {
 		}
 		switch {
 		case blind && l.Wrong() == nil:
-			t.Errorf("nobody has looked at the effects, and it is not noticed: %+v", l)
+			t.Errorf("the command did not compare the effects, and the proof did not detect it: %+v", l)
 		case !blind && l.Fault() != nil:
 			t.Errorf("%v: %+v", l.Fault(), l)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// counts are what a replay says of messages.
+// counts are the numbers in a replay's output.
 type counts struct {
 	Read      int64 `json:"read"`
 	Applied   int64 `json:"applied"`
@@ -24,8 +24,8 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d read, %d applied, %d skipped, %d conflicts", c.Read, c.Applied, c.Skipped, c.Conflicts)
 }
 
-// forget removes transfers with their markers, and the rows of conflicts; fold adds the
-// balances up anew.
+// forget removes transfers with their markers, and the rows of conflicts; fold computes the
+// balances again.
 const (
 	forget = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
 unknown as (select '\x00'::bytea || convert_to(unnest($2::text[]), 'UTF8') as id),
@@ -39,7 +39,7 @@ select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)
 	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// chosen are the ids of transfers that are published before so many of a hundred.
+// chosen returns the ids of the transfers before this percentage of publishing.
 func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string) {
 	for i := range p.part(percent) {
 		if which(i) {
@@ -49,16 +49,16 @@ func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string)
 	return ids
 }
 
-// damage takes from the database what it would lack if a backup were restored that some
-// transfers and some conflicts are not in: their markers and rows, and what they have changed.
+// damage removes what a restored older backup would lack: some transfers and conflicts, with
+// their markers, rows and changes.
 func (r *run) damage(ctx context.Context) (lost []string, err error) {
 	lost = r.chosen(untilRebuild, forgotten)
 	unknown := r.chosen(untilRebuild, func(transfer int) bool { return contradicted(transfer) && transfer%600 == 40 })
 	return lost, r.remove(ctx, forget, lost, unknown)
 }
 
-// remove removes transfers and rows by a query that counts markers, effects and rows, and adds
-// the balances up anew. Without others, the rows are the transfers'.
+// remove removes transfers and rows by a query that counts markers, effects and rows, and
+// computes the balances again. Without others, the rows are those of the transfers.
 func (r *run) remove(ctx context.Context, query string, lost, others []string) error {
 	tx, err := r.Activity.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -85,8 +85,8 @@ func (r *run) remove(ctx context.Context, query string, lost, others []string) e
 	return tx.Commit()
 }
 
-// again has everything read again that the topic holds, so that what was lost takes effect,
-// and nothing else, and the command is killed in its middle.
+// again replays the whole topic, so that exactly the lost messages take effect. The command is
+// killed while it runs.
 func (r *run) again(ctx context.Context) error {
 	lost, err := r.damage(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *run) again(ctx context.Context) error {
 	return r.discard(ctx)
 }
 
-// known is how often each transfer has an effect, and how many conflicts are known.
+// known returns how often each transfer has an effect, and the number of known conflicts.
 func (r *run) known(ctx context.Context) (effects map[string]int, others int64, err error) {
 	if effects, err = ledger.Effects(ctx, r.Activity.DB, "delivery"); err != nil {
 		return nil, 0, err
@@ -127,7 +127,7 @@ func (r *run) known(ctx context.Context) (effects map[string]int, others int64, 
 	return effects, others, r.Activity.DB.QueryRowContext(ctx, conflicts).Scan(&others)
 }
 
-// readAgain replays, is killed so often, and resumed.
+// readAgain starts a replay, kills it this number of times, and resumes it.
 func (r *run) readAgain(ctx context.Context, lost []string) error {
 	begin := []string{"replay", "start", "--consumer", group, "--because", "a backup was restored", "--as", "proof"}
 	for n := range r.Shots.Again {
@@ -152,8 +152,8 @@ func (r *run) readAgain(ctx context.Context, lost []string) error {
 	return r.ended(ctx, o, 0)
 }
 
-// resuming waits until nobody runs the newest replay any more, and is its number and how it is
-// resumed.
+// resuming waits until no process runs the newest replay, and returns its number and the
+// arguments that resume it.
 func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error) {
 	for {
 		var status struct {

@@ -17,9 +17,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// semel is a command of the binary with the policy, which is read as JSON into what is
-// given. Some exit codes are no error: they say that something is left, and what, the caller
-// reads.
+// semel runs a command of the binary with the policy and decodes its JSON output. Some exit
+// codes are no error: they mean that something is left, which the caller reads in the output.
 func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) error {
 	cmd := exec.CommandContext(ctx, r.Binary, slices.Concat(args, []string{"--config", policyFile, "--json"})...)
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.environment("operator")...)
@@ -38,18 +37,19 @@ func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) 
 	return nil
 }
 
-// environment is where a command finds the database, which knows it by this name.
+// environment returns the environment that tells a command where the database is, and its
+// application name.
 func (r *run) environment(name string) []string {
 	return []string{"DATABASE=" + r.Server.DSN() + "&application_name=" + name, "MEMBER=" + name}
 }
 
-// operator is a person's command that runs beside the members, and may be killed.
+// operator is an operator's command that runs beside the members and may be killed.
 type operator struct {
 	processes.Command
 	*processes.Process
 }
 
-// call has an operator begin a command.
+// call starts a command of an operator.
 func (r *run) call(name string, args ...string) (o *operator, err error) {
 	r.called++
 	o = &operator{Command: processes.Command{Binary: r.Binary, Folder: r.Folder, Policy: policyFile, Args: args, Env: r.environment(name),
@@ -59,7 +59,7 @@ func (r *run) call(name string, args ...string) (o *operator, err error) {
 	return o, err
 }
 
-// killCalls is for the end, whatever it was.
+// killCalls kills the remaining commands at the end of the proof.
 func (r *run) killCalls() {
 	for _, o := range r.calls {
 		if o.Process != nil {
@@ -68,7 +68,7 @@ func (r *run) killCalls() {
 	}
 }
 
-// shot kills a command and counts that, if it still ran.
+// shot kills a command, and counts the kill if the command was still running.
 func (r *run) shot(o *operator) error {
 	alive, err := o.Running()
 	if err != nil || !alive {
@@ -79,8 +79,8 @@ func (r *run) shot(o *operator) error {
 	return o.Process.Kill()
 }
 
-// ended waits until a command has ended, while the members are looked after; it must have
-// with one of these codes.
+// ended waits until a command has ended with one of these codes, and looks after the members
+// meanwhile.
 func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
 	err := r.Until(ctx, func() (over bool, err error) {
 		alive, err := o.Running()
@@ -92,13 +92,13 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
 	if code := o.Status.ExitStatus(); !slices.Contains(codes, code) {
 		text, _ := os.ReadFile(filepath.Join(r.Folder, o.Log))
 		said, _ := os.ReadFile(filepath.Join(r.Folder, o.Summary))
-		return fmt.Errorf("semel %s ended with %d: %.2000s\n%.2000s", strings.Join(o.Args, " "), code, text, said)
+		return fmt.Errorf("semel %s ended with exit code %d: %.2000s\n%.2000s", strings.Join(o.Args, " "), code, text, said)
 	}
 	return nil
 }
 
-// counted waits until a query counts at least so many, or a command has ended, whose middle
-// that is.
+// counted waits until a query counts at least this many rows or the command has ended. It is
+// used to kill a command while it works.
 func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) error {
 	looked := time.Time{}
 	return r.Until(ctx, func() (bool, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// patiently waits until it is so, or for long; it says so then.
+// patiently waits until the condition holds. After the time limit it returns an error.
 func (r *run) patiently(ctx context.Context, otherwise string, so func(context.Context) (bool, error)) error {
 	is, err := r.Patiently(ctx, patience, 200*time.Millisecond, so)
 	if err == nil && !is {
@@ -19,7 +19,7 @@ func (r *run) patiently(ctx context.Context, otherwise string, so func(context.C
 	return err
 }
 
-// killMember kills a member, in an open transaction where one is met, and starts it again.
+// killMember kills a member, if possible in an open transaction, and restarts it.
 func (r *run) killMember(ctx context.Context) error {
 	m, open, err := r.Catch(ctx, proof.Hunt{Opening: processes.Marking(), Most: 5 * time.Second, Random: r.random})
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// producers publish side by side, each to partitions of its own.
+// producers is the number of concurrent producers, each with its own partitions.
 const producers = 2
 
-// The parts of the transfers: of a hundred, how many are published before anybody repairs,
-// before the projection is built anew, and in all.
+// The parts of the transfers, in percent: published before the first repair, before the rebuild
+// of the projection, and in all.
 const (
 	untilRepair  = 55
 	untilRebuild = 75
@@ -26,11 +26,11 @@ const (
 	untilEnd     = 100
 )
 
-// part is the number of the first transfer that is published after so many of a hundred.
+// part returns the number of the first transfer after this percentage of publishing.
 func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 
-// publish begins to publish the transfers from one percentage to another over a time, with
-// copies of them and of all before.
+// publish starts publishing the transfers between two percentages over a time, with copies of
+// them and of all earlier ones.
 func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (err error) {
 	r.stopFeed()
 	r.sent = r.part(to)
@@ -55,8 +55,9 @@ func (r *run) stopFeed() {
 	}
 }
 
-// plan lists what is published, in order: each of these transfers once; copies of them some
-// way behind, and of any before, one in three of what fails for good; and other contents.
+// plan lists the records in order: each of these transfers once; copies of these some way
+// behind, and of earlier ones, one in three of them a transfer that fails permanently; and
+// records with other contents.
 func (p Proof) plan(first, end int) []place {
 	random := rand.New(rand.NewPCG(p.Seed, uint64(end)))
 	failing := []int{7, 33, 57} // of each eighty
@@ -85,7 +86,7 @@ func (p Proof) plan(first, end int) []place {
 	return all
 }
 
-// published waits until a part is published, has no more happen, and the group has settled
+// published waits until a part is published without further faults, and the group has committed
 // all of it.
 func (r *run) published(ctx context.Context) error {
 	if err := r.Published(ctx); err != nil {
@@ -95,6 +96,6 @@ func (r *run) published(ctx context.Context) error {
 	return r.Settled(ctx, patience)
 }
 
-// patience is how long what is left may take when nothing happens any more. Whether it is
-// done, the ledger says.
+// patience is the time limit for the remaining work after the last fault. The ledger reports
+// what is not done by then.
 const patience = 3 * time.Minute

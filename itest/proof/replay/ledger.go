@@ -14,52 +14,54 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Ledger is what came out. What is lost, doubled and stuck is read from the database and the
-// broker alone.
+// Ledger is the result of the proof. Lost, doubled and stuck messages are computed only from
+// the database and the broker.
 type Ledger struct {
-	// Messages were published, each with an identity of its own, and Records in all.
+	// Messages is the number of published messages with their own identity, Records the number
+	// of all records.
 	Messages int `json:"messages"`
 	Records  int `json:"records"`
-	// Failed are messages that failed for good, Letters the records in the topic of dead
-	// letters, Contradicted the messages under whose identity another content came.
+	// Failed is the number of messages that failed permanently, Letters of records in the
+	// dead-letter topic, and Contradicted of messages whose identity was used with other
+	// content.
 	Failed       int `json:"failed_for_good"`
 	Letters      int `json:"records_in_the_topic_of_dead_letters"`
 	Contradicted int `json:"conflicts"`
 	proof.Tally
 	proof.Offsets
-	// CommandKills are of commands that replay and build anew.
+	// CommandKills are kills of replay and rebuild commands.
 	CommandKills int `json:"kills_of_commands"`
-	// ByFilter and ByGroup are dead letters that took effect when they were replayed, Edited
-	// those of them that were edited before.
+	// ByFilter and ByGroup are dead letters that took effect when they were replayed. Edited
+	// are those of them that were edited before.
 	ByFilter int `json:"replayed_by_filter"`
 	ByGroup  int `json:"replayed_by_group"`
 	Edited   int `json:"edited"`
-	// FromTopic are dead letters that the store had lost, and that took effect from their
+	// FromTopic are dead letters that the store had lost and that took effect from their
 	// topic.
 	FromTopic int `json:"replayed_from_the_topic_of_dead_letters"`
-	// Recovered are messages that the database had lost, and that a replay of the topic
-	// brought back.
+	// Recovered are messages that the database had lost and that a replay of the topic
+	// restored.
 	Recovered int `json:"recovered"`
-	// Twice are letters that were made due more than once, by two operators or by one that
-	// was killed and called again.
+	// Twice are dead letters that became due more than once: by two operators, or by one that
+	// was killed and ran the command again.
 	Twice int `json:"letters_made_due_twice"`
-	// Forecasts are predictions that were compared with what happened, Mistaken those that
-	// were not what happened.
+	// Forecasts is the number of previews that were compared with the result, Mistaken the
+	// number of wrong ones.
 	Forecasts int      `json:"predictions"`
 	Mistaken  []string `json:"predictions_that_did_not_come_true,omitempty"`
-	// AtSwitch are accounts whose balance was not the same in both projections when the new
-	// one took the place of the live one, Unlike those whose balance is in the end not what
-	// the proof has added up itself. Unbuilt are messages that only the old one has.
+	// AtSwitch are accounts whose balance differed between both projections when the new one
+	// replaced the active one. Unlike are accounts whose final balance differs from the
+	// proof's own computation. Unbuilt are messages that only the old projection has.
 	AtSwitch int `json:"balances_unlike_at_the_switch"`
 	Unlike   int `json:"balances_unlike_the_reference"`
 	Unbuilt  int `json:"in_the_old_projection_alone"`
-	// Afterwards are records that were published after the switch.
+	// Afterwards is the number of records that were published after the switch.
 	Afterwards int    `json:"published_after_the_switch"`
 	Planted    string `json:"planted,omitempty"`
 	least      Proof
 }
 
-// forecast notes a prediction and what happened.
+// forecast records a preview and the result.
 func (r *run) forecast(of string, said, happened any) {
 	r.ledger.Forecasts++
 	if a, b := fmt.Sprint(said), fmt.Sprint(happened); a != b {
@@ -68,7 +70,7 @@ func (r *run) forecast(of string, said, happened any) {
 	r.Say("%s: predicted %v, happened %v", of, said, happened)
 }
 
-// audit adds up from the broker and the database.
+// audit computes the ledger from the broker and the database.
 func (r *run) audit(ctx context.Context) (err error) {
 	l, db := r.ledger, r.Activity.DB
 	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
@@ -132,11 +134,11 @@ func (r *run) compare(ctx context.Context) error {
 	return err
 }
 
-// projection is a generation's balances, a line each.
+// projection returns the balances of a generation, one on each line.
 const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
 from balances where generation = $1 order by account collate "C"`
 
-// lines are what a query returns.
+// lines returns the rows of a query.
 func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -153,7 +155,7 @@ func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (al
 	return all, rows.Err()
 }
 
-// reference is what the balances must be of the first transfers, as projection has them.
+// reference returns the expected balances for the first transfers, in the form of projection.
 func reference(transfers int) (lines []string) {
 	type balance struct {
 		cents, transfers, digest int64
@@ -171,7 +173,7 @@ func reference(transfers int) (lines []string) {
 	return lines
 }
 
-// unlike counts the lines of either that are not in the other; one that differs is one.
+// unlike counts the lines that only one of both has. A line that differs counts once.
 func unlike(a, b []string) int { return max(absent(a, b), absent(b, a)) }
 
 // absent counts the lines of a that are not in b.
@@ -194,13 +196,13 @@ func (l Ledger) Wrong() error {
 	case err != nil:
 		return err
 	case l.Twice != 0:
-		return fmt.Errorf("%d letters were replayed twice", l.Twice)
+		return fmt.Errorf("%d dead letters were replayed twice", l.Twice)
 	case len(l.Mistaken) > 0:
-		return fmt.Errorf("%d predictions did not come true, the first: %s", len(l.Mistaken), l.Mistaken[0])
+		return fmt.Errorf("%d previews were wrong; the first: %s", len(l.Mistaken), l.Mistaken[0])
 	case l.AtSwitch != 0 || l.Unbuilt != 0:
-		return fmt.Errorf("at the switch %d balances were not the same, and %d messages were in the old projection alone", l.AtSwitch, l.Unbuilt)
+		return fmt.Errorf("at the switch %d balances differed, and %d messages were only in the old projection", l.AtSwitch, l.Unbuilt)
 	case l.Unlike != 0:
-		return fmt.Errorf("%d balances are not what the transfers add up to", l.Unlike)
+		return fmt.Errorf("%d balances differ from the sum of the transfers", l.Unlike)
 	}
 	return nil
 }

@@ -68,11 +68,11 @@ func TestEachTransferIsPublishedAndCopiesAndOtherContentsFollow(t *testing.T) {
 			seen[one.transfer] = true
 		}
 		if fmt.Sprint(plan) != fmt.Sprint(p.plan(p.part(part[0]), p.part(part[1]))) {
-			t.Error("one seed gives two plans")
+			t.Error("the same seed gave two plans")
 		}
 	}
 	if len(seen) != 9000 || copies < 1500 || failing < 400 || others != 45 {
-		t.Errorf("%d transfers, %d copies, %d of them of what fails, and %d other contents", len(seen), copies, failing, others)
+		t.Errorf("%d transfers, %d copies (%d of failing transfers), and %d other contents", len(seen), copies, failing, others)
 	}
 }
 

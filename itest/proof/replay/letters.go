@@ -12,17 +12,17 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// letter is one dead letter as `semel dead replay` tells of it.
+// letter is one dead letter in the output of `semel dead replay`.
 type letter struct {
 	Number             int64
 	ID                 string
 	Foretold, Happened string
 }
 
-// letters is what the command prints.
+// letters is the output of the command.
 type letters struct{ Letters []letter }
 
-// The fates of a letter, as the command calls them and as the proof sees them.
+// The fates of a dead letter, with the names that the command and the proof use.
 const (
 	fateApplied  = "applied"
 	fateSkipped  = "skipped as applied"
@@ -31,7 +31,7 @@ const (
 	fateDoubled  = "doubled"
 )
 
-// view is what the database shows of the letters, beside what any command says.
+// view is the state of the dead letters in the database, read without a command.
 type view struct {
 	effects map[string]int
 	states  map[int64]string
@@ -58,7 +58,7 @@ func (r *run) look(ctx context.Context) (v view, err error) {
 	return v, rows.Err()
 }
 
-// became is what became of a letter between two views.
+// became returns what happened to a dead letter between two views.
 func became(l letter, before, after view) string {
 	was, is, state := before.effects[l.ID], after.effects[l.ID], after.states[l.Number]
 	switch {
@@ -74,7 +74,7 @@ func became(l letter, before, after view) string {
 	return fateFailed
 }
 
-// tally is how many letters have each fate, in words that can be compared.
+// tally counts the dead letters by fate, in a text that can be compared.
 func tally(all []letter, fate func(letter) string) string {
 	counts := map[string]int{}
 	for _, l := range all {
@@ -87,7 +87,7 @@ func tally(all []letter, fate func(letter) string) string {
 	return strings.Join(words, ", ")
 }
 
-// mend takes a cause away, unless it is planted that nobody does.
+// mend repairs a cause, unless the planted fault leaves it.
 func (r *run) mend(ctx context.Context, c cause) error {
 	if r.Plant == "unmended" {
 		return nil
@@ -96,18 +96,19 @@ func (r *run) mend(ctx context.Context, c cause) error {
 	return err
 }
 
-// lose removes transfers with their markers and the rows of their letters.
+// lose removes transfers with their markers and the rows of their dead letters.
 const lose = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
 marks as (delete from semel_markers where id in (select id from lost) returning 1),
 rows as (delete from semel_inbox where id in (select id from lost) returning 1),
 gone as (delete from effects where delivery = any($1) returning 1)
 select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
 
-// restored reports whether a transfer's letter is lost to the store, and stands in the topic.
+// restored reports whether the store has lost the dead letter of a transfer, and the topic has
+// it.
 func restored(transfer int) bool { return transfer%800 == 33 }
 
-// fromTopic has letters replayed that the store knows nothing of any more, from their topic;
-// those of which it knows are to be left as they are.
+// fromTopic replays from their topic the dead letters that the store has lost. Those that the
+// store has must not change.
 func (r *run) fromTopic(ctx context.Context) error {
 	if err := r.remove(ctx, lose, r.chosen(untilRepair, restored), nil); err != nil {
 		return err

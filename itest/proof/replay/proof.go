@@ -1,13 +1,12 @@
 //go:build unix
 
-// Package replay proves that what failed for good, was lost or is to be built anew takes
-// effect once when people repair it. Transfers come from a topic, of which some fail for
-// good and become dead letters; their causes are mended and they are replayed, by filter
-// and by group, some of them edited, by two operators at once, while copies of them
-// arrive. Then what a damaged database has lost is replayed from the topic's beginning, and
-// the projection is built anew beside the live one, which it takes the place of. Consumers
-// and commands are killed throughout. What each command says in advance must be what
-// happens.
+// Package replay proves that failed and lost messages take effect once when people repair them,
+// and that a projection can be rebuilt. Transfers come from a topic. Some fail permanently and
+// become dead letters. Their causes are repaired, and two operators at once replay them, by
+// filter and by group, some of them edited, while copies arrive. Then a replay from the start
+// of the topic restores what a damaged database has lost. Last, the projection is rebuilt
+// beside the active one and replaces it. Consumers and commands are killed all the time. The
+// preview of each command must match its result.
 package replay
 
 import (
@@ -22,29 +21,30 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	// The first part of the messages is published over Publish, the others while people repair.
+	// The first part of the messages is published during Publish, the others during the
+	// repairs.
 	Messages   int           `flag:"transfers, each with an identity of its own"`
 	Copies     int           `flag:"copies by producers"`
 	Publish    time.Duration `flag:"over how long the first part is published, at least"`
 	Partitions int
-	// Crew are processes of the consumer, Batch the most messages of a transaction.
+	// Crew is the number of processes of the consumer, Batch the maximum number of messages in
+	// a transaction.
 	Crew, Batch int
-	// Session is after how long the group gives a silent member up; one that is Static comes
-	// back as the same member.
+	// Session is the session timeout of the group. Static members return as the same member.
 	Session time.Duration
 	Static  bool
 	Kills   int   `flag:"kills of members while the first part is published, and as many over the others"`
 	Shots   Shots // of commands
 	Edited  int   `flag:"dead letters that are edited before they are replayed"`
-	// Plant, when set, plants a fault: see Room.Plants.
+	// Plant, if set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64
 }
 
 // Shots is how often each command is killed.
 type Shots struct {
-	// Filter and Group are of replays of dead letters; Again replays what was lost, and
-	// Rebuild builds anew.
+	// Filter and Group are kills of replays of dead letters, Again of the replay of lost
+	// messages, and Rebuild of the rebuild.
 	Filter, Group, Again, Rebuild int
 }
 
@@ -56,7 +56,7 @@ const (
 	group = "balances" // the consumer and its group
 )
 
-// run is a Proof under way.
+// run is a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -68,8 +68,8 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run proves on private servers and returns the ledger; judge it with Fault.
-// An error says that the run itself failed.
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
+// error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Messages: p.Messages, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -103,13 +103,13 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// part is one of the night.
+// part is one step of the proof.
 type part struct {
 	name string
 	do   func(context.Context) error
 }
 
-// prove is the night: what came of each of its parts the ledger says.
+// prove runs all steps. The ledger reports the result of each.
 func (r *run) prove(ctx context.Context) error {
 	for range r.Crew {
 		m := r.Add()
@@ -139,7 +139,7 @@ func (r *run) prove(ctx context.Context) error {
 	return r.endAll()
 }
 
-// endAll has the members drain and end.
+// endAll drains and ends the members.
 func (r *run) endAll() error {
 	for _, m := range r.Members {
 		if err := r.Drain(m, group); err != nil {

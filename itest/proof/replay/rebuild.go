@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// rebuild has the projection built anew beside the live one while messages come, members are
-// killed, and so is the command that builds; then it takes the place of the live one.
+// rebuild rebuilds the projection beside the active one. Meanwhile messages arrive, and members
+// and the rebuilding command are killed. Then the new projection replaces the active one.
 func (r *run) rebuild(ctx context.Context) error {
 	if err := r.publish(ctx, untilRebuild, untilSwitch, r.Publish/2); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r *run) rebuild(ctx context.Context) error {
 	if err := r.published(ctx); err != nil {
 		return err
 	}
-	// The last part takes longer than a switch, also on a busy machine.
+	// Publishing the last part takes longer than a switch, even on a busy machine.
 	if err := r.publish(ctx, untilSwitch, untilEnd, max(r.Publish, 20*time.Second)); err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (r *run) rebuild(ctx context.Context) error {
 	return r.discard(ctx)
 }
 
-// change has the consumer work in the new generation; planted, as somebody does it who knows
-// the tables.
+// change makes the consumer work in the new generation. The planted fault does this with an
+// UPDATE of the tables.
 func (r *run) change(ctx context.Context, number int64, builder *operator) error {
 	if r.Plant == "by-hand" {
 		_, err := r.Activity.DB.ExecContext(ctx, `update semel_generation_states set state = 3 where generation = 0;
@@ -65,7 +65,8 @@ update semel_generation_states set state = 2 where generation = 1`)
 	return r.ended(ctx, builder, 0)
 }
 
-// build has the command build, which is killed so often, and returns the one that goes on.
+// build starts the rebuilding command, kills it this number of times, and returns the one that
+// continues.
 func (r *run) build(ctx context.Context) (o *operator, number int64, err error) {
 	begin := []string{"replay", "start", "--rebuild", "--consumer", group, "--because", "another projection", "--as", "proof"}
 	for n := 0; ; n++ {
@@ -85,8 +86,8 @@ func (r *run) build(ctx context.Context) (o *operator, number int64, err error) 
 	}
 }
 
-// caughtUp waits until the new projection has what the live one has, but for what comes just
-// now.
+// caughtUp waits until the new projection has everything that the active one has, except the
+// newest messages.
 func (r *run) caughtUp(ctx context.Context, builder *operator) error {
 	return r.patiently(ctx, "the new projection has not caught up", func(ctx context.Context) (bool, error) {
 		if alive, err := builder.Running(); !alive || err != nil {
@@ -98,7 +99,7 @@ func (r *run) caughtUp(ctx context.Context, builder *operator) error {
 	})
 }
 
-// generations are the effects of each generation, by its number.
+// generations returns the effects of each generation by its number.
 func (r *run) generations(ctx context.Context) (all [2]map[string]int, err error) {
 	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery || '@' || generation")
 	if err != nil {
@@ -113,14 +114,14 @@ func (r *run) generations(ctx context.Context) (all [2]map[string]int, err error
 		case "1":
 			all[1][delivery] = n
 		default:
-			return all, fmt.Errorf("transfer %s has an effect in generation %s, which nobody has built", delivery, generation)
+			return all, fmt.Errorf("transfer %s has an effect in generation %s, which was never built", delivery, generation)
 		}
 	}
 	return all, nil
 }
 
-// folded is what the live projection must have been at the switch, if the new one was equal
-// to it: the transfers of the live one, as the new one has them.
+// folded returns the projection at the switch, computed from the new one's transfers that the
+// active one had. It must equal the active projection.
 const folded = `select format('%s %s %s %s %s', account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C"))
 from effects e where generation = 1 and exists (select from effects o where o.delivery = e.delivery and o.generation = 0)
 group by account order by account collate "C"`

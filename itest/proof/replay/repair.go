@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// replay has an operator replay the letters that the filter chooses, and compares what was
-// said in advance with what happened: of those letters, whatever comes meanwhile. A second
-// operator does the same at once, and the first is killed in the middle so often, and called
-// again.
+// replay lets an operator replay the dead letters of a filter, and compares the preview with
+// the result for these dead letters; other messages may arrive meanwhile. A second operator
+// does the same at the same time. The first command is killed while it works, this number of
+// times, and run again.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int, err error) {
 	var said letters
 	args := slices.Concat([]string{"dead", "replay"}, filter)
@@ -51,10 +51,10 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 	return applied, nil
 }
 
-// carry has two operators call the command at once. So often, the one that replays is killed
-// in the middle, and calls again.
+// carry lets two operators run the command at the same time. The one that is replaying is
+// killed this number of times while it works, and runs the command again.
 func (r *run) carry(ctx context.Context, shots int, args []string) error {
-	if shots > 0 { // slowly enough to be met in the middle
+	if shots > 0 { // slow enough to be killed in the middle
 		args = append(args, "--rate", fmt.Sprint(max(20, r.Messages/500)))
 	}
 	operators := map[string]*operator{}
@@ -77,7 +77,7 @@ func (r *run) carry(ctx context.Context, shots int, args []string) error {
 	return cmp.Or(r.ended(ctx, operators["ann"], 0, 1), r.ended(ctx, operators["ben"], 0, 1))
 }
 
-// atWork waits until some more letters are made due, and is who did that.
+// atWork waits until more dead letters become due, and returns the operator that caused this.
 func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who string, err error) {
 	const newest = `select count(*), coalesce((array_agg(who order by number desc))[1], '') from semel_acts where verb = 'retry'`
 	first, looked := -1, time.Time{}
@@ -98,10 +98,10 @@ func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who s
 	if err != nil || operators[who] != nil {
 		return who, err
 	}
-	return "", fmt.Errorf("%q replays letters, who was not asked to", who)
+	return "", fmt.Errorf("%q replays dead letters without being asked to", who)
 }
 
-// anybody reports whether one of the operators is there.
+// anybody reports whether one of the operators is running.
 func anybody(operators map[string]*operator) bool {
 	for _, o := range operators {
 		if alive, err := o.Running(); alive && err == nil {
@@ -111,7 +111,7 @@ func anybody(operators map[string]*operator) bool {
 	return false
 }
 
-// repair mends the first cause and replays by a filter while nothing else comes.
+// repair repairs the first cause and replays by a filter while no messages arrive.
 func (r *run) repair(ctx context.Context) error {
 	if err := r.mend(ctx, noAccount); err != nil {
 		return err
@@ -125,8 +125,8 @@ func (r *run) repair(ctx context.Context) error {
 	return err
 }
 
-// repairLive mends the other causes and replays by group, edited letters first, while
-// messages and copies come and members are killed.
+// repairLive repairs the other causes and replays by group, edited dead letters first, while
+// messages and copies arrive and members are killed.
 func (r *run) repairLive(ctx context.Context) error {
 	if err := r.publish(ctx, untilRepair, untilRebuild, r.Publish/3); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (r *run) repairLive(ctx context.Context) error {
 	return nil
 }
 
-// killMembers kills half of those that are to be killed after the first part.
+// killMembers makes half of the kills that follow the first part.
 func (r *run) killMembers(ctx context.Context) error {
 	for range r.Kills / 2 {
 		if err := r.killMember(ctx); err != nil {
@@ -158,7 +158,7 @@ func (r *run) killMembers(ctx context.Context) error {
 	return nil
 }
 
-// failureGroup finds the group of letters whose error has these words.
+// failureGroup returns the group of dead letters whose error contains these words.
 func (r *run) failureGroup(ctx context.Context, words string) (string, error) {
 	var listed struct {
 		Groups []struct {
@@ -174,7 +174,7 @@ func (r *run) failureGroup(ctx context.Context, words string) (string, error) {
 			return g.Group, nil
 		}
 	}
-	return "", fmt.Errorf("no failure group says %q: %+v", words, listed.Groups)
+	return "", fmt.Errorf("no failure group contains %q: %+v", words, listed.Groups)
 }
 
 func (r *run) replayGroup(ctx context.Context, c cause, words string, shots int) error {
@@ -190,7 +190,7 @@ func (r *run) replayGroup(ctx context.Context, c cause, words string, shots int)
 	return err
 }
 
-// edit corrects letters whose amount cannot be read, and replays them.
+// edit corrects dead letters with an unreadable amount, and replays them.
 func (r *run) edit(ctx context.Context) error {
 	group, err := r.failureGroup(ctx, "invalid input syntax")
 	if err != nil {
@@ -204,7 +204,7 @@ func (r *run) edit(ctx context.Context) error {
 	for _, l := range listed.Letters {
 		var transfer int
 		if _, err := fmt.Sscanf(l.ID, "transfer-%d", &transfer); err != nil {
-			return fmt.Errorf("letter %d is of %q: %w", l.Number, l.ID, err)
+			return fmt.Errorf("dead letter %d of %q: %w", l.Number, l.ID, err)
 		}
 		if err := os.WriteFile(filepath.Join(r.Folder, "edited.json"), []byte(edited(transfer)), 0o644); err != nil {
 			return err
@@ -220,7 +220,8 @@ func (r *run) edit(ctx context.Context) error {
 	return err
 }
 
-// sweep replays what came in while others were replayed, and closes what nobody can.
+// sweep replays the dead letters that arrived during other replays, and closes those that
+// cannot be repaired.
 func (r *run) sweep(ctx context.Context) error {
 	if _, err := r.replay(ctx, "what is left", 0, "--all", "--yes"); err != nil {
 		return err
@@ -228,13 +229,14 @@ func (r *run) sweep(ctx context.Context) error {
 	return r.discard(ctx)
 }
 
-// discard closes the conflicts: which content is right is the producer's to say.
+// discard closes the conflicts: only the producer knows which content is right.
 func (r *run) discard(ctx context.Context) error {
 	var told any
 	return r.semel(ctx, &told, []int{0}, "dead", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
 }
 
-// resend is what people do without a tool: they send the letters again, as new messages.
+// resend does what people do without a tool: it publishes the dead letters again as new
+// messages.
 func (r *run) resend(ctx context.Context, said letters) error {
 	feed, err := proof.Publish(ctx, 1, func(ctx context.Context, p *proof.Publisher) {
 		for _, l := range said.Letters {

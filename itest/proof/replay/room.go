@@ -8,22 +8,22 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof in two sizes. "new-ids" has somebody send dead letters to the topic
-// again, under new ids; "unmended" has the causes stay; "by-hand" has somebody give up on
-// the new projection and put it into the live one's place by an update.
+// Room offers the proof in two sizes. "new-ids" publishes dead letters again under new ids;
+// "unmended" leaves the causes; "by-hand" abandons the rebuild and activates the new projection
+// by an UPDATE.
 func Room() proof.Room {
 	return &proof.Form[Proof, Ledger]{Title: "replay", Within: 20 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Publish },
 		Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
 		Faults: []string{"new-ids", "unmended", "by-hand"}, Choose: func(p *Proof, c proof.Choice) { p.Seed, p.Plant = c.Seed, c.Plant }, Prove: Proof.Run}
 }
 
-// Full is the proof's size.
+// Full is the full size.
 func Full() Proof {
 	return Proof{Messages: 100_000, Copies: 20_000, Publish: 60 * time.Second, Partitions: 6, Crew: 3, Batch: 100, Session: 6 * time.Second,
 		Kills: 8, Shots: Shots{2, 2, 2, 3}, Edited: 40}
 }
 
-// Quick is a proof of less than a minute.
+// Quick takes less than a minute.
 func Quick() Proof {
 	return Proof{Messages: 8_000, Copies: 2_000, Publish: 6 * time.Second, Partitions: 6, Crew: 3, Batch: 100, Session: 6 * time.Second, Static: true,
 		Kills: 2, Shots: Shots{Group: 1, Rebuild: 1}, Edited: 5}

@@ -11,21 +11,21 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// cause is why a transfer fails for good until somebody mends it.
+// cause is why a transfer fails permanently until it is repaired.
 type cause int
 
 const (
 	none cause = iota
-	// noAccount names an account that is not there: a foreign key.
+	// noAccount names an account that does not exist, which violates a foreign key.
 	noAccount
-	// tooMuch is more than a constraint allows.
+	// tooMuch is an amount that violates a constraint.
 	tooMuch
-	// unreadable has an amount with a comma, which the function cents does not read.
+	// unreadable is an amount with a comma, which the function cents cannot read.
 	unreadable
 )
 
-// causeOf has so many transfers fail that of those that come before anybody mends a cause
-// there are two of a hundred of all.
+// causeOf returns the cause for a transfer, or none. The share of failing transfers is such
+// that the failures before the first repair are two percent of all transfers.
 func causeOf(transfer int) cause {
 	switch transfer % 80 {
 	case 7:
@@ -38,13 +38,13 @@ func causeOf(transfer int) cause {
 	return none
 }
 
-// contradicted reports whether another content comes under the transfer's identity.
+// contradicted reports whether the transfer's identity is also used with other content.
 func contradicted(transfer int) bool { return transfer%200 == 40 }
 
 // forgotten reports whether the damaged database has lost the transfer.
 func forgotten(transfer int) bool { return transfer%400 == 50 }
 
-// closing is the type of those that close an account, of which one in four fails.
+// closing is the type of transfers that close an account. One in four of them fails.
 const closing = "transfer.closing"
 
 func kind(transfer int) string {
@@ -54,10 +54,10 @@ func kind(transfer int) string {
 	return "transfer.made"
 }
 
-// id is a transfer's.
+// id returns the id of a transfer.
 func id(transfer int) string { return fmt.Sprintf("transfer-%06d", transfer) }
 
-// accounts is how many there are, but for those that are closed.
+// accounts is the number of accounts, without those that are closed.
 const accounts = 500
 
 func account(transfer int) string {
@@ -67,7 +67,7 @@ func account(transfer int) string {
 	return fmt.Sprintf("account-%03d", transfer*7919%accounts)
 }
 
-// cents is a transfer's amount.
+// cents returns the amount of a transfer.
 func cents(transfer int) int64 {
 	amount := int64(100 + transfer%9_000)
 	if causeOf(transfer) == tooMuch {
@@ -76,10 +76,10 @@ func cents(transfer int) int64 {
 	return amount
 }
 
-// most is what the constraint allows.
+// most is the maximum amount that the constraint allows.
 const most = 1_000_000
 
-// body is a transfer as its producer wrote it.
+// body returns a transfer as its producer wrote it.
 func body(transfer int) string {
 	amount := fmt.Sprint(cents(transfer))
 	if causeOf(transfer) == unreadable {
@@ -88,7 +88,7 @@ func body(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": %q}`, account(transfer), amount)
 }
 
-// edited is the body as a person corrects it, of a transfer that is unreadable.
+// edited returns the body of an unreadable transfer after a person's correction.
 func edited(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": "%d"}`, account(transfer), cents(transfer))
 }
@@ -96,15 +96,16 @@ func edited(transfer int) string {
 // place is a record to be published.
 type place struct {
 	transfer, at int
-	// other says that it has another content than its transfer.
+	// other is set if its content differs from that of its transfer.
 	other bool
 }
 
-// bank is what the producer sets as the messages' source.
+// bank is the producer's CloudEvents source.
 const bank = "https://bank.example"
 
-// record is a transfer as a CloudEvent. Copies go to any partition, so that two members can
-// hold copies at once; what contradicts a transfer comes behind it.
+// record returns a transfer as a CloudEvent. Copies go to any partition, so that two members
+// can hold copies at the same time. A contradicting record comes behind its transfer, in the
+// same partition.
 func (r *run) record(p place, random *rand.Rand) *kgo.Record {
 	record := proof.CloudEvent(int32(p.transfer%r.Partitions), []byte(account(p.transfer)), []byte(body(p.transfer)), id(p.transfer), bank, kind(p.transfer))
 	switch {

@@ -11,15 +11,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// crew are the workers, and what they did.
+// crew are the workers and their counts.
 type crew struct {
 	run *run
 
-	mutex   sync.Mutex // guards what follows
+	mutex   sync.Mutex // guards the fields below
 	applied int        // fresh messages
-	copies  int        // of those that were applied before, by them or long ago
-	late    int        // copies of what is gone
-	wrong   int        // of those, such as took effect
+	copies  int        // copies of messages that were applied before, by the crew or long ago
+	late    int        // copies of removed messages
+	wrong   int        // of these, the ones that took effect
 	took    []time.Duration
 	failed  error
 }
@@ -36,7 +36,7 @@ func (c *crew) count() int {
 	return c.applied
 }
 
-// rate is how many messages a second are applied for so long.
+// rate returns the messages applied per second during this time.
 func (c *crew) rate(ctx context.Context, d time.Duration) float64 {
 	from, began := c.count(), time.Now()
 	timer := time.NewTimer(d)
@@ -67,7 +67,7 @@ func (c *crew) work(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// batch are marks of new messages, with copies of some of the last batch and of old ones.
+// batch returns marks of new messages, with copies of some of the last batch and of old ones.
 func (c *crew) batch(random *rand.Rand, before []store.Mark) []store.Mark {
 	marks := make([]store.Mark, 0, batchOf+lateOf+repeatOf)
 	now := time.Now()
@@ -89,13 +89,13 @@ func (c *crew) mark(id string, at time.Time) store.Mark {
 	return store.Mark{Scope: c.run.scope, ID: []byte(id), As: store.Applied, Age: at}
 }
 
-// newID is a UUID of version 7.
+// newID returns a UUID of version 7.
 func newID(at time.Time, random *rand.Rand) string {
 	ms := fmt.Sprintf("%012x", at.UnixMilli())
 	return fmt.Sprintf("%s-%s-7%03x-8%03x-%012x", ms[:8], ms[8:], random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
 }
 
-// apply does what the engine does with a batch.
+// apply processes a batch like the engine.
 func (c *crew) apply(ctx context.Context, marks []store.Mark) error {
 	b, verdicts, err := c.run.store.Queued().Begin(ctx, store.TxOptions{MarkLock: 10 * time.Second}, marks)
 	if err != nil && c.run.store.Classify(err) == store.ClassContended {

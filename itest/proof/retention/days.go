@@ -14,34 +14,35 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Days proves the same where a whole day of markers is dropped; the day before it has parked
-// messages, and has to stay.
+// Days proves the same for daily partitions, where a whole day of markers is dropped. The day
+// before has parked messages and must stay.
 type Days struct{ Proof }
 
-// DaysLedger is what came out where a day was dropped.
+// DaysLedger is the result for a dropped day.
 type DaysLedger struct {
-	// Markers are those of the day, Days the days that were dropped: one, or two if a day
-	// began meanwhile.
+	// Markers is the number of markers of the day, Days the number of dropped days: one, or
+	// two if a day began meanwhile.
 	Markers int   `json:"old_markers"`
 	Days    int64 `json:"days_dropped"`
-	// Calls are the reaper's until the day was gone, Drop is how long the last took, in
-	// milliseconds, WAL what its transactions wrote to the server's log of changes, in bytes.
+	// Calls is the number of the reaper's calls until the day was dropped, Drop the duration
+	// of the last call in milliseconds, and WAL what its transactions wrote to the WAL, in
+	// bytes.
 	Calls int     `json:"calls"`
 	Drop  float64 `json:"drop_ms"`
 	WAL   int64   `json:"drop_wal_bytes"`
-	// Parked are the messages of the day that stays with marker and row, Gone says that the
-	// table of the day that was dropped is no more.
+	// Parked is the number of parked messages with marker and row in the day that stays. Gone
+	// is set if the table of the dropped day no longer exists.
 	Parked int  `json:"parked_kept"`
 	Gone   bool `json:"day_gone"`
 	Pace
 }
 
 const (
-	// parkedOfDay are the parked messages of the day that stays.
+	// parkedOfDay is the number of parked messages in the day that stays.
 	parkedOfDay = 1000
-	// mostWAL is what a drop may write, whatever was in the day.
+	// mostWAL is the maximum that a drop may write, independent of the size of the day.
 	mostWAL = 1_000_000
-	// mostCalls are how often the reaper may meet the day in use.
+	// mostCalls is how often the reaper may find the day in use.
 	mostCalls = 200
 )
 
@@ -49,7 +50,7 @@ const (
 func (l DaysLedger) Wrong() error {
 	switch {
 	case l.Days < 1 || !l.Gone:
-		return fmt.Errorf("the day stands after %d calls; %d others were dropped", l.Calls, l.Days)
+		return fmt.Errorf("the day still exists after %d calls; %d other days were dropped", l.Calls, l.Days)
 	case l.Parked != parkedOfDay:
 		return fmt.Errorf("%d of %d parked messages of an old day have their markers", l.Parked, parkedOfDay)
 	case l.WAL >= mostWAL:
@@ -63,7 +64,7 @@ func (l DaysLedger) Fault() error {
 	return cmp.Or(l.Wrong(), ledger.AtLeast(1, int(l.WAL), "bytes of WAL were found of the drop"), l.Pace.Fault())
 }
 
-// Run proves on a private server.
+// Run runs the proof on a private server.
 func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger, err error) {
 	r, err := p.start(ctx, s)
 	if err != nil {
@@ -93,7 +94,7 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger, err error) 
 	return l, r.pool.QueryRow(ctx, "select to_regclass($1) is null", table+"_"+r.born.Format("20060102")).Scan(&l.Gone)
 }
 
-// prepareDay fills a day, and has parked messages in the one before; it returns the table.
+// prepareDay fills a day, adds parked messages to the day before, and returns the table.
 func (r *run) prepareDay(ctx context.Context) (table string, err error) {
 	if r.scope, err = r.store.Scope(ctx, "billing", "shop", 0); err != nil {
 		return "", err
@@ -112,7 +113,7 @@ func (r *run) prepareDay(ctx context.Context) (table string, err error) {
 		"vacuum analyze "+table, "analyze semel_inbox")
 }
 
-// drop has the reaper work until the day is gone, as a run does beside its work.
+// drop runs the reaper until the day is dropped, as a consumer's run does beside its work.
 func (r *run) drop(ctx context.Context, l *DaysLedger) error {
 	for l.Days == 0 && l.Calls < mostCalls {
 		if err := r.reaper.Progressed(ctx, "billing", nil); err != nil {
@@ -145,8 +146,8 @@ func (r *run) drop(ctx context.Context, l *DaysLedger) error {
 	return nil
 }
 
-// walOfDrops is what the transactions that dropped relations have written: their commits name
-// them. Those of the workers drop none.
+// walOfDrops returns the WAL of the transactions that dropped relations, whose commit records
+// name them. The workers' transactions drop none.
 const walOfDrops = `with r as materialized (select * from pg_get_wal_records_info($1::text::pg_lsn, $2::text::pg_lsn))
 select coalesce(sum(record_length), 0)::bigint from r
 where xid in (select xid from r where resource_manager = 'Transaction' and record_type = 'COMMIT' and description like '%rels:%')`

@@ -1,7 +1,7 @@
-// Package retention proves that old markers go without harm to those who work: a reaper
-// removes millions of them while four workers consume, and copies of what it removed come
-// all the time. It measures, too, what the index costs by which the reaper finds them, and
-// what many markers cost that stay.
+// Package retention proves that the removal of old markers does not disturb consumers. A reaper
+// removes millions of markers while four workers consume, and copies of removed messages arrive
+// all the time. The package also measures the cost of the index that the reaper uses, and the
+// cost of many markers that stay.
 package retention
 
 import (
@@ -27,28 +27,29 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	// Markers is how many are reaped.
+	// Markers is the number of markers to remove.
 	Markers int
-	// Blind plants the fault that workers do not ask for the age of a copy; Locks that the
+	// Blind plants the fault that workers do not check the age of a copy; Locks that the
 	// reaper locks the table.
 	Blind, Locks bool
 	Seed         uint64
 }
 
-// keep is how long markers are kept; what is reaped is older by ten days.
+// keep is the retention; the markers to remove are ten days older.
 const keep = 30 * 24 * time.Hour
 
-// parkedEach is how many of the old markers are of messages that are parked: one in so many.
+// parkedEach is the interval of parked messages: one old marker in this many belongs to a
+// parked message.
 const parkedEach = 1000
 
-// run is the state of a proof under way.
+// run is the state of a running proof.
 type run struct {
 	Proof
 	proof.Stage
 	server *services.Server
 	pool   *pgxpool.Pool
 	store  *pgxstore.Store // of the workers
-	reaper *pgxstore.Store // over connections of its own, by which the server's log names it
+	reaper *pgxstore.Store // has its own connections, so that the server's log identifies it
 	pools  []*pgxpool.Pool
 	scope  int64
 	born   time.Time     // of the first old marker
@@ -58,8 +59,8 @@ type run struct {
 	processes []string
 }
 
-// Run proves on a private server and returns the ledger; judge it with Fault.
-// An error says that the run itself failed.
+// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
+// An error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	r, err := p.start(ctx, s)
 	if err != nil {
@@ -72,7 +73,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return r.prove(ctx)
 }
 
-// start starts a server that tells of each wait for a lock, with the tables of a store.
+// start starts a server that logs each wait for a lock, with the tables of a store.
 func (p Proof) start(ctx context.Context, s proof.Stage) (*run, error) {
 	r := &run{Proof: p, Stage: s, born: time.Now().Add(-keep - 10*24*time.Hour).Truncate(time.Millisecond), step: time.Millisecond}
 	r.server = services.StartPostgres(s.T, services.Options{Settings: []string{
@@ -106,7 +107,7 @@ func (r *run) close() {
 	}
 }
 
-// prepare makes the old markers, some of which are of parked messages.
+// prepare writes the old markers. Some belong to parked messages.
 func (r *run) prepare(ctx context.Context) (err error) {
 	if r.scope, err = r.store.Scope(ctx, "billing", "shop", 0); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		"vacuum analyze semel_markers", "analyze semel_inbox")
 }
 
-// statements executes them, and has the store keep what comes for as long as it is said to.
+// statements executes statements and sets the retention of the store.
 func (r *run) statements(ctx context.Context, all ...string) error {
 	for _, statement := range all {
 		if _, err := r.pool.Exec(ctx, statement); err != nil {
@@ -129,7 +130,7 @@ func (r *run) statements(ctx context.Context, all ...string) error {
 	return r.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep})
 }
 
-// old writes the old markers of some numbers, whose ids are UUIDs of version 7.
+// old writes a range of old markers, whose ids are UUIDs of version 7.
 func (r *run) old(table, outcome string, from, to int) string {
 	return fmt.Sprintf(`insert into %s (scope, id, outcome, version, at)
 select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'), 'hex'),
@@ -137,13 +138,13 @@ select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '
 from generate_series(%[6]d, %[7]d) n`, table, r.scope, r.born.UnixMicro(), r.step.Microseconds(), outcome, from, to)
 }
 
-// oldParked are the rows of those that are parked.
+// oldParked writes the rows of the parked messages.
 const oldParked = `insert into semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, started, finished, repeated, first_error, last_error)
 select 1, scope, id, '', 0, false, 'PARKED', 'permanent failure', '', 0, 0, '', '', '', '{}', 'x', at, at, 1, 1, 0, '', ''
 from %s where scope = %d and outcome = 3`
 
-// oldID is the id of the n-th old marker.
+// oldID returns the id of the n-th old marker.
 func (r *run) oldID(n int) string {
 	ms := fmt.Sprintf("%012x", r.oldTime(n).UnixMilli())
 	return fmt.Sprintf("%s-%s-7000-8000-%012x", ms[:8], ms[8:], n)
@@ -151,7 +152,7 @@ func (r *run) oldID(n int) string {
 
 func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * r.step) }
 
-// prove has four workers consume before, while and after the reaper works.
+// prove lets four workers consume before, during and after the removal.
 func (r *run) prove(ctx context.Context) (l Ledger, err error) {
 	l.Markers = r.Markers
 	crew, err := r.beside(ctx, &l.Pace, func() error { return r.reap(ctx, &l) })
@@ -162,7 +163,7 @@ func (r *run) prove(ctx context.Context) (l Ledger, err error) {
 	return l, r.audit(ctx, crew, &l)
 }
 
-// beside does something while four workers consume, also before and after.
+// beside calls a function while four workers consume, and measures before and after it too.
 func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, error) {
 	crew := &crew{run: r}
 	working, stop := context.WithCancel(ctx)
@@ -186,7 +187,7 @@ func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, erro
 	return crew, cmp.Or(err, crew.failed)
 }
 
-// reap removes what is due, as a run does beside its work.
+// reap removes the due markers, as a consumer's run does beside its work.
 func (r *run) reap(ctx context.Context, l *Ledger) error {
 	slice := 500
 	for next, idle := (store.ReapMark{}), 0; idle < 3; {
@@ -226,7 +227,7 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// audit reads what took effect, what stayed, and what the server's log says.
+// audit reads which messages took effect, which markers stayed, and the server's log.
 func (r *run) audit(ctx context.Context, c *crew, l *Ledger) error {
 	parked, err := r.weigh(ctx, c, &l.Pace, "semel_markers")
 	if err != nil {
@@ -236,8 +237,8 @@ func (r *run) audit(ctx context.Context, c *crew, l *Ledger) error {
 	return r.pool.QueryRow(ctx, "select count(*) from semel_markers where at < $1", time.Now().Add(-keep)).Scan(&l.Left)
 }
 
-// weigh compares what took effect with what was new, and counts the parked messages that
-// still have their markers.
+// weigh compares the effects with the new messages, and counts the parked messages that still
+// have their markers.
 func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (parked int, err error) {
 	for query, to := range map[string]*int{
 		"select count(*) - count(distinct id) from effects": &p.Doubled,
@@ -254,7 +255,7 @@ func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (park
 	return parked, nil
 }
 
-// lock locks the table of effects for longer than the server's log bears, where that fault
+// lock locks the table of effects for longer than the log's limit for lock waits, if that fault
 // is planted.
 func (r *run) lock(ctx context.Context) error {
 	if !r.Locks {
@@ -264,7 +265,7 @@ func (r *run) lock(ctx context.Context) error {
 	return err
 }
 
-// know keeps the number of a process of the server's that works for the reaper.
+// know records the process id of a server process that works for the reaper.
 func (r *run) know(_ context.Context, c *pgx.Conn) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -272,16 +273,16 @@ func (r *run) know(_ context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// severity begins what the server's log says of one event, number finds the processes that
-// it tells of.
+// severity matches the start of an event in the server's log; number matches the process ids in
+// it.
 var (
 	severity = regexp.MustCompile(`(LOG|WARNING|ERROR|FATAL|PANIC):  `)
 	number   = regexp.MustCompile(`\d+`)
 )
 
-// blame counts what the server's log says of deadlocks, and of waits for locks where the
-// reaper waits, is waited for, or stands in the queue; and shows it. Workers wait for one
-// another where a table grows, which is none of the reaper's doing.
+// blame counts and prints the deadlocks in the server's log, and the lock waits in which the
+// reaper waits, is waited for, or is in the queue. Workers also wait for each other when a
+// table grows, which the reaper does not cause.
 func (r *run) blame(log string) (lines int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -17,10 +17,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Rates measures what a retention costs while nothing is due, and what many markers do,
-// against an empty table of a consumer without one, in rounds that take turns.
+// Rates measures the cost of a retention while nothing is due, and of many markers. It compares
+// with an empty table of a consumer without retention, in rounds.
 type Rates struct {
-	// Markers are those that stay; Rounds how often all take their turn.
+	// Markers is the number of markers that stay; Rounds is the number of rounds.
 	Markers, Rounds int
 	Seed            uint64
 }
@@ -31,16 +31,16 @@ type contestant struct {
 	store *pgxstore.Store
 	scope int64
 	v4    bool
-	// aged: messages have their age, which is held against the low-water mark.
+	// aged: messages have a timestamp, which is compared with the low-water mark.
 	aged bool
-	// walked: a reaper walks through the table meanwhile, as often as in a run of which each
-	// pass follows the last.
+	// walked: a reaper walks through the table meanwhile, as often as in a consumer whose
+	// passes follow each other without a pause.
 	walked bool
 	rates  []float64
 }
 
-// RatesLedger are the rates by contestant, each as its ratio to the plain table's in the
-// same round: the quartiles.
+// RatesLedger has, for each contestant, the quartiles of its rate divided by the plain table's
+// rate in the same round.
 type RatesLedger struct {
 	Markers int    `json:"markers"`
 	Kept    string `json:"with_a_retention"`
@@ -50,7 +50,7 @@ type RatesLedger struct {
 	EmptyV4 string `json:"empty_uuid_v4"`
 }
 
-// Wrong implements proof.Ledger: figures are read by people.
+// Wrong implements proof.Ledger. It returns nil, because people judge the figures.
 func (RatesLedger) Wrong() error { return nil }
 
 // Fault implements proof.Ledger.
@@ -82,9 +82,9 @@ func (p Rates) Run(ctx context.Context, s proof.Stage) (RatesLedger, error) {
 	return l, nil
 }
 
-// round gives every contestant turns turns, in an order drawn anew each time: the machine's
-// pace changes within seconds, and what one contestant leaves to be flushed is met by the
-// next one, so that a turn a round compared their luck.
+// round gives every contestant several turns, in a random order. The speed of the machine
+// changes within seconds, and a contestant pays for the flushes of the one before it, so one
+// turn in each round would measure luck.
 func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contestant, random *rand.Rand) error {
 	if _, err := pool.Exec(ctx, "checkpoint"); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contes
 	return nil
 }
 
-// ratios are the quartiles of a contestant's rates by those of another in the same rounds.
+// ratios returns the quartiles of a contestant's rate divided by another's in the same rounds.
 func ratios(rates, of []float64) string {
 	each := make([]float64, len(rates))
 	for i := range rates {
@@ -115,8 +115,8 @@ func ratios(rates, of []float64) string {
 	return bench.QuartilesOf(each).Text("%.3f")
 }
 
-// contestants are the table of a consumer without a retention, and those that are held
-// against it.
+// contestants returns the table of a consumer without a retention, and the tables to compare
+// with it.
 func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant, err error) {
 	for i, c := range []struct {
 		name    string
@@ -171,13 +171,13 @@ select %d, %s, 1, 0, now() - interval '1 day' + n * interval '1 millisecond' fro
 	return plain, all, nil
 }
 
-// turn is how long a contestant works at a time, and turns how often it does in a round.
+// turn is the duration of a turn, and turns the number of turns in a round.
 const (
 	turn  = 500 * time.Millisecond
 	turns = 8
 )
 
-// retain gives the consumer a retention by which nothing is due.
+// retain gives the consumer a retention for which nothing is due.
 func (c *contestant) retain(ctx context.Context) error {
 	if err := c.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep}); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (c *contestant) retain(ctx context.Context) error {
 	return err
 }
 
-// walk is what a reaper does in a run while a pass of it is under way.
+// walk does what a reaper does during a pass.
 func (c *contestant) walk(ctx context.Context, until time.Time) error {
 	var at store.ReapMark
 	for time.Now().Before(until) {
@@ -205,8 +205,8 @@ func (c *contestant) walk(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// measure is how many new messages four workers apply in batches of 500 in one turn, and
-// how long that took.
+// measure lets four workers apply new messages in batches of 500 for one turn, and returns
+// their number and the duration.
 func (c *contestant) measure(ctx context.Context, random *rand.Rand) (applied int, took time.Duration, err error) {
 	var all sync.WaitGroup
 	var mutex sync.Mutex

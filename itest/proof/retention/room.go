@@ -21,8 +21,8 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, how often each table takes its turn")
 }
 
-// Plants implements proof.Room: "blind" has workers not ask for the age of a copy, "lock" has
-// the reaper keep a lock that they wait for.
+// Plants implements proof.Room: with "blind" workers do not check the age of a copy; with
+// "lock" the reaper holds a lock that the workers wait for.
 func (r *Room) Plants() []string { return []string{"blind", "lock"} }
 
 // Runs implements proof.Room.

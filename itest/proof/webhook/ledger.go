@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is what came out. Expected events are those that the provider had a 2xx for.
+// Ledger is the result of the proof. Expected events are those that were answered with 2xx.
 type Ledger struct {
 	ledger.Balance
 	Counts
-	// Rows are those of the inbox, one of each event and of nothing else.
+	// Rows is the number of inbox rows; each event must have one, and nothing else may.
 	Rows  int            `json:"rows_in_the_inbox"`
 	Kills int            `json:"kills"`
 	At    map[string]int `json:"kills_at"`
-	// Ends are by SIGTERM, Restarts of PostgreSQL.
+	// Ends are ends by SIGTERM, Restarts those of PostgreSQL.
 	Ends     int `json:"ends_by_sigterm"`
 	Restarts int `json:"postgres_restarts"`
-	// NaiveLost and NaiveDoubled are of the receiver that answers first.
+	// NaiveLost and NaiveDoubled belong to the receiver that answers before it stores.
 	NaiveLost    int           `json:"naive_lost"`
 	NaiveDoubled int           `json:"naive_doubled"`
 	Seconds      proof.Seconds `json:"seconds"`
@@ -37,9 +37,9 @@ func (l Ledger) Wrong() error {
 	case l.Balance.Wrong() != nil:
 		return l.Balance.Wrong()
 	case l.Believed != 0:
-		return fmt.Errorf("%d requests that were forged or old were answered with 2xx", l.Believed)
+		return fmt.Errorf("%d forged or old requests were answered with 2xx", l.Believed)
 	case l.Rows != l.Expected:
-		return fmt.Errorf("%d rows are in the inbox, of %d events", l.Rows, l.Expected)
+		return fmt.Errorf("the inbox has %d rows for %d events", l.Rows, l.Expected)
 	case l.GivenUp != 0:
 		return fmt.Errorf("%d events had no 2xx for three days", l.GivenUp)
 	}
@@ -64,7 +64,7 @@ func (l Ledger) Fault() error {
 	return err
 }
 
-// audit compares what was answered with what took effect.
+// audit compares the answered events with the effects.
 func (r *run) audit(ctx context.Context) error {
 	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
 	if err != nil {

@@ -17,17 +17,18 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// Command is the first argument of a program that is to be the naive receiver: it calls Live.
+// Command is the first argument of a program that runs as the naive receiver: the program calls
+// Live.
 const Command = "webhook-naive"
 
-// variable has the address where it listens.
+// variable is the environment variable with the address to listen at.
 const variable = "SEMEL_NAIVE_ADDRESS"
 
 // waiting is how many events the naive receiver keeps in memory.
 const waiting = 100_000
 
-// Live is what many services do: verify, answer, and do the work behind the answer, so that
-// the provider need not wait.
+// Live does what many services do: verify, answer, and then do the work, so that the provider
+// does not wait.
 func Live() error {
 	pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE"))
 	if err != nil {
@@ -58,7 +59,7 @@ func Live() error {
 	return server.ListenAndServe()
 }
 
-// often is how often it writes what it has.
+// often is how often it writes the events that it has.
 const often = 100 * time.Millisecond
 
 func write(pool *pgxpool.Pool, work <-chan string) {

@@ -14,13 +14,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// point is a moment at which the process is killed. hold keeps it there.
+// point is a moment at which the process is killed. hold keeps the process there.
 type point struct {
 	name string
 	hold func(*run) (met func(context.Context) error, release func())
 }
 
-// held is the point at which a message to the server, or its reply, is under way.
+// held returns the point at which a message to the server, or its reply, is held by the proxy.
 func held(rule func(*pgproxy.Proxy) *pgproxy.Rule) func(*run) (func(context.Context) error, func()) {
 	return func(r *run) (func(context.Context) error, func()) {
 		h := rule(r.proxy)
@@ -28,13 +28,13 @@ func held(rule func(*pgproxy.Proxy) *pgproxy.Rule) func(*run) (func(context.Cont
 	}
 }
 
-// The statements of a receipt, and of the work on what was received.
+// The statements of a receipt, and those of the work on received events.
 var (
 	receipt = pgproxy.Containing("semel_inbox as i")
 	effect  = pgproxy.Containing("insert into effects")
 )
 
-// commitOf chooses the commit of a transaction that had such a statement.
+// commitOf chooses the commits of transactions that had this statement.
 func commitOf(statement pgproxy.Match) pgproxy.Match {
 	var mutex sync.Mutex
 	had := map[int]bool{} // by number of the connection
@@ -79,7 +79,7 @@ var points = []point{
 	{"after the commit of the effect", after(committing(effect))},
 }
 
-// halfABody is a request that says how long its body is, and stops in the middle of it.
+// halfABody sends a request that declares the length of its body and stops in the middle of it.
 func halfABody(r *run) (func(context.Context) error, func()) {
 	c, err := net.Dial("tcp", r.receiverAt)
 	if err == nil {
@@ -96,7 +96,7 @@ func halfABody(r *run) (func(context.Context) error, func()) {
 	}
 }
 
-// answered is when an answer of 2xx has just come.
+// answered is the point just after a 2xx response.
 func answered(r *run) (func(context.Context) error, func()) {
 	told := r.provider.tell()
 	return func(ctx context.Context) error {
@@ -109,7 +109,8 @@ func answered(r *run) (func(context.Context) error, func()) {
 	}, func() {}
 }
 
-// harmAll kills and ends the processes and restarts the server, in an order of the seed.
+// harmAll kills and ends the processes and restarts the server, in an order determined by the
+// seed.
 func (r *run) harmAll(ctx context.Context) error {
 	var all []func(context.Context) error
 	add := func(times int, harm func(context.Context) error) {
@@ -141,12 +142,12 @@ func (r *run) killAt(ctx context.Context, at point) error {
 	most, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	if err := met(most); err != nil {
-		return fmt.Errorf("nobody came to %q: %w", at.name, err)
+		return fmt.Errorf("the process did not reach %q: %w", at.name, err)
 	}
 	return r.kill(ctx, at.name)
 }
 
-// kill kills both processes, and starts them again.
+// kill kills both processes and restarts them.
 func (r *run) kill(ctx context.Context, at string) error {
 	if err := errors.Join(r.receiver.Kill(), r.naive.Kill()); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (r *run) kill(ctx context.Context, at string) error {
 	return errors.Join(r.forget(ctx), r.again(ctx))
 }
 
-// end has both processes end by themselves.
+// end ends both processes with SIGTERM.
 func (r *run) end(ctx context.Context) error {
 	if err := errors.Join(r.receiver.End(), r.naive.End()); err != nil {
 		return err
@@ -167,7 +168,7 @@ func (r *run) end(ctx context.Context) error {
 	return r.again(ctx)
 }
 
-// again starts both processes, and waits until they listen.
+// again starts both processes and waits until they listen.
 func (r *run) again(ctx context.Context) error {
 	if err := errors.Join(r.receiver.Start(), r.naive.Start()); err != nil {
 		return err
@@ -175,7 +176,7 @@ func (r *run) again(ctx context.Context) error {
 	return errors.Join(r.listens(ctx, r.receiver, r.receiverAt), r.listens(ctx, r.naive, r.naiveAt))
 }
 
-// forget has the store lose its memory of what is done, if that is planted.
+// forget makes the store lose its markers and rows, if that fault is planted.
 func (r *run) forget(ctx context.Context) error {
 	if r.Plant != plantForgetful {
 		return nil

@@ -1,12 +1,11 @@
 //go:build unix
 
-// Package webhook proves that a webhook which was answered with 2xx takes effect once: a
-// process of `semel run` receives a provider's events into PostgreSQL and is killed at random
-// and at each named point, while the provider repeats by its schedule of three days, at a
-// time scale, also some events that it had a 2xx for, and while somebody forges requests and
-// sends old ones again. Beside it a naive receiver is sent the same and killed as often, which
-// answers before anything is durable and remembers nothing: what it loses and doubles is what
-// the other is spared.
+// Package webhook proves that a webhook that was answered with 2xx takes effect once. A process
+// of `semel run` receives a provider's events into PostgreSQL and is killed at random and at
+// each named point. The provider retries by its schedule of three days, at a shorter time
+// scale, and repeats some events that were answered with 2xx. An attacker forges requests and
+// replays old ones. A naive receiver, which answers before anything is durable and keeps no
+// markers, gets the same requests and kills. What it loses and doubles shows what Semel avoids.
 package webhook
 
 import (
@@ -24,7 +23,7 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	// More events than these are sent while there is somebody to kill.
+	// This is the minimum number of events; more are sent until all kills have happened.
 	Events   int           `flag:"events, each with an id of its own"`
 	Publish  time.Duration `flag:"over how long they happen, at least"`
 	Kills    int           `flag:"kills at random moments"`
@@ -32,7 +31,7 @@ type Proof struct {
 	Ends     int           `flag:"ends by SIGTERM, while requests wait"`
 	Restarts int           `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
 	Scale    int           `flag:"how many times faster the provider's three days pass"`
-	// Plant, when set, plants a fault: see Room.Plants.
+	// Plant, if set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -43,15 +42,15 @@ const (
 	plantLeaked    = "leaked"
 )
 
-// secret is what the provider signs with.
+// secret is the provider's signing secret.
 const secret = "whsec_of_the_proof_that_nobody_guesses"
 
-// run is a Proof under way.
+// run is a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
 	proxy *pgproxy.Proxy
-	// receiver is semel, naive the process beside it; each has a provider of its own.
+	// receiver is semel, naive the other process; each has its own provider.
 	receiver, naive           *proof.Member
 	receiverAt, naiveAt       string
 	provider, providerOfNaive *provider
@@ -60,8 +59,8 @@ type run struct {
 	ledger                    *Ledger
 }
 
-// Run proves on a private server and returns the ledger; judge it with Fault. An error says
-// that the run itself failed.
+// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
+// An error means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{At: map[string]int{}, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -84,7 +83,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return l, r.audit(ctx)
 }
 
-// setup makes the logs of effects. Nothing there keeps a second one out.
+// setup creates the logs of effects. They have no unique key that prevents a second effect.
 const setup = `create table effects (delivery text not null);
 create table naive_effects (delivery text not null);
 `
@@ -116,7 +115,7 @@ consumers:
         statements: [insert into effects (delivery) values (:id)]
 `
 
-// prepare starts both processes, and waits until they listen.
+// prepare starts both processes and waits until they listen.
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
 	r.receiver, r.naive = r.Add(), r.Add()
@@ -146,13 +145,13 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.listens(ctx, r.naive, r.naiveAt)
 }
 
-// listens waits until a process does.
+// listens waits until a process listens.
 func (r *run) listens(ctx context.Context, m *proof.Member, address string) error {
 	most, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return proof.Until(most, 5*time.Millisecond, func() (bool, error) {
 		if alive, err := m.Running(); err != nil || !alive {
-			return false, fmt.Errorf("%s: %w (%v); it said %q", m.Name, processes.ErrEnded, err, m.LastWords())
+			return false, fmt.Errorf("%s: %w (%v); its last log line is %q", m.Name, processes.ErrEnded, err, m.LastWords())
 		}
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -162,8 +161,8 @@ func (r *run) listens(ctx context.Context, m *proof.Member, address string) erro
 	})
 }
 
-// prove has the providers send and the processes be killed, until every event has its answer
-// and its effect.
+// prove runs the providers and kills the processes until every event has its answer and its
+// effect.
 func (r *run) prove(ctx context.Context) error {
 	r.provider = newProvider(r.Proof, "http://"+r.receiverAt+"/hooks", true)
 	r.providerOfNaive = newProvider(r.Proof, "http://"+r.naiveAt+"/hooks", false)
@@ -192,7 +191,7 @@ func (r *run) prove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range []*proof.Member{r.receiver, r.naive} { // what is left is for the ledger
+	for _, m := range []*proof.Member{r.receiver, r.naive} { // the ledger reports what is left
 		if err := m.End(); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 }
 
 func TestPlantedFaultsAreFound(t *testing.T) {
-	// That of a secret that leaked is for the program: each takes a binary that is linked anew.
+	// Only the program plants the leaked secret: each fault links the binary again.
 	for plant, want := range map[string]string{plantEarly: "lost", plantForgetful: "doubled"} {
 		t.Run("F3_"+plant, func(t *testing.T) {
 			p := Quick()
@@ -40,7 +40,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			}
 			is := map[string]bool{"lost": l.Lost > 0, "doubled": l.Doubled > 0}
 			if l.Wrong() == nil || !is[want] {
-				t.Errorf("it is not found: %v, %+v", l.Wrong(), l)
+				t.Errorf("the planted fault was not detected: %v, %+v", l.Wrong(), l)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// kind is what a request is.
+// kind is the kind of a request.
 type kind int
 
 const (
@@ -28,18 +28,18 @@ const (
 	kinds
 )
 
-// event is something that the provider, or somebody who is not, tells the service of.
+// event is an event that the provider, or an attacker, sends to the service.
 type event struct {
 	id   string
 	kind kind
-	// tries is how often it was sent since it had its answer, or since the beginning.
+	// tries is how often the event was sent since its answer, or since the beginning.
 	tries int
-	// more is how often it is sent again although it was answered.
+	// more is how often the event is sent again after its answer.
 	more int
 	due  time.Time
 }
 
-// repeats is when the provider tries again: soon at first, and then for three days.
+// repeats are the provider's retry delays: short at first, and three days in all.
 func repeats() []time.Duration {
 	all := []time.Duration{0, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour}
 	for at := 14 * time.Hour; at <= 72*time.Hour; at += 4 * time.Hour {
@@ -48,20 +48,20 @@ func repeats() []time.Duration {
 	return all
 }
 
-// provider sends events to one address until each is answered. All its clients are over when
-// run is.
+// provider sends events to one address until each is answered. When run returns, all its
+// clients have ended.
 type provider struct {
 	Proof
 	url string
-	// crooked: somebody else sends, too.
+	// crooked: an attacker sends too.
 	crooked bool
 	client  *http.Client
 	ready   chan *event
 
-	mutex   sync.Mutex // guards what follows
+	mutex   sync.Mutex // guards the fields below
 	random  *rand.Rand
 	queue   queue
-	open    int // events that are not done with
+	open    int // events that are not done
 	resting bool
 	heard   chan struct{} // closed at the next 2xx, where it is not nil
 	Counts
@@ -69,24 +69,24 @@ type provider struct {
 	sent []string
 }
 
-// Counts are of what a provider sent and was told.
+// Counts are the numbers of requests and answers of a provider.
 type Counts struct {
 	Attempts int `json:"attempts"`
-	// Unanswered attempts had no answer, or one of 5xx or 429, and were repeated.
+	// Unanswered attempts had no answer, or 5xx or 429, and were retried.
 	Unanswered int `json:"unanswered_or_put_off"`
-	// Again are events that were sent again although they were answered.
+	// Again are events that were sent again after their answer.
 	Again int `json:"sent_again_after_2xx"`
 	// GivenUp events had no 2xx for three days.
 	GivenUp int `json:"given_up_after_three_days"`
-	// Refused are requests that were forged or old and were answered with 401; Believed were
-	// answered with 2xx.
+	// Refused are forged or old requests that were answered with 401; Believed are those that
+	// were answered with 2xx.
 	Refused  int `json:"forged_or_old_refused"`
 	Believed int `json:"forged_or_old_believed"`
 }
 
 const (
 	clients = 16
-	// forgedOf and repeatedOf are how many of a hundred.
+	// forgedOf and repeatedOf are percentages.
 	forgedOf, repeatedOf, hangUpOf = 6, 15, 3
 )
 
@@ -96,7 +96,7 @@ func newProvider(p Proof, url string, crooked bool) *provider {
 		client: &http.Client{Transport: transport, Timeout: 10 * time.Second}}
 }
 
-// run sends until ctx is over.
+// run sends until ctx ends.
 func (p *provider) run(ctx context.Context) {
 	var all sync.WaitGroup
 	for range clients {
@@ -120,7 +120,7 @@ func (p *provider) run(ctx context.Context) {
 	all.Wait()
 }
 
-// take makes the events that have happened by now, and returns what is due.
+// take creates the events up to now, and returns those that are due to be sent.
 func (p *provider) take(began time.Time, made *int) (due []*event) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -136,7 +136,7 @@ func (p *provider) take(began time.Time, made *int) (due []*event) {
 	return due
 }
 
-// make makes an event, and now and then one that is none.
+// make creates an event, and now and then a forged one.
 func (p *provider) make(n int, now time.Time) {
 	e := &event{id: fmt.Sprintf("evt_%d", n), due: now}
 	if p.random.IntN(100) < repeatedOf {
@@ -150,21 +150,21 @@ func (p *provider) make(n int, now time.Time) {
 	}
 }
 
-// rest has the provider make no further events than it is to.
+// rest limits the provider to its minimum number of events.
 func (p *provider) rest() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.resting = true
 }
 
-// settled reports whether all events are done with.
+// settled reports whether all events are done.
 func (p *provider) settled() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.resting && p.open == 0 && len(p.sent)+p.GivenUp >= p.Events
 }
 
-// tell returns what is closed at the next 2xx.
+// tell returns a channel that is closed at the next 2xx.
 func (p *provider) tell() <-chan struct{} {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -172,7 +172,7 @@ func (p *provider) tell() <-chan struct{} {
 	return p.heard
 }
 
-// deliver tries once.
+// deliver makes one attempt.
 func (p *provider) deliver(ctx context.Context, e *event) {
 	p.mutex.Lock()
 	hangsUp := p.random.IntN(100) < hangUpOf
@@ -186,7 +186,7 @@ func (p *provider) deliver(ctx context.Context, e *event) {
 	p.note(e, p.post(ctx, e))
 }
 
-// post returns the status of the answer, 0 without one.
+// post returns the status of the response, or 0 without one.
 func (p *provider) post(ctx context.Context, e *event) int {
 	body := fmt.Appendf(nil, `{"id":%q,"object":"event","type":"charge.succeeded","data":{"object":{"amount":%d}}}`, e.id, len(e.id))
 	at, by := time.Now(), secret
@@ -214,13 +214,13 @@ func (p *provider) post(ctx context.Context, e *event) int {
 	return a.StatusCode
 }
 
-// note has an event be done with, or due again.
+// note marks an event as done, or as due again.
 func (p *provider) note(e *event, status int) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.Attempts++
 	if p.Plant == plantEarly && e.kind == genuine {
-		status = http.StatusOK // somebody in front answers before anything is stored
+		status = http.StatusOK // a proxy in front answers before anything is stored
 	}
 	good := status/100 == 2
 	switch {
@@ -257,7 +257,7 @@ func (p *provider) acknowledged(e *event) {
 	heap.Push(&p.queue, e)
 }
 
-// again has an event be sent when the schedule says, for three days.
+// again schedules the next attempt, for up to three days.
 func (p *provider) again(e *event) {
 	schedule := repeats()
 	if e.tries < 0 { // a copy of what was answered
@@ -273,7 +273,7 @@ func (p *provider) again(e *event) {
 	heap.Push(&p.queue, e)
 }
 
-// queue is ordered by when events are due.
+// queue is ordered by the time at which events are due.
 type queue []*event
 
 // Len implements heap.Interface.

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// most is how many bytes are gathered before they are passed on, though more
-// is there to be read.
+// most is the number of bytes after which gathered messages are forwarded, even if more can be
+// read.
 const most = 32 << 10
 
-// connection is one client's. Four goroutines serve it: one reads and one
-// writes in each direction, with a queue between them, so that a delay holds
-// no reader up.
+// connection is the connection of one client. Four goroutines serve it: one reads and one
+// writes in each direction, with a queue between them, so that a delay does not block the
+// reader.
 type connection struct {
 	proxy  *Proxy
 	number int
@@ -24,17 +24,17 @@ type connection struct {
 	toServer, toClient chan chunk
 	done               chan struct{} // closed when both sides are closed
 
-	// mu protects what follows. It is not held across a read or a write.
+	// mu protects the fields below. It is not held during a read or a write.
 	mu      sync.Mutex
 	server  net.Conn
 	over    bool
-	cut     bool // nothing more is passed on; what arrives is dropped
+	cut     bool // nothing more is forwarded; messages that arrive are dropped
 	track   *tracker
-	running bool // a round trip is under way
+	running bool // a round trip has begun and not ended
 	total   Counts
 }
 
-// chunk is messages that are written together.
+// chunk is a group of messages that are written together.
 type chunk struct {
 	due      time.Time
 	bytes    []byte
@@ -50,7 +50,7 @@ func newConnection(p *Proxy, number int, client net.Conn, target string) *connec
 	}
 }
 
-// adopt takes the server's side; it returns false if the connection is over.
+// adopt sets the connection to the server; it returns false if the connection has ended.
 func (c *connection) adopt(server net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *connection) adopt(server net.Conn) bool {
 	return !c.over
 }
 
-// shut closes both sides. It may be called again, and by anyone.
+// shut closes both sides. It may be called several times and from any goroutine.
 func (c *connection) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *connection) shut() {
 	}
 }
 
-// forward serves the connection to its end; first is its startup message.
+// forward serves the connection until it ends; first is its startup message.
 func (c *connection) forward(first []byte) {
 	c.mu.Lock()
 	c.total.Connections++
@@ -118,8 +118,8 @@ func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
 	}
 }
 
-// obey does what a rule says with the message in gathered; it returns false if
-// that is all that becomes of the message.
+// obey applies a rule to the message in gathered. It returns false if the message must not be
+// forwarded.
 func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 	if r.do == hold {
 		select {
@@ -128,7 +128,7 @@ func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 		}
 		return true
 	}
-	c.sever() // before the server can answer what it is sent
+	c.sever() // before the server can answer
 	if r.do == cutAfter {
 		c.queue(c.toServer, chunk{bytes: *gathered})
 	}
@@ -138,14 +138,14 @@ func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 	return false
 }
 
-// sever lets nothing more pass.
+// sever stops forwarding.
 func (c *connection) sever() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = true
 }
 
-// push hands a chunk to the writer, unless the connection was cut or is over.
+// push passes a chunk to the writer, unless the connection was cut or has ended.
 func (c *connection) push(to chan<- chunk, k chunk) {
 	if len(k.bytes) == 0 && !k.last || c.wasCut() {
 		return
@@ -153,7 +153,7 @@ func (c *connection) push(to chan<- chunk, k chunk) {
 	c.queue(to, k)
 }
 
-// queue hands a chunk to the writer, unless the connection is over.
+// queue passes a chunk to the writer, unless the connection has ended.
 func (c *connection) queue(to chan<- chunk, k chunk) {
 	d := Request
 	if to == c.toClient {
@@ -174,7 +174,7 @@ func (c *connection) wasCut() bool {
 	return c.cut
 }
 
-// deliver writes what is queued, each chunk when it is due, to its end.
+// deliver writes the queued chunks, each when it is due, until the queue is closed.
 func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 	for {
 		var k chunk
@@ -198,11 +198,10 @@ func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 	}
 }
 
-// exactly is the last part of a wait, which no end of the connection cuts
-// short.
+// exactly is the last part of a wait. The end of the connection does not shorten this part.
 const exactly = 5 * time.Millisecond
 
-// waitUntil returns false if the connection ends before.
+// waitUntil returns false if the connection ends first.
 func (c *connection) waitUntil(due time.Time) bool {
 	if due.IsZero() {
 		return true
@@ -222,8 +221,8 @@ func (c *connection) waitUntil(due time.Time) bool {
 	return true
 }
 
-// note tells tracker, counters, watchers and rules of a message, and returns
-// the rule for it, or nil, and the number of the last answered request.
+// note informs tracker, counters, watchers and rules about a message. It returns the rule for
+// the message, or nil, and the number of the last answered request.
 func (c *connection) note(d Direction, message []byte) (*Rule, uint64) {
 	m, asks, answered := c.count(d, message)
 	if !asks {
@@ -272,7 +271,7 @@ func (c *connection) tally(d Direction, kind byte, size int) {
 	}
 }
 
-// settle ends the round trip if what is about to be written answers all.
+// settle ends the round trip if the bytes to be written next answer all requests.
 func (c *connection) settle(answered uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

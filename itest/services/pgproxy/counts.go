@@ -1,24 +1,24 @@
 package pgproxy
 
-// Counts is what went through a proxy. What belongs to the start of a
-// connection is counted only as a connection.
+// Counts are the numbers of forwarded connections, statements and messages. The startup of a connection counts only as a
+// connection.
 type Counts struct {
-	Connections int // started by clients; requests to cancel are none
+	Connections int // started by clients, without requests to cancel
 	Refused     int // closed at once, see Proxy.Refuse
 
-	// RoundTrips counts how often clients sent something after they had the
-	// answer to all they had sent before. A pipeline is one round trip,
-	// whatever number of Syncs it holds, as long as the client does not wait
-	// within it: exactly, a round trip begins with a client's message (other
-	// than Terminate) that the proxy reads while no request of that
-	// connection is unanswered, and a request is answered when the last of
-	// its replies (ReadyForQuery for Query and Sync) is written to the
-	// client. Where a client writes a pipeline of several Syncs slowly, a
-	// reply may overtake the rest of it; a latency on replies, longer than
-	// the writing takes, makes the number exact there too.
+	// RoundTrips is how often a client sent something after it had received the replies to
+	// everything before. A pipeline is one round trip with any number of Syncs, as long as the
+	// client does not wait within it.
+	//
+	// Exactly: a round trip begins with a client's message (other than Terminate) that the
+	// proxy reads while no request of that connection is unanswered. A request is answered
+	// when the last of its replies (ReadyForQuery for Query and Sync) is written to the
+	// client. If a client writes a pipeline of several Syncs slowly, a reply may overtake the
+	// rest of it. A latency on replies that is longer than the writing makes the number exact
+	// in this case too.
 	RoundTrips int
 
-	Statements   int // that clients asked to run: each in a Query, and each Execute
+	Statements   int // that clients sent: each statement in a Query, and each Execute
 	Requests     int // messages from clients
 	Replies      int // messages from servers
 	RequestBytes int
@@ -41,8 +41,7 @@ func (c Counts) minus(o Counts) Counts {
 	return c.plus(Counts{-o.Connections, -o.Refused, -o.RoundTrips, -o.Statements, -o.Requests, -o.Replies, -o.RequestBytes, -o.ReplyBytes})
 }
 
-// Counts returns what went through since the start, or since ResetCounts, of
-// all connections together.
+// Counts returns the sums over all connections since the start, or since ResetCounts.
 func (p *Proxy) Counts() Counts {
 	all := p.sum()
 	p.mu.Lock()
@@ -50,7 +49,7 @@ func (p *Proxy) Counts() Counts {
 	return all.minus(p.counted)
 }
 
-// ResetCounts makes Counts begin at zero again.
+// ResetCounts sets Counts back to zero.
 func (p *Proxy) ResetCounts() {
 	all := p.sum()
 	p.mu.Lock()
@@ -58,8 +57,8 @@ func (p *Proxy) ResetCounts() {
 	p.counted = all
 }
 
-// CountsByConnection returns what went through each connection that is open,
-// by its number; ResetCounts does not change it.
+// CountsByConnection returns the counts of each open connection by its number. ResetCounts does
+// not change them.
 func (p *Proxy) CountsByConnection() map[int]Counts {
 	all := map[int]Counts{}
 	for _, c := range p.open() {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pause waits as exactly as the kernel can. The runtime's own timers round up
-// to a millisecond where nothing else is to be done.
+// pause waits as exactly as the kernel can. On an idle process, the timers of the Go runtime
+// round up to a millisecond.
 func pause(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))
-	_ = syscall.Nanosleep(&t, nil) // sooner, if a signal comes
+	_ = syscall.Nanosleep(&t, nil) // returns earlier if a signal arrives
 }

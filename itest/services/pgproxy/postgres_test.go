@@ -16,7 +16,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// world is a server with a table of markers, straight and through a proxy.
+// world is a server with a table of markers, with connections to it directly and through a
+// proxy.
 type world struct {
 	t      *testing.T
 	ctx    context.Context
@@ -45,7 +46,7 @@ func (w *world) connect(dsn string) *pgx.Conn {
 	return c
 }
 
-// marked is a transaction through the proxy that has marked id 1.
+// marked begins a transaction through the proxy that has marked id 1.
 func (w *world) marked() pgx.Tx {
 	w.t.Helper()
 	tx, err := w.connect(w.proxy.DSN()).Begin(w.ctx)
@@ -58,7 +59,7 @@ func (w *world) marked() pgx.Tx {
 	return tx
 }
 
-// count is what a plain look-up says, on a connection of its own.
+// count checks the number of rows with a plain query, on its own connection.
 func (w *world) count(table string) int {
 	w.t.Helper()
 	var n int
@@ -75,8 +76,8 @@ func (w *world) want(table string, n int) {
 	}
 }
 
-// markAgain is what resolves an unknown commit: it says whether id 1 is fresh,
-// waiting as long as lockTimeout for a transaction that is still open.
+// markAgain resolves an unknown commit: it reports whether id 1 is fresh. It waits up to
+// lockTimeout for a transaction that is still open.
 func (w *world) markAgain(lockTimeout string) (fresh bool, err error) {
 	w.t.Helper()
 	err = pgx.BeginFunc(w.ctx, w.direct, func(tx pgx.Tx) error {
@@ -107,7 +108,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 			t.Fatal("a commit without a reply succeeded")
 		}
 		if fresh, err := w.markAgain("10s"); fresh || err != nil {
-			t.Errorf("marking again says fresh %v (%v), want seen", fresh, err)
+			t.Errorf("markAgain returned fresh %v (%v), want seen", fresh, err)
 		}
 	})
 	t.Run("trap_91_the_driver_calls_it_safe_to_retry_although_it_committed", func(t *testing.T) {
@@ -116,10 +117,10 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 		w.proxy.CutReply(Commit)
 		err := tx.Commit(w.ctx)
 		if err == nil || code(err) != "" || errors.Is(err, pgx.ErrTxCommitRollback) {
-			t.Errorf("the commit says %v, want an error that is no answer of the server", err)
+			t.Errorf("the commit returned %v, want an error that the server did not send", err)
 		}
 		w.want("markers", 1)
-		// If this fails, the driver has mended it: say so where it is relied on.
+		// If this fails, the driver has fixed it. Then update the code that relies on it.
 		if !pgconn.SafeToRetry(err) {
 			t.Errorf("SafeToRetry(%v) is false; it was true up to pgx 5.12", err)
 		}
@@ -139,7 +140,7 @@ func TestACommitWhoseRequestIsLost(t *testing.T) {
 			t.Fatal("a commit that was never sent succeeded")
 		}
 		if fresh, err := w.markAgain("10s"); !fresh || err != nil {
-			t.Errorf("marking again says fresh %v (%v), want fresh", fresh, err)
+			t.Errorf("markAgain returned fresh %v (%v), want fresh", fresh, err)
 		}
 		var status string
 		if err := w.direct.QueryRow(w.ctx, "select pg_xact_status($1::text::xid8)", id).Scan(&status); err != nil || status != "aborted" {
@@ -165,7 +166,7 @@ func TestWhatDatabaseSQLRepeatsByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := db.ExecContext(w.ctx, "insert into effects values (1)"); err != nil {
-			t.Errorf("it says %v; up to pgx 5.12 it repeats the statement and succeeds", err)
+			t.Errorf("the statement returned %v; up to pgx 5.12 the driver repeats it and succeeds", err)
 		}
 		w.want("effects", 2)
 	})
@@ -196,7 +197,7 @@ func TestTheContextOfACommit(t *testing.T) {
 			t.Error("the commit succeeded")
 		}
 		if fresh, err := w.markAgain("10s"); !fresh || err != nil || rule.Hits() != 0 {
-			t.Errorf("marking again says fresh %v (%v) after %d requests to commit, want fresh after none", fresh, err, rule.Hits())
+			t.Errorf("markAgain returned fresh %v (%v) after %d requests to commit, want fresh after none", fresh, err, rule.Hits())
 		}
 	})
 	t.Run("trap_94_a_context_that_ends_in_flight_is_an_error_of_a_commit_that_happened", func(t *testing.T) {
@@ -211,7 +212,7 @@ func TestTheContextOfACommit(t *testing.T) {
 		}
 		cancel()
 		if err := <-said; !errors.Is(err, context.Canceled) {
-			t.Errorf("the commit says %v, want that its context is over", err)
+			t.Errorf("the commit returned %v, want a context error", err)
 		}
 		w.want("markers", 1)
 	})
@@ -230,11 +231,11 @@ func TestTheContextOfACommit(t *testing.T) {
 }
 
 func TestACommitOfATransactionThatFailed(t *testing.T) {
-	// failed is a transaction whose SQL error the handler has swallowed.
+	// failed begins a transaction whose SQL error the handler has swallowed.
 	failed := func(w *world) (pgx.Tx, *[]string) {
 		tx := w.marked()
 		if _, err := tx.Exec(w.ctx, "insert into markers values ($1)", 1); code(err) != "23505" {
-			w.t.Fatalf("the second insert says %v, want a duplicate key", err)
+			w.t.Fatalf("the second insert returned %v, want a duplicate key", err)
 		}
 		tags := &[]string{}
 		w.proxy.Watch(func(m Message) {
@@ -250,7 +251,7 @@ func TestACommitOfATransactionThatFailed(t *testing.T) {
 		r := tx.Conn().PgConn().Exec(w.ctx, "commit")
 		all, err := r.ReadAll()
 		if err != nil || len(all) != 1 || all[0].CommandTag.String() != "ROLLBACK" {
-			t.Errorf("the commit says %v (%v), want success and the tag ROLLBACK", all, err)
+			t.Errorf("the commit returned %v (%v), want success and the tag ROLLBACK", all, err)
 		}
 		if !slices.Equal(*tags, []string{"ROLLBACK"}) {
 			t.Errorf("the proxy saw %q, want ROLLBACK", *tags)
@@ -261,7 +262,7 @@ func TestACommitOfATransactionThatFailed(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
 		tx, _ := failed(w)
 		if err := tx.Commit(w.ctx); !errors.Is(err, pgx.ErrTxCommitRollback) {
-			t.Errorf("the commit says %v, want %v", err, pgx.ErrTxCommitRollback)
+			t.Errorf("the commit returned %v, want %v", err, pgx.ErrTxCommitRollback)
 		}
 		w.want("markers", 0)
 	})
@@ -327,7 +328,7 @@ func TestACommitInAPipelineIsCutInEitherDirection(t *testing.T) {
 				t.Error("the batch succeeded")
 			}
 			if fresh, err := w.markAgain("10s"); err != nil || fresh == (want == 1) {
-				t.Errorf("marking again says fresh %v (%v)", fresh, err)
+				t.Errorf("markAgain returned fresh %v (%v)", fresh, err)
 			}
 		})
 	}
@@ -355,7 +356,7 @@ func TestARequestToCancelReachesTheServer(t *testing.T) {
 		select {
 		case err := <-said:
 			if code(err) != "57014" {
-				t.Errorf("the statement says %v, want that it was cancelled", err)
+				t.Errorf("the statement returned %v, want that it was cancelled", err)
 			}
 			return
 		case <-time.After(20 * time.Millisecond):

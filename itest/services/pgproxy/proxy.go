@@ -1,16 +1,15 @@
-// Package pgproxy stands between a test and its PostgreSQL server and breaks
-// the connection at exactly the wanted message.
+// Package pgproxy is a proxy between a test and its PostgreSQL server. It breaks the connection
+// at exactly the chosen message.
 //
-// It runs in the test's own process and understands the frontend/backend
-// protocol, version 3, well enough to know which statement every message asks
-// to run or answers: in the simple query protocol, in the extended one with
-// named and unnamed statements, and in pipelines of either. So it can let a
-// COMMIT through and drop its reply ([Proxy.CutReply]), or close before COMMIT
-// is forwarded ([Proxy.CutRequest]), whatever else shares the pipeline. It
-// also adds latency and counts round trips.
+// The proxy runs in the process of the test and understands version 3 of the frontend/backend
+// protocol. It knows which statement each message runs or answers: in the simple query
+// protocol, in the extended one with named and unnamed statements, and in pipelines of both. So
+// it can forward a COMMIT and drop its reply ([Proxy.CutReply]), or close the connection before
+// COMMIT is forwarded ([Proxy.CutRequest]), even inside a pipeline. It also adds latency and
+// counts round trips.
 //
-// It reads no encrypted connection: a client that asks for encryption is told
-// that there is none. Requests to cancel pass through.
+// The proxy declines encryption: a client that asks for it gets the answer that the server has
+// none. Requests to cancel are forwarded.
 package pgproxy
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Direction is which way a message goes.
+// Direction is the direction of a message.
 type Direction int
 
 // The two directions.
@@ -34,14 +33,14 @@ const (
 	Reply                    // from the server to the client
 )
 
-// Proxy listens on a free port of 127.0.0.1 and forwards to one server. All
-// its methods may be called from several goroutines, at any time until Close.
+// Proxy listens on a free port of 127.0.0.1 and forwards to one server. Its methods are safe
+// for concurrent use until Close.
 type Proxy struct {
 	dsn      *url.URL
 	listener net.Listener
 	serving  sync.WaitGroup
 
-	// mu protects what follows. It is never held across a read or a write.
+	// mu protects the fields below. It is never held during a read or a write.
 	mu       sync.Mutex
 	target   string
 	conns    map[*connection]struct{}
@@ -50,15 +49,15 @@ type Proxy struct {
 	latency  [2]time.Duration
 	refusing bool
 	deaf     bool          // requests to cancel are dropped
-	cancels  chan struct{} // requests to cancel wait until it is closed; nil if they need not
+	cancels  chan struct{} // requests to cancel wait until it is closed; nil: they do not wait
 	closed   bool
 	serial   int
 	ended    Counts
-	counted  Counts // what Counts leaves out, after ResetCounts
+	counted  Counts // subtracted from Counts since ResetCounts
 }
 
-// New starts a proxy before the server of a connection string. The string is
-// an address (postgres://…) with one host.
+// New starts a proxy in front of the server of a connection string. The string is an address
+// (postgres://…) with one host.
 func New(dsn string) (*Proxy, error) {
 	u, target, err := parse(dsn)
 	if err != nil {
@@ -74,8 +73,8 @@ func New(dsn string) (*Proxy, error) {
 	return p, nil
 }
 
-// Start is [New] for a test: what fails, fails the test, and the proxy is
-// closed at its end.
+// Start is [New] for tests: an error fails the test, and the proxy is closed when the test
+// ends.
 func Start(t testing.TB, dsn string) *Proxy {
 	t.Helper()
 	p, err := New(dsn)
@@ -97,14 +96,14 @@ func parse(dsn string) (*url.URL, string, error) {
 	}
 	for _, other := range c.Fallbacks {
 		if other.Host != c.Host || other.Port != c.Port {
-			return nil, "", errors.New("a proxy stands before one server: name one host in the connection string")
+			return nil, "", errors.New("a proxy has one server: name one host in the connection string")
 		}
 	}
 	return u, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), nil
 }
 
-// DSN is the connection string that was given to New, with the proxy's own
-// address and without encryption.
+// DSN returns the connection string that New was given, with the proxy's address and without
+// encryption.
 func (p *Proxy) DSN() string {
 	u := *p.dsn
 	u.Host = p.listener.Addr().String()
@@ -114,8 +113,8 @@ func (p *Proxy) DSN() string {
 	return u.String()
 }
 
-// Redirect sends new connections to the server of another connection string.
-// Those that are open stay where they are; see [Proxy.Sever].
+// Redirect sends new connections to the server of another connection string. Open connections
+// stay; see [Proxy.Sever].
 func (p *Proxy) Redirect(dsn string) error {
 	_, target, err := parse(dsn)
 	if err != nil {
@@ -127,28 +126,26 @@ func (p *Proxy) Redirect(dsn string) error {
 	return nil
 }
 
-// Refuse makes the proxy close new connections at once, as a server that is
-// down does, until it is called with false. Counts.Refused counts them.
+// Refuse(true) makes the proxy close new connections at once, like a server that is down;
+// Refuse(false) ends this. Counts.Refused counts these connections.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusing = on
 }
 
-// DropCancels makes the proxy drop requests to cancel, as a network does that
-// is cut, until it is called with false. A driver may send one by itself when
-// a connection breaks, and a server that is asked to cancel a COMMIT no longer
-// waits for its standby.
+// DropCancels(true) makes the proxy drop requests to cancel, like a broken network;
+// DropCancels(false) ends this. A driver may send such a request when a connection breaks, and
+// a server that gets it during a COMMIT no longer waits for its standby.
 func (p *Proxy) DropCancels(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deaf = on
 }
 
-// HoldCancels makes the proxy keep requests to cancel until release is called,
-// or the proxy ends. A server forgets one that arrives while it reads from its
-// client, so a test that needs one to have an effect lets it through when the
-// server is at what it is to cancel.
+// HoldCancels makes the proxy hold requests to cancel until release is called or the proxy
+// ends. A server ignores such a request while it reads from its client. So a test that needs
+// its effect calls release when the server is running the statement.
 func (p *Proxy) HoldCancels() (release func()) {
 	held := make(chan struct{})
 	p.mu.Lock()
@@ -157,8 +154,8 @@ func (p *Proxy) HoldCancels() (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// awaitCancels returns false if the connection of a request to cancel is over
-// before it may go on.
+// awaitCancels waits until requests to cancel may be forwarded. It returns false if their
+// connection ends first.
 func (p *Proxy) awaitCancels(c *connection) bool {
 	p.mu.Lock()
 	held := p.cancels
@@ -174,32 +171,31 @@ func (p *Proxy) awaitCancels(c *connection) bool {
 	}
 }
 
-// Latency delays what is forwarded from now on. Each direction is a line: what
-// is sent together arrives together, later. Zero, the default, adds nothing.
+// Latency delays messages that are forwarded from now on. Messages that are sent together
+// arrive together, later. The default is zero.
 func (p *Proxy) Latency(request, reply time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.latency = [2]time.Duration{Request: request, Reply: reply}
 }
 
-// Watch calls seen with every message that a [Match] would be asked about,
-// from the goroutine that forwards it, and before it is forwarded. seen must
-// not block.
+// Watch calls seen with every message that a [Match] would get, in the goroutine that forwards
+// it, before it is forwarded. seen must not block.
 func (p *Proxy) Watch(seen func(Message)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watchers = append(p.watchers, seen)
 }
 
-// Sever closes all connections that are open, on both sides.
+// Sever closes all open connections, on both sides.
 func (p *Proxy) Sever() {
 	for _, c := range p.open() {
 		c.shut()
 	}
 }
 
-// Close ends the proxy and all its connections, and returns when nothing of it
-// runs. It may be called again.
+// Close ends the proxy and all its connections, and waits for its goroutines. It may be called
+// again.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -258,14 +254,14 @@ func (p *Proxy) serve(client net.Conn) {
 			return
 		}
 		_, _ = server.Write(first)
-		_, _ = server.Read(make([]byte, 1)) // the server closes when it is done
+		_, _ = server.Read(make([]byte, 1)) // the server closes the connection when it is done
 		return
 	}
 	c.forward(first)
 }
 
-// admit registers a connection, so that Sever and Close reach it, or returns
-// nil if it is refused.
+// admit registers a connection, so that Sever and Close reach it. It returns nil if connections
+// are refused.
 func (p *Proxy) admit(client net.Conn) *connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()

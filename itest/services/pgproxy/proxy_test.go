@@ -42,7 +42,7 @@ func TestCommitIsTheStatementAndNotTheWord(t *testing.T) {
 		"commit prepared 'a'": false, "select 'commit'": false, "rollback": false, "savepoint commit": false, "": false,
 	} {
 		if Commit(Message{SQL: sql}) != want {
-			t.Errorf("Commit says %v of %q", !want, sql)
+			t.Errorf("Commit returned %v for %q", !want, sql)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestAProxyThatRefusesClosesAndCounts(t *testing.T) {
 	proxy.Refuse(true)
 	client := dial(t, proxy.listener.Addr())
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("a refused client reads %v, want the end", err)
+		t.Errorf("a refused client read %v, want EOF", err)
 	}
 	if n := proxy.Counts().Refused; n != 1 {
 		t.Errorf("%d are counted as refused, want 1", n)
@@ -177,6 +177,6 @@ func TestAClosedProxyHasClosedItsConnections(t *testing.T) {
 func TestAConnectionStringWithTwoHostsIsRefused(t *testing.T) {
 	if p, err := New("postgres://me@127.0.0.1:1,127.0.0.1:2/db"); err == nil {
 		p.Close()
-		t.Error("a proxy was made for two hosts")
+		t.Error("New accepted two hosts")
 	}
 }

@@ -7,30 +7,30 @@ import (
 	"sync"
 )
 
-// Message is what rules and watchers see: a request to run a statement (Query
-// or Execute), or the reply that ends one (CommandComplete, EmptyQueryResponse,
-// PortalSuspended or ErrorResponse).
+// Message is a message that rules and watchers get: a request to run a statement (Query or
+// Execute), or the reply that ends one (CommandComplete, EmptyQueryResponse, PortalSuspended or
+// ErrorResponse).
 type Message struct {
 	Connection int       // its number, from 1 in the order of arrival (a request to cancel takes one)
 	Direction  Direction // Request or Reply
 	Type       byte      // as the protocol writes it: Q, E · C, I, s, E
-	// SQL is the text of the statement that is to run or that was answered:
-	// for Execute what its portal was bound to; for Query the whole text in a
-	// request, and in a reply the one statement of it.
+	// SQL is the text of the statement that is run or answered. For Execute it is the
+	// statement of the portal. For Query it is the whole text in a request, and the single
+	// answered statement in a reply.
 	SQL string
 	Tag string // of CommandComplete, such as "INSERT 0 1"; else empty
 }
 
-// Failed says that the message is the server's error for the statement.
+// Failed is set if the message is the server's error for the statement.
 func (m Message) Failed() bool { return m.Direction == Reply && m.Type == 'E' }
 
-// Match chooses messages. It is called from the goroutines that forward, one
-// connection beside the other, and must not block.
+// Match chooses messages. It is called from the goroutines that forward, concurrently for
+// different connections, and must not block.
 type Match func(Message) bool
 
-// Commit chooses the requests to commit (also a Query that holds a COMMIT
-// among others) and the replies to them: success, the ROLLBACK that answers a
-// COMMIT of a failed transaction, and errors.
+// Commit chooses the requests to commit (also a Query that contains a COMMIT among others) and
+// their replies: success, the ROLLBACK that answers a COMMIT of a failed transaction, and
+// errors.
 func Commit(m Message) bool {
 	for _, s := range statements(m.SQL) {
 		words := strings.Fields(strings.ToLower(s))
@@ -44,13 +44,12 @@ func Commit(m Message) bool {
 	return false
 }
 
-// Containing chooses the messages whose statement contains a text, as written.
+// Containing chooses the messages whose statement contains this text literally.
 func Containing(text string) Match {
 	return func(m Message) bool { return strings.Contains(m.SQL, text) }
 }
 
-// Nth chooses only the n-th message, counted from 1, of those that match
-// chooses.
+// Nth chooses only the n-th of the messages that match chooses, counted from 1.
 func Nth(n int, match Match) Match {
 	var mu sync.Mutex
 	return func(m Message) bool {
@@ -73,8 +72,8 @@ const (
 	hold
 )
 
-// Rule is what is done with the messages that a Match chooses. It stays until
-// it is removed. Where several rules choose a message, the oldest decides.
+// Rule is an action for the messages that a Match chooses. It applies until it is removed. If
+// several rules choose a message, the oldest applies.
 type Rule struct {
 	proxy     *Proxy
 	direction Direction
@@ -87,26 +86,25 @@ type Rule struct {
 	hits int
 }
 
-// CutRequest closes the connection before the request is forwarded: the server
-// gets what came before it, and never the request. A transaction that it was
-// to commit is rolled back.
+// CutRequest closes the connection before the request is forwarded. The server gets the
+// messages before the request, but not the request. A transaction that it would have committed
+// is rolled back.
 func (p *Proxy) CutRequest(match Match) *Rule { return p.rule(Request, match, cutBefore) }
 
-// CutInFlight forwards the request and closes the client's side at once. The
-// server carries the request out, now or later; the client can't know.
+// CutInFlight forwards the request and closes the client's side at once. The server executes
+// the request now or later, and the client cannot know.
 func (p *Proxy) CutInFlight(match Match) *Rule { return p.rule(Request, match, cutAfter) }
 
-// CutReply forwards the request, waits for the reply, drops it and all that
-// follows it, and closes the connection: the server is done, the client can't
-// know. Replies before it in the same pipeline reach the client.
+// CutReply forwards the request, waits for the reply, drops the reply and everything after it,
+// and closes the connection. The server is done, and the client cannot know. Earlier replies of
+// the same pipeline reach the client.
 func (p *Proxy) CutReply(match Match) *Rule { return p.rule(Reply, match, cutBefore) }
 
-// HoldRequest keeps the request, and what follows it, until the rule is
-// removed.
+// HoldRequest holds the request, and everything after it, until the rule is removed.
 func (p *Proxy) HoldRequest(match Match) *Rule { return p.rule(Request, match, hold) }
 
-// HoldReply keeps the reply, and what follows it, until the rule is removed.
-// The client may still send.
+// HoldReply holds the reply, and everything after it, until the rule is removed. The client can
+// still send.
 func (p *Proxy) HoldReply(match Match) *Rule { return p.rule(Reply, match, hold) }
 
 func (p *Proxy) rule(d Direction, match Match, do action) *Rule {
@@ -117,15 +115,15 @@ func (p *Proxy) rule(d Direction, match Match, do action) *Rule {
 	return r
 }
 
-// Hits is how many messages the rule has dealt with.
+// Hits returns the number of messages that the rule was applied to.
 func (r *Rule) Hits() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hits
 }
 
-// Wait returns nil once the rule has met its first message, else ctx's error.
-// A message that is cut may not be gone yet; one that is held, is.
+// Wait returns nil when the rule has met its first message, or ctx's error. By then a message
+// that is held is held, but a connection that is cut may not be closed yet.
 func (r *Rule) Wait(ctx context.Context) error {
 	select {
 	case <-r.first:
@@ -135,7 +133,7 @@ func (r *Rule) Wait(ctx context.Context) error {
 	}
 }
 
-// Remove ends the rule. What it holds goes on. It may be called again.
+// Remove ends the rule and forwards the messages that it holds. It may be called again.
 func (r *Rule) Remove() {
 	p := r.proxy
 	p.mu.Lock()
@@ -158,7 +156,7 @@ func (r *Rule) hit() {
 	}
 }
 
-// judge tells the watchers of a message and returns the rule for it, or nil.
+// judge passes a message to the watchers and returns the rule for it, or nil.
 func (p *Proxy) judge(m Message) *Rule {
 	p.mu.Lock()
 	rules, watchers := p.rules, p.watchers

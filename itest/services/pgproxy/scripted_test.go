@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// peers are a client and a server that do what a test writes, and the proxy
-// between them. Both have said what starts a connection.
+// peers are a client and a server that send what a test writes, and the proxy between them. The
+// startup of the connection is complete.
 type peers struct {
 	t      *testing.T
 	proxy  *Proxy
@@ -24,7 +24,7 @@ type peers struct {
 	hangUp func() // the client's end
 }
 
-// listen starts a proxy before a listener of the test's own.
+// listen starts a proxy in front of the test's own listener.
 func listen(t *testing.T) (*Proxy, net.Listener) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,13 +94,14 @@ func (p *peers) answer(messages ...pgproto3.BackendMessage) {
 	}
 }
 
-// gets is what the client receives, by the messages' names; "end" is the end.
+// gets checks the names of the messages that the client receives; "end" is the end of the
+// connection.
 func (p *peers) gets(want ...string) {
 	p.t.Helper()
 	p.receives("client", want, func() (any, error) { return p.client.Receive() })
 }
 
-// serves is what the server receives.
+// serves checks the names of the messages that the server receives.
 func (p *peers) serves(want ...string) {
 	p.t.Helper()
 	p.receives("server", want, func() (any, error) { return p.server.Receive() })
@@ -133,7 +134,7 @@ func name(m any) string {
 	}
 }
 
-// run is the extended protocol's messages for one unnamed statement.
+// run returns the messages of the extended protocol for one unnamed statement.
 func run(sql string) []pgproto3.FrontendMessage {
 	return []pgproto3.FrontendMessage{&pgproto3.Parse{Query: sql}, &pgproto3.Bind{}, &pgproto3.Execute{}}
 }
@@ -146,7 +147,7 @@ func pipeline(statements ...string) []pgproto3.FrontendMessage {
 	return append(all, &pgproto3.Sync{})
 }
 
-// done is the server's replies to run.
+// done returns the server's replies to run.
 func done(tag string) []pgproto3.BackendMessage {
 	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.CommandComplete{CommandTag: []byte(tag)}}
 }
@@ -199,18 +200,18 @@ func TestACommitThatIsCutInFlightReachesTheServerWhoseReplyReachesNobody(t *test
 
 func TestTheServerCanAnswerACommitThatIsCutInFlightOnlyWhenNothingIsPassedOn(t *testing.T) {
 	c := newConnection(&Proxy{}, 1, nil, "")
-	c.toServer = make(chan chunk) // the rule is obeyed no further than the test looks
+	c.toServer = make(chan chunk) // the test does not look further
 	gathered, obeyed := []byte("commit"), make(chan bool)
 	go func() { obeyed <- c.obey(&Rule{do: cutAfter}, Request, &gathered) }()
 	if k := <-c.toServer; string(k.bytes) != "commit" {
-		t.Fatalf("the server is sent %q", k.bytes)
+		t.Fatalf("the server got %q", k.bytes)
 	}
 	c.push(c.toClient, chunk{bytes: []byte("done")})
 	if k := <-c.toServer; !k.last || <-obeyed {
-		t.Error("the server is sent more than the commit")
+		t.Error("the server got more than the commit")
 	}
 	if k := <-c.toClient; !k.last {
-		t.Errorf("the client is sent %q", k.bytes)
+		t.Errorf("the client got %q", k.bytes)
 	}
 }
 
@@ -299,7 +300,7 @@ func TestOnlyTheNthOfTheChosenMessagesIsMeant(t *testing.T) {
 	second := Nth(2, Commit)
 	for i, sql := range []string{"commit", "select 1", "commit", "commit"} {
 		if got, want := second(Message{SQL: sql}), i == 2; got != want {
-			t.Errorf("of message %d it says %v, want %v", i+1, got, want)
+			t.Errorf("message %d: got %v, want %v", i+1, got, want)
 		}
 	}
 }

@@ -20,11 +20,11 @@ func TestACommitThatWaitsForItsStandbyWhenTheConnectionIsCut(t *testing.T) {
 		}
 		w.want("markers", 0)
 		if _, err := w.markAgain("50ms"); code(err) != "55P03" {
-			t.Errorf("marking again says %v, want that the lock was not available", err)
+			t.Errorf("markAgain returned %v, want that the lock was not available", err)
 		}
 		server.Standby().Thaw()
 		if fresh, err := w.markAgain("30s"); fresh || err != nil {
-			t.Errorf("marking again says fresh %v (%v), want seen", fresh, err)
+			t.Errorf("markAgain returned fresh %v (%v), want seen", fresh, err)
 		}
 		w.want("markers", 1)
 	})
@@ -40,9 +40,9 @@ func (w *world) untilItWaits() {
 	}
 }
 
-// A driver that sends a request to cancel when its connection breaks ends the
-// server's wait for the standby: the transaction is then seen on the primary,
-// and lost with it.
+// If a driver sends a request to cancel when its connection breaks, the server stops waiting
+// for the standby. The transaction is then visible on the primary, and is lost with the
+// primary.
 func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 	visible := func(t *testing.T) (*world, *services.Server) {
 		server := services.StartPostgres(t, services.Options{Standby: true})
@@ -57,14 +57,14 @@ func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 		w.untilItWaits()
 		release()
 		if fresh, err := w.markAgain("30s"); fresh || err != nil {
-			t.Fatalf("marking again says fresh %v (%v), want seen", fresh, err)
+			t.Fatalf("markAgain returned fresh %v (%v), want seen", fresh, err)
 		}
 		return w, server
 	}
 	t.Run("trap_106_what_marking_again_has_seen_is_lost_in_a_failover", func(t *testing.T) {
 		_, server := visible(t)
 		server.Kill()
-		server.Standby().Kill() // what the kernel held for it goes too
+		server.Standby().Kill() // the data in the kernel's buffers are lost too
 		server.Standby().Start()
 		server.Standby().Promote()
 		services.Exec(t, server.Standby().DSN(), "insert into markers values (1)")

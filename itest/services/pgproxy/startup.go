@@ -6,17 +6,17 @@ import (
 	"io"
 )
 
-// What a client may send first, instead of a protocol version.
+// The codes that a client may send first, instead of a protocol version.
 const (
 	cancelRequest = 80877102
 	sslRequest    = 80877103
 	gssRequest    = 80877104
 )
 
-var errNotTheProtocol = errors.New("pgproxy: this is not PostgreSQL's protocol")
+var errNotTheProtocol = errors.New("pgproxy: the client does not speak PostgreSQL's protocol")
 
-// readStartup reads a client's first message and returns it whole, with its
-// code. Wishes for encryption are declined before.
+// readStartup reads a client's first message and returns all of it, with its code. It declines
+// requests for encryption before.
 func readStartup(client io.ReadWriter) (message []byte, code int, err error) {
 	for {
 		message = make([]byte, 8)

@@ -2,9 +2,9 @@ package pgproxy
 
 import "strings"
 
-// statements splits a text as a server does before it runs a Query: at
-// semicolons outside quotes and comments. Comments become a space; what is
-// empty is left out, as it gets no reply of its own.
+// statements splits a text as the server splits a Query: at semicolons outside quotes and
+// comments. Comments become a space. Empty statements are left out, because they get no reply
+// of their own.
 func statements(sql string) []string {
 	var all []string
 	var b strings.Builder
@@ -34,8 +34,8 @@ func isComment(sql string) bool {
 	return strings.HasPrefix(sql, "--") || strings.HasPrefix(sql, "/*")
 }
 
-// token is how many bytes belong together at the start of sql: a comment, a
-// quoted text, or one byte.
+// token returns the number of bytes of the first token of sql: a comment, a quoted text, or one
+// byte.
 func token(sql string) int {
 	switch {
 	case strings.HasPrefix(sql, "--"):
@@ -54,7 +54,8 @@ func token(sql string) int {
 	return 1
 }
 
-// upTo is the length up to the end of mark, looked for after from, or all.
+// upTo returns the length up to the end of mark, searched after from, or the length of the text
+// if there is none.
 func upTo(sql string, from int, mark string) int {
 	i := strings.Index(sql[from:], mark)
 	if i < 0 {
@@ -63,7 +64,7 @@ func upTo(sql string, from int, mark string) int {
 	return from + i + len(mark)
 }
 
-// blockComment is the length of a comment, which may hold others.
+// blockComment returns the length of a comment, which may contain comments.
 func blockComment(sql string) int {
 	depth := 0
 	for i := 0; i+1 < len(sql); i++ {
@@ -82,7 +83,7 @@ func blockComment(sql string) int {
 	return len(sql)
 }
 
-// escaped is the length of E'…', where a backslash takes the next byte along.
+// escaped returns the length of E'…', in which a backslash escapes the next byte.
 func escaped(sql string) int {
 	for i := 2; i < len(sql); i++ {
 		switch sql[i] {
@@ -95,7 +96,7 @@ func escaped(sql string) int {
 	return len(sql)
 }
 
-// dollar is the length of $tag$…$tag$, or 1 if that is no such quote ($1).
+// dollar returns the length of $tag$…$tag$, or 1 if the text is not such a quote ($1).
 func dollar(sql string) int {
 	i := 1
 	for i < len(sql) && (isLetter(sql[i]) || i > 1 && isDigit(sql[i])) {
@@ -107,7 +108,7 @@ func dollar(sql string) int {
 	return upTo(sql, i+1, sql[:i+1])
 }
 
-// word is the length of a name: a dollar or an E within it starts no quote.
+// word returns the length of a name. A dollar or an E inside a name starts no quote.
 func word(sql string) int {
 	i := 1
 	for i < len(sql) && (isLetter(sql[i]) || isDigit(sql[i]) || sql[i] == '$') {

@@ -2,7 +2,7 @@ package pgproxy
 
 import "bytes"
 
-// awaited is a request that the server has not answered to its end.
+// awaited is a request that the server has not answered completely.
 type awaited struct {
 	kind   byte     // as the protocol writes it; 0 is the start of the connection
 	texts  []string // of a Query its statements, of an Execute its one
@@ -10,12 +10,12 @@ type awaited struct {
 	number uint64   // from 1 on each connection
 }
 
-// endsAtReady says that ReadyForQuery is the request's last reply.
+// endsAtReady reports whether ReadyForQuery is the last reply to the request.
 func (a awaited) endsAtReady() bool {
 	return a.kind == 'Q' || a.kind == 'S' || a.kind == 'F' || a.kind == 0
 }
 
-// current is the statement that the next reply is about.
+// current is the statement that the next reply answers.
 func (a awaited) current() string {
 	if a.done < len(a.texts) {
 		return a.texts[a.done]
@@ -23,16 +23,15 @@ func (a awaited) current() string {
 	return ""
 }
 
-// tracker follows one connection and knows which request each reply answers.
-// It follows the message flow of the PostgreSQL manual's chapter on the
-// frontend/backend protocol.
+// tracker follows one connection and knows which request each reply answers, by the message
+// flow in the PostgreSQL manual's chapter on the frontend/backend protocol.
 type tracker struct {
 	prepared map[string]string // statement to text
 	portals  map[string]string // portal to text
 	queue    []awaited
 	asked    uint64 // number of the last request
 	answered uint64 // number of the last request that was answered
-	skipping bool   // the server ignores what comes before the next Sync
+	skipping bool   // the server ignores messages until the next Sync
 }
 
 func newTracker() *tracker {
@@ -41,8 +40,8 @@ func newTracker() *tracker {
 
 func (t *tracker) started() bool { return t.answered > 0 }
 
-// sent notes a client's message. It returns how many statements the message
-// asks to run, and, if it asks for any, their text.
+// sent records a client's message. It returns how many statements the message runs and, if
+// there are any, their text.
 func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
 	switch kind {
 	case 'P':
@@ -94,7 +93,7 @@ func (t *tracker) forget(body []byte) {
 	}
 }
 
-// received notes a server's message. ends says that it is the last reply to a
+// received records a server's message. ends is true if the message is the last reply to a
 // statement, whose text is sql.
 func (t *tracker) received(kind byte) (sql string, ends bool) {
 	if len(t.queue) == 0 {
@@ -130,7 +129,7 @@ func (t *tracker) received(kind byte) (sql string, ends bool) {
 	return "", false
 }
 
-// fail drops what the server ignores after an error: all before the next Sync,
+// fail drops the requests that the server ignores after an error: all before the next Sync,
 // which may not be sent yet.
 func (t *tracker) fail() {
 	for len(t.queue) > 0 {
@@ -147,7 +146,7 @@ func (t *tracker) pop() {
 	t.queue = t.queue[1:]
 }
 
-// text is a string up to its zero byte, and what follows.
+// text returns a string up to its zero byte, and the rest.
 func text(body []byte) (string, []byte) {
 	s, rest, _ := bytes.Cut(body, []byte{0})
 	return string(s), rest

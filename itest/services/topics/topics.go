@@ -1,5 +1,5 @@
-// Package topics is a test's own view of Kafka: what it writes to topics and
-// reads from them, and the offsets of groups, beside the consumer under test.
+// Package topics gives tests direct access to Kafka: it writes and reads topics and the offsets
+// of groups, independently of the consumer under test.
 package topics
 
 import (
@@ -18,20 +18,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience is how long brokers may take for one answer, a restart included.
+// patience is how long brokers may take for one answer, including a restart.
 const patience = time.Minute
 
-// Cluster is a connection to some brokers. What it cannot do fails the test.
+// Cluster is a connection to a cluster. Its methods fail the test on errors.
 type Cluster struct {
 	t       testing.TB
 	options []kgo.Opt
 	client  *kgo.Client
-	// Admin is for what has no method here.
+	// Admin is for requests without a method here.
 	Admin *kadm.Client
 }
 
-// Open returns a connection that is closed at the test's end. Records go to
-// the partitions that they name.
+// Open returns a connection that is closed when the test ends. Records go to the partitions
+// that they name.
 func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
 	t.Helper()
 	options = append(append(services.Patient(), kgo.SeedBrokers(brokers...), kgo.DisableClientMetrics()), options...)
@@ -43,10 +43,10 @@ func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
 	return &Cluster{t: t, options: options, client: client, Admin: kadm.NewClient(client)}
 }
 
-// Name is a name that no other test has, for a group.
+// Name returns a unique name, for a group.
 func Name() string { return "semel-" + strings.ToLower(rand.Text()) }
 
-// Record is a record whose id stands in its header "id"; without one if id is
+// Record returns a record with the id in its header "id", or without that header if id is
 // empty.
 func Record(topic string, partition int32, id, value string) *kgo.Record {
 	r := &kgo.Record{Topic: topic, Partition: partition, Key: []byte("key of " + id), Value: []byte(value)}
@@ -56,8 +56,7 @@ func Record(topic string, partition int32, id, value string) *kgo.Record {
 	return r
 }
 
-// Produce writes records, and returns when all replicas have them. Their
-// offsets are set then.
+// Produce writes records and returns when all replicas have them. It sets their offsets.
 func (c *Cluster) Produce(records ...*kgo.Record) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -67,7 +66,7 @@ func (c *Cluster) Produce(records ...*kgo.Record) {
 	}
 }
 
-// Ends are the offsets behind the last record of each partition.
+// Ends returns the offset after the last record of each partition.
 func (c *Cluster) Ends(topic string) map[int32]int64 {
 	c.t.Helper()
 	return c.patiently(func(ctx context.Context) (map[int32]int64, error) {
@@ -76,7 +75,7 @@ func (c *Cluster) Ends(topic string) map[int32]int64 {
 	})
 }
 
-// Starts are the offsets of the first records.
+// Starts returns the offset of the first record of each partition.
 func (c *Cluster) Starts(topic string) map[int32]int64 {
 	c.t.Helper()
 	return c.patiently(func(ctx context.Context) (map[int32]int64, error) {
@@ -99,14 +98,13 @@ func offsets(listed kadm.ListedOffsets, err error, topic string) (map[int32]int6
 	return offsets, nil
 }
 
-// Committed are a group's offsets, of the partitions where it has one.
+// Committed returns the committed offsets of a group, for the partitions that have one.
 func (c *Cluster) Committed(group, topic string) map[int32]int64 {
 	c.t.Helper()
 	return c.patiently(func(ctx context.Context) (map[int32]int64, error) { return c.TryCommitted(ctx, group, topic) })
 }
 
-// patiently asks again while a broker has just started or a topic has just been
-// made.
+// patiently retries while a broker has just started or a topic has just been created.
 func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) map[int32]int64 {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -130,7 +128,7 @@ func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) 
 	}
 }
 
-// TryCommitted is Committed for a time when brokers may be away.
+// TryCommitted is Committed for times at which brokers may be unavailable.
 func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[int32]int64, error) {
 	listed, err := c.Admin.FetchOffsets(ctx, group)
 	if err == nil {
@@ -146,8 +144,8 @@ func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[in
 	return offsets, nil
 }
 
-// TryBehind is how far a group's offsets are from the ends of the partitions,
-// while brokers may be away.
+// TryBehind returns how far the offsets of a group are from the ends of the partitions. Brokers
+// may be unavailable.
 func (c *Cluster) TryBehind(ctx context.Context, group, topic string) (behind int64, err error) {
 	committed, err := c.TryCommitted(ctx, group, topic)
 	if err != nil {
@@ -162,8 +160,8 @@ func (c *Cluster) TryBehind(ctx context.Context, group, topic string) (behind in
 	return behind, err
 }
 
-// Read returns all records of a topic up to its present end, by partition and
-// offset. It is of no group. Records of aborted transactions are left out.
+// Read returns all records of a topic up to its current end, by partition and offset, without a
+// group. Records of aborted transactions are left out.
 func (c *Cluster) Read(topic string) []*kgo.Record {
 	c.t.Helper()
 	var all []*kgo.Record
@@ -177,8 +175,8 @@ func (c *Cluster) Read(topic string) []*kgo.Record {
 	return all
 }
 
-// Each is Read for a topic that is too large for memory: it calls do with each
-// record, of a partition in their order.
+// Each is Read for topics that do not fit in memory: it calls do with each record, for each
+// partition in order.
 func (c *Cluster) Each(topic string, do func(*kgo.Record)) {
 	c.t.Helper()
 	ends := c.Ends(topic)
@@ -216,12 +214,12 @@ func (c *Cluster) poll(reader *kgo.Client, do func(*kgo.Record)) {
 	defer cancel()
 	fetches := reader.PollFetches(ctx)
 	if err := ctx.Err(); err != nil {
-		c.t.Fatalf("reading a topic to its end: %v", err)
+		c.t.Fatalf("read a topic to its end: %v", err)
 	}
 	fetches.EachRecord(do)
 }
 
-// Header is a header of a record, "" if it has none of the name.
+// Header returns the value of a record's header, or "" if there is none.
 func Header(r *kgo.Record, name string) string {
 	for _, h := range r.Headers {
 		if h.Key == name {

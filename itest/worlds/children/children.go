@@ -1,5 +1,5 @@
-// Package children lets the program of a test run once more as a process of its
-// own, which may kill itself, be killed or be frozen.
+// Package children starts the program of a test again as a child process, which may kill
+// itself, be killed or be frozen.
 package children
 
 import (
@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// variable has the order, in a child.
+// variable is the environment variable with the order for a child.
 const variable = "SEMEL_TEST_ORDER"
 
-// Main is for TestMain: it runs the tests or, in a child, what it is ordered.
+// Main is for TestMain: it runs the tests or, in a child, the ordered function.
 func Main[Order any](m *testing.M, live func(Order) error) {
 	text, child := os.LookupEnv(variable)
 	if !child {
@@ -31,7 +31,7 @@ func Main[Order any](m *testing.M, live func(Order) error) {
 	}
 }
 
-// Command is a child with this order, not started yet. It is killed when ctx ends.
+// Command returns a command for a child with this order. The child is killed when ctx ends.
 func Command[Order any](ctx context.Context, t testing.TB, o Order) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(o)

@@ -1,5 +1,5 @@
-// Package history takes trees and binaries out of this repository's history, for
-// what runs beside the present tree: an earlier neighbour, the base of a
+// Package history extracts trees and binaries from the history of this repository, to run them
+// beside the current tree: as an older release in the same fleet, or as the base of a
 // comparison.
 package history
 
@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Unpack writes the tree of a commit into a folder that exists. The working
-// directory is anywhere in a clone.
+// Unpack writes the tree of a commit into an existing folder. The working directory may be
+// anywhere in a clone.
 func Unpack(ctx context.Context, commit, folder string) error {
 	if _, err := Output(exec.CommandContext(ctx, "git", "cat-file", "-e", commit+"^{commit}")); err != nil {
 		return fmt.Errorf("commit %s is not here; if its name is right, "+
@@ -32,13 +32,13 @@ func Unpack(ctx context.Context, commit, folder string) error {
 	return err
 }
 
-// Root is the top folder of the clone that the working directory is in.
+// Root returns the top folder of the clone that contains the working directory.
 func Root(ctx context.Context) (string, error) {
 	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel"))
 }
 
-// Commit is what a name of a commit stands for, shortened, and what is present
-// if it is empty; "-dirty" says that the tree has changes.
+// Commit returns the abbreviated hash of a named commit. For an empty name it returns that of
+// the current tree, with "-dirty" if the tree has changes.
 func Commit(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return Output(exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*"))
@@ -46,8 +46,8 @@ func Commit(ctx context.Context, name string) (string, error) {
 	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--short", "--verify", name+"^{commit}"))
 }
 
-// Go calls the go command in a tree with a workspace of its own. Without the
-// tree's path in what is compiled, the cache of builds serves every tree.
+// Go runs the go command in a tree, with its own workspace. The compiled packages do not
+// contain the path of the tree, so all trees share the build cache.
 func Go(ctx context.Context, tree, verb string, args ...string) error {
 	call := exec.CommandContext(ctx, "go", append([]string{verb, "-trimpath", "-buildvcs=false"}, args...)...)
 	call.Dir, call.Env = tree, append(os.Environ(), "GOWORK="+filepath.Join(tree, "go.work"))
@@ -55,8 +55,8 @@ func Go(ctx context.Context, tree, verb string, args ...string) error {
 	return err
 }
 
-// Output runs a command and returns what it printed, without blanks around it;
-// an error has what it said.
+// Output runs a command and returns its output without surrounding blanks. An error contains
+// the command's messages.
 func Output(c *exec.Cmd) (string, error) {
 	var said strings.Builder
 	c.Stderr = &said

@@ -14,21 +14,21 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 )
 
-// Activity is a proof's own view of a PostgreSQL server. Whether a process has
-// a transaction open is asked of the server, which knows it by its name.
+// Activity watches a PostgreSQL server for a proof. It asks the server whether a process has an
+// open transaction; the server knows the process by its application name.
 type Activity struct{ DB *sql.DB }
 
-// OpenActivity opens a view of the server at dsn.
+// OpenActivity connects to the server at dsn.
 func OpenActivity(dsn string) (*Activity, error) {
 	db, err := sql.Open("pgx", dsn+"&application_name=proof")
 	return &Activity{db}, err
 }
 
-// Close closes the view.
+// Close closes the connections.
 func (a *Activity) Close() { _ = a.DB.Close() }
 
-// Effects is how many effects are in the log; 0 before there is one. While the
-// server restarts it is an error.
+// Effects returns the number of effects in the log, and 0 before the first. It returns an error
+// while the server restarts.
 func (a *Activity) Effects(ctx context.Context) (n int, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) from effects`).Scan(&n)
 	var server *pgconn.PgError
@@ -38,7 +38,7 @@ func (a *Activity) Effects(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Open reports whether a process has a transaction open that has written.
+// Open reports whether a process has an open transaction that has written.
 func (a *Activity) Open(ctx context.Context, process string) (open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) > 0
 		from pg_stat_activity where application_name = $1 and backend_xid is not null`, process).Scan(&open)
@@ -46,8 +46,8 @@ func (a *Activity) Open(ctx context.Context, process string) (open bool, err err
 }
 
 // Settled reports whether a frozen process has begun a transaction with the opening and has
-// sent nothing since. It waits while the server works at the last statement of the process,
-// which may be its COMMIT.
+// sent nothing since. It waits while the server runs the last statement of the process, which
+// may be its COMMIT.
 func (a *Activity) Settled(ctx context.Context, process string, opening Opening) (bool, error) {
 	for range 50 {
 		active, open, err := a.sessions(ctx, process, opening)
@@ -59,9 +59,9 @@ func (a *Activity) Settled(ctx context.Context, process string, opening Opening)
 	return false, nil
 }
 
-// sessions counts the sessions of a process for which the server works, and reports whether
-// one waits in a transaction after its opening. One that is to write and has not may be about
-// to: what it sent may wait for a lock.
+// sessions counts the sessions of a process for which the server is working, and reports
+// whether one is idle in a transaction after its opening. For a writing transaction, a session
+// that has not written yet counts as working: its statement may be waiting for a lock.
 func (a *Activity) sessions(ctx context.Context, process string, opening Opening) (active int, open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
 		count(*) filter (where state = 'idle in transaction' and query like $2 and (backend_xid is not null or not $3)) > 0
@@ -69,14 +69,13 @@ func (a *Activity) sessions(ctx context.Context, process string, opening Opening
 	return active, open, err
 }
 
-// tries is how often a process is frozen at random moments in the hope of an
-// open transaction, before it is cornered. Each try lets it work on, and what
-// it has to do ends.
+// tries is how often a process is frozen at random moments, in the hope of an open transaction,
+// before Corner is used. Each try lets the process do more of its work, which is limited.
 const tries = 10
 
-// Catch freezes a process, which the server knows by this name, again and again
-// until it has written in a transaction that is open, and at last corners it;
-// blind, only once. It stands still afterwards.
+// Catch freezes a process, which the server knows by this name, until it has an open
+// transaction that has written. It tries random moments first, and then Corner. With blind it
+// freezes the process only once. The process is frozen afterwards.
 func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *rand.Rand, blind bool) (open bool, err error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))

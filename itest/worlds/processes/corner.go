@@ -9,51 +9,48 @@ import (
 	"time"
 )
 
-// How long a process is waited for that is to begin a transaction, all tries
-// together; how long the table is kept from all processes in one of them, since
-// the one that is waited for may itself wait for another; and how long a server is
-// waited for that is to answer it.
+// Time limits: how long all tries together wait until a process begins a transaction; how long
+// one try locks the table for all processes, because the chosen process may itself wait for
+// another; and how long a server may take to answer.
 const (
 	patience = 3 * time.Minute
 	kept     = 300 * time.Millisecond
 	answered = 10 * time.Second
 )
 
-// Opening is the statement by which a process is met in a transaction: what its text is like,
-// whether it writes, and the table for which it waits while that is locked in a mode.
+// Opening is the statement that begins the transactions in which a process is caught: its text,
+// whether it writes, and the table, with the lock mode, that makes it wait.
 type Opening struct {
 	text        string
 	writes      bool
 	table, mode string
 }
 
-// Marking opens a transaction that marks messages: it writes the guard first.
+// Marking begins a transaction that writes markers; its first write is the guard.
 func Marking() Opening { return Opening{`%`, true, "semel_guard", "share"} }
 
-// Claiming opens one that applies claimed rows of the inbox. It may write nothing before
-// what handlers write, and is refused by the claims' tokens where it goes on too late.
+// Claiming begins a transaction that applies claimed rows of the inbox. It may write nothing
+// before the handlers write. If it continues too late, the claim tokens reject it.
 func Claiming() Opening {
 	return Opening{`%locked_until > %clock_timestamp() and m.outcome = 2%`, false, "semel_markers", "access exclusive"}
 }
 
-// errElusive says that a process runs and is to be cornered anew: it was not in a
-// transaction, or ended the one that it was in.
-var errElusive = errors.New("it had no transaction that stayed open")
+// errElusive means that the process runs and must be cornered again: it was not in a
+// transaction, or has ended it.
+var errElusive = errors.New("the process had no transaction that stayed open")
 
-// errBefore says the same of a process that was about to open one: it prepared the statement,
-// or wrote what comes before. It is cornered anew at once.
-var errBefore = fmt.Errorf("it opened its transaction too late: %w", errElusive)
+// errBefore means the same for a process that was about to begin one: it prepared the
+// statement, or wrote what precedes it. The next try follows at once.
+var errBefore = fmt.Errorf("the process opened its transaction too late: %w", errElusive)
 
-// Corner freezes a process in a transaction that has begun and that stays open
-// and idle until the server ends it, as long as the process has anything to do.
+// Corner freezes a process in a transaction that has begun. The transaction stays open and idle
+// until the server ends it. Corner tries as long as the process has work.
 //
-// A transaction is idle for moments only, between the answer to its opening and
-// the statements, which are sent together with COMMIT. Where the server has no
-// time, most frozen processes have sent their COMMIT before the server reads it,
-// and what a process has to do is over before it is met. So the server is kept
-// from answering: the table of the opening is locked, the
-// process is frozen while it waits for that, and only then the server goes on.
-// What comes after the answer, nobody can have sent.
+// A transaction is idle only for a moment, between the answer to its opening and the
+// statements, which are sent together with COMMIT. On a busy server, most frozen processes have
+// already sent their COMMIT, and the process runs out of work before a freeze succeeds. So
+// Corner locks the table of the opening, freezes the process while it waits for the lock, and
+// then releases the lock. The process cannot have sent anything after the answer.
 func (a *Activity) Corner(ctx context.Context, p *Process, name string, opening Opening) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -63,15 +60,15 @@ func (a *Activity) Corner(ctx context.Context, p *Process, name string, opening 
 			return err
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s was not met with an open transaction: %w", name, err)
+			return fmt.Errorf("%s was not caught in an open transaction: %w", name, err)
 		}
 		if !errors.Is(err, errBefore) {
-			Pause(ctx, 20*time.Millisecond) // while the server restarts, say
+			Pause(ctx, 20*time.Millisecond) // for example while the server restarts
 		}
 	}
 }
 
-// cornerOnce tries to corner the process; after an error it runs.
+// cornerOnce tries once to corner the process. After an error the process runs.
 func (a *Activity) cornerOnce(ctx context.Context, p *Process, name string, opening Opening) error {
 	if err := a.freezeWaiting(ctx, p, name, opening); err != nil {
 		return err
@@ -91,16 +88,16 @@ func (a *Activity) cornerOnce(ctx context.Context, p *Process, name string, open
 	return errors.Join(errElusive, p.Thaw())
 }
 
-// waiting counts the sessions that wait for a table, and those of the process that are in a
-// transaction whose opening is meant. Of the process's other sessions, some only prepare the
-// statement, as a new connection does. The sessions of other processes count where claims
-// are meant: what they receive is what it would claim.
+// waiting counts the sessions that wait for a table, and the sessions of the process that are
+// in a transaction with this opening. Other sessions of the process may only prepare the
+// statement, as new connections do. For claims, sessions of other processes count too: the
+// process would claim the messages that they receive.
 const waiting = `select count(*), count(*) filter (where a.application_name = $1 and a.xact_start < a.query_start and a.query like $2)
 	from pg_locks l join pg_stat_activity a using (pid)
 	where (a.application_name = $1 or $2 <> '%') and l.relation = $3::regclass and not l.granted`
 
-// freezeWaiting freezes the process while its transaction waits for the table of
-// its opening, which is free again afterwards.
+// freezeWaiting freezes the process while its transaction waits for the table of its opening,
+// and then unlocks the table.
 func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string, opening Opening) error {
 	tx, err := a.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -114,7 +111,7 @@ func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string, o
 		if alive, err := p.Running(); err != nil || !alive {
 			return errors.Join(err, ErrEnded)
 		}
-		// Beside the transaction: inside one, the activity stays as it was first seen.
+		// Use another connection: inside a transaction, pg_stat_activity does not change.
 		var sessions, inside int
 		if err := a.DB.QueryRowContext(ctx, waiting, name, opening.text, opening.table).Scan(&sessions, &inside); err != nil {
 			return err
@@ -123,7 +120,7 @@ func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string, o
 		case inside > 0:
 			return p.Freeze()
 		case sessions > 0:
-			return errBefore // it gets to its transaction once the table is free
+			return errBefore // it begins its transaction when the table is unlocked
 		}
 	}
 	return errElusive

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processes runs the built binary as processes that a proof freezes and
-// kills, and asks PostgreSQL what they have under way.
+// Package processes runs the built binary as processes that a proof freezes and kills, and asks
+// PostgreSQL for their open transactions.
 package processes
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// ErrEnded says that a process ended by itself.
+// ErrEnded is the error for a process that has already ended.
 var ErrEnded = errors.New("semel ended by itself")
 
-// Build builds the binary into folder, with these flags, and returns its path.
-// The working directory is anywhere in the workspace.
+// Build builds the binary with these flags into folder, and returns its path. The working
+// directory may be anywhere in the workspace.
 func Build(ctx context.Context, folder string, flags ...string) (string, error) {
 	binary := filepath.Join(folder, "semel")
 	args := append([]string{"build", "-o", binary}, flags...)
@@ -34,27 +34,26 @@ func Build(ctx context.Context, folder string, flags ...string) (string, error) 
 	return binary, nil
 }
 
-// Command is a `semel run` and where it writes, in a folder.
+// Command describes a call of `semel run` in a folder, and the files that it writes.
 type Command struct {
 	Binary, Folder string
-	// Policy, Log and Summary are files of the folder. The log grows over all
-	// runs, the summary is of the last.
+	// Policy, Log and Summary are files in the folder. All runs append to the log. The summary
+	// is that of the last run.
 	Policy, Log, Summary string
 	// Env is added to the environment.
 	Env []string
-	// Args are put after the name of the binary; `run` if there are none.
+	// Args follow the name of the binary; without them `run` does.
 	Args []string
-	// Terminal, when set, is where the process writes its log, in the place
-	// of Log.
+	// Terminal, if set, is where the process writes its log instead of Log.
 	Terminal *os.File
 }
 
-// Process is a running `semel run`. It is waited for by number, because a
-// stopped child can only be seen that way. It is for one goroutine.
+// Process is a running `semel run`. It is waited for by its process id, because that is the
+// only way to see a stopped child. It must not be used concurrently.
 type Process struct {
-	// PID is its number.
+	// PID is the process id.
 	PID int
-	// Status is the last change that was seen, Ended that it was the end.
+	// Status is the last state change; Ended is true if the process ended with it.
 	Status syscall.WaitStatus
 	Ended  bool
 }
@@ -86,15 +85,15 @@ func (c Command) Start() (*Process, error) {
 	return &Process{PID: cmd.Process.Pid}, nil
 }
 
-// semel is a call of the binary with the policy, for machines to read.
+// semel returns a call of the binary with the policy and machine-readable output.
 func (c Command) semel(args ...string) *exec.Cmd {
 	cmd := exec.Command(c.Binary, append(args, "--config", c.Policy, "--json")...)
 	cmd.Dir, cmd.Stderr, cmd.Env = c.Folder, os.Stderr, append(os.Environ(), c.Env...)
 	return cmd
 }
 
-// Counts are what the last run says of its consumer. A run that was killed
-// says nothing, which is an error.
+// Counts returns the counts of the consumer in the summary of the last run. A run that was
+// killed has written none, which is an error.
 func (c Command) Counts(consumer string) (semel.Counts, error) {
 	text, err := os.ReadFile(filepath.Join(c.Folder, c.Summary))
 	if err != nil {
@@ -107,13 +106,13 @@ func (c Command) Counts(consumer string) (semel.Counts, error) {
 	return summary.Consumers[consumer], nil
 }
 
-// Left counts what the last run left in flight or failed.
+// Left returns how many messages the last run left in flight or failed.
 func (c Command) Left(consumer string) (int, error) {
 	counts, err := c.Counts(consumer)
 	return int(counts.InFlight + counts.Failed), err
 }
 
-// Parked counts what is set aside.
+// Parked returns the number of parked messages.
 func (c Command) Parked() (int, error) {
 	listed, err := c.semel("parked", "ls").Output()
 	if err != nil {
@@ -126,7 +125,7 @@ func (c Command) Parked() (int, error) {
 	return len(parked.Rows), nil
 }
 
-// Wait waits for the next change of the process, as the options of wait4 say.
+// Wait waits for the next state change of the process, with the options of wait4.
 func (p *Process) Wait(options int) error {
 	for !p.Ended {
 		var status syscall.WaitStatus
@@ -137,7 +136,7 @@ func (p *Process) Wait(options int) error {
 		if err != nil {
 			return fmt.Errorf("wait for semel: %w", err)
 		}
-		if pid != 0 { // else nothing has changed
+		if pid != 0 { // otherwise nothing has changed
 			p.Status, p.Ended = status, status.Exited() || status.Signaled()
 		}
 		return nil
@@ -145,14 +144,14 @@ func (p *Process) Wait(options int) error {
 	return nil
 }
 
-// Running reports whether the process has not ended yet.
+// Running reports whether the process has not ended.
 func (p *Process) Running() (bool, error) {
 	err := p.Wait(syscall.WNOHANG)
 	return !p.Ended, err
 }
 
-// Freeze stops the process and returns when it stands still; an error is
-// ErrEnded if it had ended before.
+// Freeze stops the process and returns when it is stopped. The error is ErrEnded if the process
+// had ended before.
 func (p *Process) Freeze() error {
 	if alive, err := p.Running(); err != nil || !alive {
 		return errors.Join(err, ErrEnded)
@@ -167,11 +166,10 @@ func (p *Process) Freeze() error {
 	return err
 }
 
-// Thaw lets a frozen process go on.
+// Thaw continues a frozen process.
 func (p *Process) Thaw() error { return syscall.Kill(p.PID, syscall.SIGCONT) }
 
-// Stopped reports whether the process was stopped and has not gone on or ended
-// since.
+// Stopped reports whether the process is stopped.
 func (p *Process) Stopped() (bool, error) {
 	held := p.Status.Stopped()
 	err := p.Wait(syscall.WNOHANG | syscall.WCONTINUED)
@@ -189,7 +187,7 @@ func (p *Process) Kill() error {
 	return p.Wait(0)
 }
 
-// End has the process drain and end, or end at once if it has not started yet.
+// End lets the process drain and end. A process that has not finished its start ends at once.
 func (p *Process) End() error {
 	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil {
 		return err
@@ -199,12 +197,12 @@ func (p *Process) End() error {
 	}
 	early := p.Status.Signaled() && p.Status.Signal() == syscall.SIGTERM
 	if code := p.Status.ExitStatus(); code != 0 && code != 130 && !early {
-		return fmt.Errorf("semel was to drain and ended with %d", code)
+		return fmt.Errorf("semel ended with exit code %d instead of draining", code)
 	}
 	return nil
 }
 
-// Pause waits so long, or until ctx is over.
+// Pause waits for this duration, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

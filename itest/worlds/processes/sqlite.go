@@ -14,11 +14,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// SQLite is a proof's own view of a file of SQLite, from another process than
-// semel's and with the one question that only the database can answer.
+// SQLite watches a SQLite file for a proof, from another process than semel.
 type SQLite struct{ Conn *sql.Conn }
 
-// OpenSQLite opens a view of the file, which is made if it is missing.
+// OpenSQLite opens the file, and creates it if it is missing.
 func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(0)")
 	if err != nil {
@@ -28,11 +27,11 @@ func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 	return &SQLite{conn}, err
 }
 
-// Close closes the view.
+// Close closes the file.
 func (d *SQLite) Close() error { return d.Conn.Close() }
 
-// Effects is how many effects are in the log, from which nothing is deleted; 0
-// before there is one and while somebody has the file to himself.
+// Effects returns the number of effects in the log, from which nothing is deleted. It returns 0
+// before the first effect, and while a connection has locked the file exclusively.
 func (d *SQLite) Effects(ctx context.Context) (int, error) {
 	var tables, n int
 	err := d.Conn.QueryRowContext(ctx, `select count(*) from sqlite_master where name = 'effects'`).Scan(&tables)
@@ -43,10 +42,10 @@ func (d *SQLite) Effects(ctx context.Context) (int, error) {
 	return n, unlessBusy(err)
 }
 
-// Writing reports whether another connection has a write transaction open: the
-// database refuses a second one at once. It is asked while semel is frozen, and
-// nobody else writes. One that was frozen while it opened the log, which a transaction
-// comes after, lets nobody else in: the database gives up after some seconds.
+// Writing reports whether another connection has an open write transaction: SQLite rejects a
+// second one at once. Call it while semel is frozen and no other process writes. If the process
+// was frozen while it opened the write-ahead log, before any transaction, SQLite locks out all
+// other connections and returns an error after some seconds.
 func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 	_, err := d.Conn.ExecContext(ctx, `begin immediate`)
 	switch {
@@ -64,9 +63,8 @@ func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 // fileTries is how often a process is frozen in the hope of an open transaction.
 const fileTries = 500
 
-// Catch freezes the only process that writes the file, whatever its name, again
-// and again until it has a write transaction open; blind, only once. It stands
-// still afterwards.
+// Catch freezes the only process that writes the file until it has an open write transaction,
+// in as many tries as needed; with blind in one try. The process is frozen afterwards.
 func (d *SQLite) Catch(ctx context.Context, p *Process, _ string, random *rand.Rand, blind bool) (open bool, err error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))

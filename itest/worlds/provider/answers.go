@@ -23,13 +23,13 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call is a call under way.
+// call is a running call.
 type call struct {
 	key       string
 	payment   Payment
 	body      [sha256.Size]byte
 	fate      Fate
-	charge    int // whose receipt is the answer; 0 for none
+	charge    int // the charge whose receipt is the answer; 0 for none
 	status    int // of an answer without a receipt
 	reference *reference
 	known     *known // nil without a key
@@ -42,14 +42,14 @@ func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(body, &c.payment)
 	}
 	if err != nil || c.payment.Reference == "" || c.payment.Cents <= 0 {
-		http.Error(w, "this is no payment", http.StatusBadRequest)
+		http.Error(w, "the body is not a payment", http.StatusBadRequest)
 		return
 	}
 	if err := p.begin(&c); err != nil {
 		http.Error(w, "the log cannot be written", http.StatusInternalServerError)
 		return
 	}
-	err = p.log.sync() // who waits may be told, or not: it is on the disk
+	err = p.log.sync() // whether the caller hears of it or not: the charge is on disk
 	p.end(&c)
 	if err != nil {
 		http.Error(w, "the log cannot be written", http.StatusInternalServerError)
@@ -58,7 +58,7 @@ func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
 	p.answer(r.Context(), w, &c)
 }
 
-// begin decides what becomes of a call, and writes it down.
+// begin decides what happens to a call, and logs it.
 func (p *Provider) begin(c *call) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -88,7 +88,7 @@ func (p *Provider) begin(c *call) error {
 	return p.take(c, now)
 }
 
-// refusal is the status of a call that is refused for its key; 0 if it is not.
+// refusal returns the status of a call that is rejected because of its key, or 0.
 func (c *call) refusal() int {
 	switch k := c.known; {
 	case k == nil:
@@ -103,7 +103,7 @@ func (c *call) refusal() int {
 	return 0
 }
 
-// take takes the money; the mutex is held.
+// take takes the money. The caller holds the mutex.
 func (p *Provider) take(c *call, now time.Time) error {
 	err := p.log.add(Entry{Kind: Charged, At: now, Key: c.key, Reference: c.payment.Reference, Body: c.body})
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Provider) take(c *call, now time.Time) error {
 	return nil
 }
 
-// mark notes that the call is under way, or is no longer; the mutex is held.
+// mark records that the call is running, or has ended. The caller holds the mutex.
 func (c *call) mark(begins bool) {
 	if c.known != nil {
 		c.known.underWay = begins
@@ -139,7 +139,7 @@ func (p *Provider) end(c *call) {
 	c.mark(false)
 }
 
-// answer answers as the fate wants it.
+// answer responds as the fate requires.
 func (p *Provider) answer(ctx context.Context, w http.ResponseWriter, c *call) {
 	switch {
 	case c.status != 0:
@@ -169,7 +169,7 @@ func (p *Provider) answer(ctx context.Context, w http.ResponseWriter, c *call) {
 	panic(http.ErrAbortHandler) // the connection is cut
 }
 
-// wait waits so long, or until nobody waits for the answer.
+// wait waits for this duration, or until the caller has gone.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -179,7 +179,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ask says what became of a key or of a reference.
+// ask returns what happened to a key or to a reference.
 func (p *Provider) ask(w http.ResponseWriter, r *http.Request) {
 	key, name := r.URL.Query().Get("key"), r.URL.Query().Get("reference")
 	p.mutex.Lock()
@@ -195,7 +195,7 @@ func (p *Provider) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.order.Fates.Mute(name) {
-		http.Error(w, "nobody can say", http.StatusServiceUnavailable)
+		http.Error(w, "unknown", http.StatusServiceUnavailable)
 		return
 	}
 	known := p.referenceOf(name, now)

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Client speaks to a provider at URL.
+// Client calls the provider at URL.
 type Client struct {
 	URL  string
 	HTTP *http.Client
 }
 
-// StatusError is an answer that is no receipt.
+// StatusError is a response without a receipt.
 type StatusError struct {
 	Status int
-	// After is what Retry-After says.
+	// After is the value of Retry-After.
 	After time.Duration
 }
 
 // Error implements error.
-func (e *StatusError) Error() string { return fmt.Sprintf("the provider answers %d", e.Status) }
+func (e *StatusError) Error() string { return fmt.Sprintf("the provider answered %d", e.Status) }
 
-// Charge asks for money. A *StatusError is what the provider answered; of any other error
-// nobody knows what became of the call, unless it never left.
+// Charge asks for money. A *StatusError is the provider's response. After any other error the
+// outcome of the call is unknown, unless the call was never sent.
 func (c Client) Charge(ctx context.Context, key string, p Payment) (Receipt, error) {
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -38,19 +38,19 @@ func (c Client) Charge(ctx context.Context, key string, p Payment) (Receipt, err
 	if err != nil {
 		return Receipt{}, err
 	}
-	request.GetBody = nil // a connection that breaks is told, and nothing is sent again unseen
+	request.GetBody = nil // the client reports a broken connection and does not retry by itself
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
 	var receipt Receipt
 	err = c.do(request, &receipt)
 	if err == nil && receipt.Reference != p.Reference {
-		err = fmt.Errorf("the receipt is of %q, not of %q", receipt.Reference, p.Reference)
+		err = fmt.Errorf("the receipt is for %q, not for %q", receipt.Reference, p.Reference)
 	}
 	return receipt, err
 }
 
-// Ask asks what became of a payment.
+// Ask asks what happened to a payment.
 func (c Client) Ask(ctx context.Context, reference string) (i Inquiry, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/charges?reference="+url.QueryEscape(reference), nil)
 	if err == nil {

@@ -19,15 +19,15 @@ const (
 	Refused        Fate = "refused"          // 503, nothing is done
 	ChargedFailed  Fate = "charged failed"   // done, and 500
 	TooMany        Fate = "too many"         // 429 with Retry-After, nothing is done
-	ChargedGarbage Fate = "charged garbage"  // done, and an answer that nobody can read
+	ChargedGarbage Fate = "charged garbage"  // done, and an unreadable answer
 	StubbornFirst  Fate = "stubborn charged" // done, and cut, as are all later calls
-	StubbornLater  Fate = "stubborn"         // cut, nothing is done, until somebody has asked
+	StubbornLater  Fate = "stubborn"         // cut, nothing is done, until the caller has asked
 )
 
-// common are the fates of which each is as likely as the others.
+// common are the fates that are equally likely.
 var common = []Fate{Silent, ChargedSilent, Cut, ChargedCut, Refused, ChargedFailed, TooMany, ChargedGarbage}
 
-// charges reports whether the money is taken.
+// charges reports whether the fate takes the money.
 func (f Fate) charges() bool {
 	switch f {
 	case Well, ChargedSilent, ChargedCut, ChargedFailed, ChargedGarbage, StubbornFirst:
@@ -36,22 +36,22 @@ func (f Fate) charges() bool {
 	return false
 }
 
-// Doubtful reports whether who called cannot know whether the money was taken.
+// Doubtful reports whether the caller cannot know if the money was taken.
 func (f Fate) Doubtful() bool { return f != Well && f != TooMany }
 
-// Fates say how often something happens to a call. What happens is a matter of the seed,
-// the reference and how often it was called for, and of nothing else.
+// Fates are the probabilities of fates. The fate of a call depends only on the seed, the
+// reference and the number of calls for it.
 type Fates struct {
 	Seed uint64
 	// PerMille of all calls have one of the common fates.
 	PerMille uint64
-	// Stubborn, in a million, of all references are cut at every call, half of them after
-	// the first took the money: until somebody has asked what became of them, or the
-	// window is over. Of half of these, too, who asks is told that nobody can say.
+	// Stubborn is the number of references in a million whose calls are all cut, until the
+	// caller asks what happened to them or the window ends. Half of them take the money at the
+	// first call. For half of them the provider answers a question with "unknown".
 	Stubborn uint64
 }
 
-// draw is a number that looks random.
+// draw returns a pseudo-random number.
 func (f Fates) draw(reference string, n int) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, f.Seed))
@@ -63,26 +63,26 @@ func (f Fates) draw(reference string, n int) uint64 {
 	return x ^ x>>33
 }
 
-// kinds of stubborn references, from 0.
+// The kinds of stubborn references, from 0.
 const (
 	stubbornCharged = 1 << iota // the first call took the money
-	stubbornMute                // who asks is told that nobody can say
+	stubbornMute                // questions get the answer "unknown"
 	stubbornKinds
 )
 
-// stubborn reports whether a reference is, and of which kind.
+// stubborn reports whether a reference is stubborn, and of which kind it is.
 func (f Fates) stubborn(reference string) (kind uint64, is bool) {
 	n := f.draw(reference, 0)
 	return n / 1_000_000 % stubbornKinds, n%1_000_000 < f.Stubborn
 }
 
-// Mute reports whether who asks for the reference is told that nobody can say.
+// Mute reports whether the provider answers "unknown" to questions about the reference.
 func (f Fates) Mute(reference string) bool {
 	kind, is := f.stubborn(reference)
 	return is && kind&stubbornMute != 0
 }
 
-// of is the fate of a reference's next call.
+// of returns the fate of the next call for a reference.
 func (f Fates) of(name string, r *reference, now time.Time, window time.Duration) Fate {
 	if kind, is := f.stubborn(name); is && !r.asked && now.Sub(r.first) < window {
 		if kind&stubbornCharged != 0 && r.calls == 0 {

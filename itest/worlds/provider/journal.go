@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Kind is what an entry of the log tells of.
+// Kind is the kind of an entry in the log.
 type Kind string
 
 // The kinds.
 const (
 	Called  Kind = "called"
 	Charged Kind = "charged"
-	Asked   Kind = "asked" // and was told what became of it
+	Asked   Kind = "asked" // and got the answer
 )
 
 // Entry is a line of the log.
@@ -29,27 +29,27 @@ type Entry struct {
 	At        time.Time `json:"at"`
 	Key       string    `json:"key,omitempty"`
 	Reference string    `json:"reference"`
-	// Fate is a call's; Known says that its key's charge was told once more.
+	// Fate is the fate of a call. Known is true if the key's first charge was returned again.
 	Fate  Fate `json:"fate,omitempty"`
 	Known bool `json:"known,omitempty"`
-	// Status is of a call that was refused for its key.
+	// Status is the status of a call that was rejected because of its key.
 	Status int `json:"status,omitempty"`
-	// Body is the hash of a charge's payment.
+	// Body is the hash of the payment of a charge.
 	Body [sha256.Size]byte `json:"body,omitzero"`
 }
 
-// journal is a file to which entries are added. A charge is on the disk before anybody
-// hears of it; charges that come at once share a write to the disk.
+// journal is an append-only file. A charge is on disk before any caller gets its answer.
+// Concurrent charges share one sync to disk.
 type journal struct {
-	mutex   sync.Mutex // guards file's end and written
+	mutex   sync.Mutex // guards the end of the file, and written
 	file    *os.File
 	written int64
 	syncing sync.Mutex // guards synced
 	synced  int64
 }
 
-// openJournal reads what is in the file. What a kill left of a last line is cut off:
-// nobody has heard of it.
+// openJournal reads the file. It cuts off an incomplete last line, which a kill may leave: no
+// caller has got its answer.
 func openJournal(path string, each func(Entry)) (*journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -68,7 +68,7 @@ func openJournal(path string, each func(Entry)) (*journal, error) {
 	return &journal{file: file}, nil
 }
 
-// Entries calls each for every entry of a log; a provider may be writing it.
+// Entries calls each for every entry of a log. A provider may be writing the log.
 func Entries(path string, each func(Entry)) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func Entries(path string, each func(Entry)) error {
 	return err
 }
 
-// scan reads entries, and says how many bytes of whole ones there are.
+// scan reads entries and returns the number of bytes of complete entries.
 func scan(from io.Reader, each func(Entry)) (whole int64, err error) {
 	lines := bufio.NewReader(from)
 	for {
@@ -99,7 +99,7 @@ func scan(from io.Reader, each func(Entry)) (whole int64, err error) {
 	}
 }
 
-// add writes an entry; it is on the disk when sync has returned.
+// add appends an entry. The entry is on disk after sync has returned.
 func (j *journal) add(e Entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -112,7 +112,7 @@ func (j *journal) add(e Entry) error {
 	return err
 }
 
-// sync returns when all is on the disk that was added before.
+// sync returns when everything that was added before is on disk.
 func (j *journal) sync() error {
 	j.mutex.Lock()
 	want := j.written

@@ -1,16 +1,16 @@
-// Package provider is a payment provider for proofs: it takes money once for each
-// Idempotency-Key for as long as it knows that key, writes every call and every charge
-// down before it answers, and now and then answers as providers do in their worst nights.
-// Its log is the truth of a proof: what was taken, whatever anybody heard of it.
+// Package provider is a payment provider for proofs. It takes money once for each
+// Idempotency-Key, as long as it keeps that key. It logs every call and every charge before it
+// answers. Now and then it fails in the ways in which real providers fail. Its log is what a
+// proof compares with: it records every charge, even if the caller never got the answer.
 //
 //	POST /charges  with an Idempotency-Key (or without: then each call takes money) and a Payment
 //	GET  /charges?reference=R  what became of the payment with this reference, an Inquiry
 //	GET  /charges?key=K        what became of the key, as long as it is known
 //
-// A key that comes again has its charge's answer; with another body it is refused (422);
-// while its first call is under way the answer is 409. When the window is over the key is
-// forgotten, and a call under it takes money again. References are never forgotten, but
-// nothing keeps two charges of one reference apart: that is what callers have keys for.
+// A repeated key gets the answer of its charge. With another body it is rejected (422), and
+// while its first call is running the answer is 409. When the window ends the key is forgotten,
+// and a call with this key takes money again. References are never forgotten, but a second
+// charge of a reference is not prevented: callers use keys for that.
 package provider
 
 import (
@@ -26,17 +26,17 @@ import (
 	"time"
 )
 
-// Order says what a provider is like.
+// Order is the configuration of a provider.
 type Order struct {
-	// Address is where it listens, host:port.
+	// Address is the address to listen at, host:port.
 	Address string
-	// Log is the file of its entries; it goes on with one that is there.
+	// Log is the file of the log. Entries are appended to an existing file.
 	Log string
-	// Window is for how long it knows a key, from the first call under it.
+	// Window is for how long a key is kept, from its first call.
 	Window time.Duration
-	// Hold is how long a call is left without an answer where the fate is silence.
+	// Hold is for how long a call gets no answer if its fate is silence.
 	Hold time.Duration
-	// Fates say what happens to calls; none happens to its zero value.
+	// Fates are the probabilities of fates. The zero value has none.
 	Fates Fates
 }
 
@@ -55,25 +55,25 @@ type Receipt struct {
 
 // Inquiry is the answer to a question.
 type Inquiry struct {
-	// Charges are of the reference, or 1 if the key's call took money.
+	// Charges is the number of charges of the reference, or 1 if the key's call took money.
 	Charges int `json:"charges"`
-	// UnderWay says that a call is: it may yet take money.
+	// UnderWay is set while a call is running, which may still take money.
 	UnderWay bool `json:"under_way"`
 }
 
-// Provider is a provider that listens to nobody yet.
+// Provider is a provider that does not listen yet.
 type Provider struct {
 	order Order
 	now   func() time.Time
 	log   *journal
 
-	mutex      sync.Mutex // guards what follows
+	mutex      sync.Mutex // guards the fields below
 	keys       map[string]*known
 	references map[string]*reference
 	charges    int
 }
 
-// known is what is kept of a key.
+// known is the state of a key.
 type known struct {
 	since     time.Time
 	body      [sha256.Size]byte
@@ -82,7 +82,7 @@ type known struct {
 	charge    int // 0: no call has taken money yet
 }
 
-// reference is what is kept of a payment's reference.
+// reference is the state of a payment's reference.
 type reference struct {
 	first    time.Time // of its first call
 	calls    int
@@ -91,11 +91,11 @@ type reference struct {
 	asked    bool // and was answered
 }
 
-// Open reads the log, from which everything is known that was written before. The
-// times of keys count by now; nil is time.Now.
+// Open creates a provider and reads the entries of its log. now gives the time for keys; nil is
+// time.Now.
 func Open(o Order, now func() time.Time) (*Provider, error) {
 	if o.Window <= 0 {
-		return nil, errors.New("provider: Order.Window is missing: how long is a key known?")
+		return nil, errors.New("provider: Order.Window is missing: set how long a key is kept")
 	}
 	if now == nil {
 		now = time.Now
@@ -106,7 +106,7 @@ func Open(o Order, now func() time.Time) (*Provider, error) {
 	return p, err
 }
 
-// remember takes up what an entry of the log says.
+// remember updates the state by an entry of the log.
 func (p *Provider) remember(e Entry) {
 	r := p.referenceOf(e.Reference, e.At)
 	switch e.Kind {
@@ -136,7 +136,7 @@ func (p *Provider) referenceOf(name string, at time.Time) *reference {
 	return p.references[name]
 }
 
-// keyOf is what is known of a key, which is forgotten when its window is over.
+// keyOf returns the state of a key, which is forgotten when its window ends.
 func (p *Provider) keyOf(name string, at time.Time) *known {
 	k := p.keys[name]
 	if k == nil || at.Sub(k.since) >= p.order.Window {
@@ -146,10 +146,10 @@ func (p *Provider) keyOf(name string, at time.Time) *known {
 	return k
 }
 
-// Close ends it; everything that was answered is in the log.
+// Close closes the log, which contains everything that was answered.
 func (p *Provider) Close() error { return p.log.close() }
 
-// Serve is a provider as a process: it listens until SIGTERM.
+// Serve runs a provider as a process until SIGTERM.
 func Serve(o Order) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// bench is a provider with a clock that the test moves.
+// bench is a provider with a clock that the test controls.
 type bench struct {
 	Client
 	*Provider

@@ -1,5 +1,4 @@
-// Package webhooks holds the real webhook payloads that proofs deliver, and
-// made-up ones for tests.
+// Package webhooks provides real webhook payloads for proofs, and invented ones for tests.
 package webhooks
 
 import (
@@ -12,22 +11,22 @@ import (
 	"strings"
 )
 
-// Webhook is one payload as its sender makes it, without a delivery id.
+// Webhook is one payload of a sender, without a delivery id.
 type Webhook struct {
 	Event string
-	// Repository is empty where the payload names none.
+	// Repository is empty if the payload has no repository.
 	Repository string
 	// Body is compact JSON on one line.
 	Body []byte
 }
 
-// What api.github.com/index.json of @octokit/webhooks-examples 7.6.1 holds.
+// The content of api.github.com/index.json in @octokit/webhooks-examples 7.6.1.
 const (
 	Real              = 329
 	WithoutRepository = 49
 )
 
-// Load reads the payloads from index.json and checks how many there are.
+// Load reads the payloads from index.json and checks their number.
 func Load(path string) ([]Webhook, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -83,7 +82,7 @@ func checkCounts(path string, hooks []Webhook) error {
 	return nil
 }
 
-// ID is the id that the sender gave webhook i.
+// ID returns the id of webhook i.
 func ID(i int) string {
 	r := rand.New(rand.NewPCG(uint64(i), 0x5e7e1))
 	var b [16]byte
@@ -93,8 +92,8 @@ func ID(i int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// MadeUp returns payloads for tests, which fetch nothing: some without a
-// repository, each about `size` bytes long.
+// MadeUp returns payloads for tests, which download nothing. Each is about `size` bytes long,
+// and some have no repository.
 func MadeUp(count, size int) []Webhook {
 	var all []Webhook
 	for i := range count {

@@ -22,10 +22,10 @@ import (
 // Exec runs a statement in the transaction of the message.
 type Exec func(ctx context.Context, statement string, args ...any) error
 
-// Handler is a handler of either driver.
+// Handler is a handler for both drivers.
 type Handler func(ctx context.Context, exec Exec, m *semel.Message) error
 
-// Consumer is a consumer.Consumer of whatever transaction type.
+// Consumer is a consumer.Consumer with any type of transaction.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Process(ctx context.Context, m *semel.Message) (consumer.Disposition, error)
@@ -34,33 +34,34 @@ type Consumer interface {
 	Ready() (bool, string)
 }
 
-// Options of a consumer.
+// Options are the options of a consumer.
 type Options struct {
 	DSN string
 	// Connections is the size of the pool.
 	Connections int
 	Handler     Handler
 	Config      consumer.Config
-	// Plan is what befalls the consumer; its seed is 1 unless set.
+	// Plan is the plan of injected faults; its default seed is 1.
 	Plan faults.Plan
-	// LookUp, when set, plants the fault of a store that resolves an unknown
-	// commit by a plain look-up; see trusting.
+	// LookUp, if set, plants a fault: the store resolves an unknown commit by a plain lookup.
+	// See trusting.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
-	// Isolation is the level of the transactions; the default is the store's.
+	// Isolation is the isolation level of transactions; the default is the store's.
 	Isolation sql.IsolationLevel
-	// Outside, when set, is given what runs a statement on another connection
-	// of the consumer's own pool.
+	// Outside, if set, gets a function that runs a statement on another connection of the
+	// consumer's pool.
 	Outside *Exec
 }
 
-// Driver is a way to PostgreSQL.
+// Driver is a database driver for PostgreSQL.
 type Driver struct {
 	Name string
-	// Open returns a consumer and what closes its pool. It sends nothing.
+	// Open returns a consumer and a function that closes its pool. It sends nothing to the
+	// server.
 	Open func(o Options) (Consumer, func(), error)
 }
 
-// Drivers are those that there are.
+// Drivers are all drivers.
 func Drivers() []Driver {
 	return []Driver{{"database/sql", openSQL}, {"pgx", openPGX}}
 }
@@ -123,7 +124,7 @@ func openPGX(o Options) (Consumer, func(), error) {
 	return c, pool.Close, err
 }
 
-// Levels are pgx's names of the levels of isolation.
+// Levels are pgx's names of the isolation levels.
 var Levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
 	sql.LevelReadCommitted: pgx.ReadCommitted, sql.LevelRepeatableRead: pgx.RepeatableRead, sql.LevelSerializable: pgx.Serializable,
 }
@@ -137,7 +138,7 @@ func newConsumer[Tx any](st store.TxStore[Tx], o Options, exec func(Tx) Exec) (C
 	}, o.Config, faults.Of(faults.Plan{Seed: 1}, o.Plan))
 }
 
-// Config is a policy for proofs: any order, quick retries, no log.
+// Config returns a configuration for proofs: no order, quick retries, no log.
 func Config(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.By("header:id"),
@@ -146,8 +147,8 @@ func Config(src source.Source) consumer.Config {
 	}
 }
 
-// Migrate makes the tables of the store and the effect log, which has no
-// unique key: nothing but Semel keeps a second effect out.
+// Migrate creates the tables of the store and the effect log. The log has no unique key, so
+// only Semel prevents a second effect.
 func Migrate(ctx context.Context, dsn string) error {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {

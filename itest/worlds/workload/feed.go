@@ -1,6 +1,6 @@
-// Package workload is what proofs on PostgreSQL share: deliveries that count
-// their settlements, and consumers on either driver whose handlers write into
-// an effect log without a unique key.
+// Package workload is shared by proofs on PostgreSQL. It has deliveries that count their
+// settlements, and consumers on both drivers whose handlers write into an effect log without a
+// unique key.
 package workload
 
 import (
@@ -14,16 +14,15 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// block is how many messages are shuffled among themselves.
+// block is the number of messages that are shuffled together.
 const block = 64
 
-// Feed delivers the messages 0, 1, 2, … to several sources, to each all of
-// them in an order of its own, until it is told that they are enough.
+// Feed delivers the messages 0, 1, 2, … to several sources until Enough returns true. Each
+// source gets all messages in its own order.
 type Feed struct {
-	// Enough is asked before a message is delivered that no source has
-	// delivered yet.
+	// Enough is called before a message that no source has delivered yet.
 	Enough func() bool
-	// Seed orders the deliveries.
+	// Seed determines the order of deliveries.
 	Seed uint64
 
 	mu     sync.Mutex
@@ -31,14 +30,14 @@ type Feed struct {
 	over   bool
 }
 
-// Issued is how many messages there are so far.
+// Issued returns the number of messages so far.
 func (f *Feed) Issued() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.issued
 }
 
-// IDs are the identities of the messages that there are so far.
+// IDs returns the identities of the messages so far.
 func (f *Feed) IDs() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n := range f.Issued() {
@@ -49,7 +48,7 @@ func (f *Feed) IDs() iter.Seq[string] {
 	}
 }
 
-// next is the end of the block at from, or false if it will never be delivered.
+// next returns the end of the block at from, or false if the block will never be delivered.
 func (f *Feed) next(from int) (end int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,10 +62,10 @@ func (f *Feed) next(from int) (end int, ok bool) {
 	return from + block, true
 }
 
-// ID is the identity of message n.
+// ID returns the identity of message n.
 func ID(n int) string { return fmt.Sprintf("m%d", n) }
 
-// Message is message n.
+// Message returns message n.
 func Message(n int) *semel.Message {
 	return &semel.Message{
 		Headers: semel.Headers{{Name: "id", Value: []byte(ID(n))}},
@@ -87,7 +86,7 @@ type Source struct {
 	settled map[semel.SettleKind]int // guarded by mu
 }
 
-// Source is a new reader; its number gives the order of its deliveries.
+// Source returns a new reader. Its number determines the order of its deliveries.
 func (f *Feed) Source(number uint64) *Source {
 	return &Source{feed: f, random: rand.New(rand.NewPCG(f.Seed, number)), settled: map[semel.SettleKind]int{}}
 }
@@ -135,7 +134,7 @@ func (s *Source) Settle(_ context.Context, settlements []source.Settlement) ([]i
 	return nil, nil
 }
 
-// Settled is how many deliveries were settled in this way.
+// Settled returns how many deliveries were settled in this way.
 func (s *Source) Settled(kind semel.SettleKind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,20 +8,20 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Inlet is a source into which a test puts messages at any time.
+// Inlet is a source into which a test can put messages at any time.
 type Inlet struct {
 	observer source.LaneObserver
 	given    bool
 	fresh    chan struct{} // has room for one signal that something changed
 
 	mu      sync.Mutex
-	pending []*semel.Message            // guarded by mu, as what follows
-	ended   bool                        // nothing will follow
+	pending []*semel.Message            // guarded by mu, like the fields below
+	ended   bool                        // no more messages follow
 	settled map[string]semel.SettleKind // by id
 	times   map[string]int              // settlements, by id
 }
 
-// NewInlet returns an inlet with nothing in it.
+// NewInlet returns an empty inlet.
 func NewInlet() *Inlet {
 	return &Inlet{fresh: make(chan struct{}, 1), settled: map[string]semel.SettleKind{}, times: map[string]int{}}
 }
@@ -34,7 +34,7 @@ func (s *Inlet) Put(messages ...*semel.Message) {
 	s.signal()
 }
 
-// End says that nothing will follow.
+// End declares that no more messages follow.
 func (s *Inlet) End() {
 	s.mu.Lock()
 	s.ended = true
@@ -49,7 +49,7 @@ func (s *Inlet) signal() {
 	}
 }
 
-// Settled says how often a message was settled, and how at last.
+// Settled returns how often a message was settled, and its last settlement.
 func (s *Inlet) Settled(id string) (semel.SettleKind, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

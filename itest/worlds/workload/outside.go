@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Outside is a testing.TB for programs, which have no test: enough of it for
-// package services. What would fail a test panics; End runs the clean-up.
+// Outside is a testing.TB for programs without a test, sufficient for package services. A
+// failure panics. End runs the cleanup.
 type Outside struct {
 	testing.TB
 	cleanups []func()
 }
 
-// End runs what was to be cleaned up, the last first.
+// End runs the registered cleanup functions, the last one first.
 func (o *Outside) End() {
 	for _, clean := range slices.Backward(o.cleanups) {
 		clean()

@@ -7,10 +7,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// trusting is the planted fault: it resolves an unknown commit by a plain
-// look-up on another connection. What the look-up finds is committed; what it
-// does not find is taken for not committed, and runs again without asking the
-// marker once more.
+// trusting is the planted fault: it resolves an unknown commit by a plain lookup on another
+// connection. Marks that the lookup finds count as committed. Marks that it does not find count
+// as not committed: their messages run again, without another check of the marker.
 type trusting[Tx any] struct {
 	store.TxStore[Tx]
 	store.Inbox
@@ -20,7 +19,8 @@ type trusting[Tx any] struct {
 	absent map[string]bool // guarded by mu
 }
 
-// Begin marks what no look-up has answered for; the rest is called fresh.
+// Begin passes on the marks that no lookup has reported as absent, and reports the absent ones
+// as fresh.
 func (s *trusting[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict, error) {
 	b := &trustingBatch[Tx]{store: s, marks: marks, inner: make([]int, len(marks))}
 	var asked []store.Mark
@@ -52,7 +52,7 @@ type trustingBatch[Tx any] struct {
 	store.Batch[Tx]
 	store    *trusting[Tx]
 	marks    []store.Mark
-	inner    []int // by mark: its number below, -1 if it was not asked for
+	inner    []int // for each mark its index in the inner batch, or -1 if it was not passed on
 	verdicts []store.Verdict
 }
 
@@ -76,8 +76,8 @@ func (b *trustingBatch[Tx]) Commit(ctx context.Context, e store.Ending) store.Re
 	return r
 }
 
-// resolve says that all was committed if all is there, and remembers what is
-// not.
+// resolve reports a commit if the lookup finds all marks, and remembers the marks that it does
+// not find.
 func (b *trustingBatch[Tx]) resolve(ctx context.Context) store.CommitOutcome {
 	outcome := store.Committed
 	for i, m := range b.marks {
