@@ -174,7 +174,7 @@ func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 			got = append(got, r.Result+": "+r.Error)
 		}
 		want := []string{
-			"refused: another content of this identity is applied; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row",
+			"refused: another content of this identity is applied; find out from the producer which content is right; if it is this one, correct the effect by hand; then discard this row",
 			done + ": ",
 			"refused: it is DISCARDED: the row's state does not allow this",
 		}
