@@ -75,7 +75,7 @@ func (s *letterSource) Settle(_ context.Context, all []source.Settlement) ([]int
 	return nil, nil
 }
 
-// Flow implements source.Source: reading continues, whatever waits.
+// Flow implements source.Source: waiting messages do not stop the reading.
 func (s *letterSource) Flow(source.Lane, bool) {}
 
 // Close implements source.Source.

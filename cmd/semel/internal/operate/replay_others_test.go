@@ -207,7 +207,7 @@ func TestAnEditIsOfThePayloadThatWasSeen(t *testing.T) {
 	})
 }
 
-// stubborn is a store that does not make some rows due.
+// stubborn is a store that refuses to retry some rows.
 type stubborn struct {
 	admin.Requeuer
 	not map[int64]bool
