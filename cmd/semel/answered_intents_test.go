@@ -132,7 +132,7 @@ func TestAnAnswerOrdersWhatIsDoneElsewhere(t *testing.T) {
 			t.Errorf("%s notes, %+v", got, counts["booking"])
 		}
 		list := string(output(t, folder, "semel", "parked", "ls"))
-		for _, says := range []string{"bad effects", "does not let this endpoint write to such a sender", "it is no object of what is known of an intent"} {
+		for _, says := range []string{"bad effects", "does not allow this endpoint intents for this sender", "it is not an object with only the members of an intent"} {
 			if !strings.Contains(list, says) {
 				t.Errorf("%q is not in\n%s", says, list)
 			}

@@ -104,7 +104,7 @@ func TestWhatAnEndpointAnswersWithIsDoneOnceOrNotAtAll(t *testing.T) {
 		}
 		list := string(output(t, folder, "semel", "parked", "ls"))
 		for _, says := range []string{
-			"effect 2: the policy declares no statement of this name", "effect 2: statement note: parameter text is no text", "bad effects",
+			"effect 2: the policy declares no statement with this name", "effect 2: statement note: parameter text is not of type text", "bad effects",
 			"statement book changed 0 rows, not 1", "condition unmet", "permanent failure", "CHECK constraint failed",
 		} {
 			if !strings.Contains(list, says) {

@@ -21,8 +21,8 @@ func TestWhyTellsWhatItMayRead(t *testing.T) {
 	poor.dsn += map[bool]string{true: "&", false: "?"}[strings.Contains(s.dsn, "?")] + "role=semel_on_call"
 	for table, told := range map[string]string{
 		"migrations": "source /shop: It was not applied", "scopes": "whether it has a marker", "markers": "whether it has a marker", "inbox": "whether it has a row",
-		"acts": "what was done to its rows", "edits": "what was done to its rows", "keys": "whether a leased key of it is there", "generation_states": "which generation its consumer is of",
-		"controls": "whether its consumer is paused", "retention": "when its consumer told last that it works", "replays": "whether a replay has it in its range",
+		"acts": "the changes of its rows", "edits": "the changes of its rows", "keys": "whether it has a leased key", "generation_states": "the generation of its consumer",
+		"controls": "whether its consumer is paused", "retention": "the last progress of its consumer", "replays": "whether a replay includes it",
 	} {
 		t.Run("K13_without_the_right_to_read_"+table, func(t *testing.T) {
 			services.Exec(t, s.dsn, "revoke select on semel_"+table+" from semel_on_call")

@@ -28,7 +28,7 @@ import (
 
 const attackedSecret = "a secret that strangers do not know"
 
-// attacked is a server with a receiver, and a consumer behind it.
+// attacked is a server with a receiver and its consumer.
 type attacked struct {
 	*Server
 	hooks    *webhook.Receiver
@@ -61,20 +61,20 @@ func attack(t *testing.T, o Options, set func(*webhook.Config)) *attacked {
 	return &attacked{s, hooks, behind}
 }
 
-// signedBy is the header of GitHub's signature.
+// signedBy returns the header of GitHub's signature.
 func signedBy(secret, body string) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = io.WriteString(h, body)
 	return "X-Hub-Signature-256: sha256=" + hex.EncodeToString(h.Sum(nil)) + "\r\n"
 }
 
-// raw is a request of these headers and this body, as it goes over the wire.
+// raw returns a request with these headers and this body, as sent over the wire.
 func raw(headers, body string) string {
 	return "POST /a HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body
 }
 
-// said are the statuses of the answers to what is sent on one connection: of so many answers
-// while the client listens, and of what comes when it has said that it sends no more.
+// said returns the statuses of the responses on one connection: a number of them while the client may
+// still send, and the others after the client has closed its sending side.
 func said(t *testing.T, s *Server, request string, answers int) (all []int) {
 	t.Helper()
 	c := dial(t, s)

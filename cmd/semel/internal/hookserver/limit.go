@@ -19,10 +19,9 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// limited serves a connection when one of so many places is free. Where none is, those that
-// stand idle make room, the longest idle first: providers send from many machines, each of
-// which keeps its connection, and what waits for longer than a provider does is lost where
-// that never sends again.
+// limited serves a connection when one of its places is free. If none is free, idle connections are
+// closed, longest idle first. Providers send from many machines, each of which keeps its connection; a
+// webhook that waits longer than the provider's timeout is lost if the provider never retries.
 type limited struct {
 	net.Listener
 	free   chan struct{}
@@ -34,14 +33,14 @@ type limited struct {
 	at    map[net.Conn]*list.Element // guarded by mutex
 }
 
-// stander is a connection on which nothing is under way, and since when.
+// stander is an idle connection and the time since when it is idle.
 type stander struct {
 	net.Conn
 	since time.Time
 }
 
-// standsFor is how long a connection stands idle before it makes room: a new one of HTTP/2
-// does until its first request is there.
+// standsFor is how long a connection is idle before it may be closed. A new HTTP/2 connection counts
+// as idle until its first request arrives.
 const standsFor = time.Second
 
 func limit(l net.Listener, most int) *limited {
@@ -61,7 +60,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
 }
 
-// place waits for a free place, and reports whether there was one before the end.
+// place waits for a free place, and reports whether it got one before the server ended.
 func (l *limited) place() bool {
 	select {
 	case l.free <- struct{}{}:
@@ -84,7 +83,7 @@ func (l *limited) place() bool {
 	}
 }
 
-// longestIdle is who makes room, nil if nobody has stood for long enough.
+// longestIdle returns the connection to close, nil if none has been idle for long enough.
 func (l *limited) longestIdle() net.Conn {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -97,7 +96,7 @@ func (l *limited) longestIdle() net.Conn {
 	return c
 }
 
-// state is told of each change of a connection.
+// state receives each change of a connection's state.
 func (l *limited) state(c net.Conn, s http.ConnState) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -110,7 +109,7 @@ func (l *limited) state(c net.Conn, s http.ConnState) {
 	}
 }
 
-// cut closes a connection without a word, which may wait.
+// cut closes a connection without a TLS goodbye, which may block.
 func cut(c net.Conn) {
 	if t, is := c.(*tls.Conn); is {
 		c = t.NetConn()
@@ -136,15 +135,15 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// certificate is that of two files, read again when one of them has changed.
+// certificate is a certificate in two files. It is read again when a file has changed.
 type certificate struct {
 	cert, key string
 	logger    *slog.Logger
 
 	mutex  sync.Mutex
 	loaded *tls.Certificate // guarded by mutex
-	tried  [2]time.Time     // when the files were changed that were read last; guarded by mutex
-	told   string           // why they could not be read, as it was told; guarded by mutex
+	tried  [2]time.Time     // modification times of the files last read; guarded by mutex
+	told   string           // the last error that was logged; guarded by mutex
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -154,14 +153,14 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	case err == nil:
 	case c.loaded == nil:
 		return nil, fmt.Errorf("tls: %w: write a certificate and its key there, in PEM", err)
-	case err.Error() != c.told: // once, and not for each stranger who knocks
+	case err.Error() != c.told: // once, not for each connection
 		c.told = err.Error()
-		c.logger.Error("the certificate of webhooks was changed and cannot be read; the one before is shown", "error", err)
+		c.logger.Error("the new certificate of webhooks cannot be read; the previous one stays in use", "error", err)
 	}
 	return c.loaded, nil
 }
 
-// load reads the files if they have changed since they were read. mutex is held.
+// load reads the files if they have changed since they were last read. mutex is held.
 func (c *certificate) load() error {
 	changed, err := c.times()
 	if err != nil || c.loaded != nil && changed == c.tried {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// handed is a listener to which connections are handed.
+// handed is a listener whose connections the test passes in.
 type handed struct {
 	net.Listener
 	connections chan net.Conn

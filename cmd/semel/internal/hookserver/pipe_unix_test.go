@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A pipe that nobody writes would have a run wait for ever at its start, also through a SIGTERM.
+// A pipe without a writer would block a run at its start indefinitely, also through a SIGTERM.
 func TestFilesOfACertificateAreNeitherWaitedForNorReadWithoutEnd(t *testing.T) {
 	folder := t.TempDir()
 	cert, key := certify(t, folder, 1)

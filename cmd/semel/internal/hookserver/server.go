@@ -1,5 +1,5 @@
-// Package hookserver serves the webhooks of a policy: one server for each address, with
-// limits against clients that are slow or many.
+// Package hookserver serves the webhooks of a policy: one server for each address, with limits against
+// slow clients and against many clients.
 package hookserver
 
 import (
@@ -15,20 +15,19 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Options say where and how a Server listens.
+// Options configure the address and limits of a Server.
 type Options struct {
 	// Address is host:port.
 	Address string
 	// Cert and Key are PEM files; empty: plain HTTP.
 	Cert, Key string
-	// Connections is how many may be open.
+	// Connections limits the open connections.
 	Connections int
-	// Logger is told when the server fails, and when the files of its certificate cannot be
-	// read.
+	// Logger logs when the server fails, and when the certificate files cannot be read.
 	Logger *slog.Logger
 }
 
-// Server is a server of one address.
+// Server is the server of one address.
 type Server struct {
 	options  Options
 	listener net.Listener
@@ -39,18 +38,18 @@ type Server struct {
 	paths map[string]http.Handler // guarded by mutex
 }
 
-// What a client may take for its headers, for all of its request where no receiver sets a
-// time for the body, and for standing idle.
+// The limits for reading headers, for reading the complete request if no receiver limits the body, and
+// for idle connections.
 const (
 	headerWithin = 5 * time.Second
 	readWithin   = 15 * time.Second
 	idleWithin   = time.Minute
 	mostHeader   = 32 << 10
-	// mostStreams is how many requests may be under way on one connection of HTTP/2.
+	// mostStreams limits the concurrent requests on one HTTP/2 connection.
 	mostStreams = 100
 )
 
-// Open takes the address, and answers from then on: with 404 until Handle names a path.
+// Open listens on the address and answers at once, with 404 until Handle adds a path.
 func Open(o Options) (*Server, error) {
 	s := &Server{options: o, paths: map[string]http.Handler{}}
 	var config *tls.Config
@@ -63,7 +62,7 @@ func Open(o Options) (*Server, error) {
 	}
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w: stop who has the address, or write another one; nothing was received", err)
+		return nil, fmt.Errorf("listen: %w: stop the process that uses the address, or configure another one; nothing was received", err)
 	}
 	places := limit(listener, o.Connections)
 	s.listener = places
@@ -83,14 +82,14 @@ func (s *Server) serve() {
 		serve = func(l net.Listener) error { return s.server.ServeTLS(l, "", "") }
 	}
 	if err := serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		s.options.Logger.Error("webhooks are received no more", "address", s.options.Address, "error", err)
+		s.options.Logger.Error("webhooks are no longer received", "address", s.options.Address, "error", err)
 	}
 }
 
-// Address is where it listens.
+// Address returns the address on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Handle has a handler answer the requests of a path, in the place of the one before.
+// Handle sets the handler of a path and replaces a previous one.
 func (s *Server) Handle(path string, h http.Handler) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -103,22 +102,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := s.paths[r.URL.Path]
 	s.mutex.RUnlock()
 	if h == nil {
-		w.Header().Set("Connection", "close") // strangers look for paths, and keep no connection of others
+		w.Header().Set("Connection", "close") // clients that probe for paths must not hold connections
 		http.NotFound(w, r)
 		return
 	}
 	h.ServeHTTP(w, r)
 }
 
-// closeWithin is how long answers under way may take that Close waits for.
+// closeWithin limits how long Close waits for responses in progress.
 const closeWithin = time.Second
 
-// Close ends what is under way and waits for it. Receivers are closed before, so that nobody
-// waits for more than an answer to be sent.
+// Close ends requests in progress and waits for them. Receivers are closed before, so only sending of
+// responses is left.
 func (s *Server) Close() {
 	stop, cancel := within(closeWithin)
 	defer cancel()
-	_ = s.server.Shutdown(stop) // what is left is cut below
+	_ = s.server.Shutdown(stop) // remaining connections are cut below
 	_ = s.server.Close()
 	s.group.Wait()
 }

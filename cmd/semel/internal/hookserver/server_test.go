@@ -46,7 +46,7 @@ func dial(t *testing.T, s *Server) net.Conn {
 	return c
 }
 
-// asked is the status of a request's answer.
+// asked returns the status of the response to a request.
 func asked(t *testing.T, c net.Conn, request string) int {
 	t.Helper()
 	if _, err := fmt.Fprint(c, request); err != nil {

@@ -15,23 +15,22 @@ import (
 )
 
 const (
-	// mostRead is how much of an answer's body is read, so that its connection can be
-	// used again; the connection of a longer one is closed.
+	// mostRead limits how much of a response body is read to reuse the connection. The connection of a
+	// longer response is closed.
 	mostRead = 1 << 20
-	// mostProblem is how long a description of a problem may be that is looked into.
+	// mostProblem limits the problem documents that are parsed.
 	mostProblem = 64 << 10
-	// mostTitle is how much of a problem's title is told.
+	// mostTitle limits the shown title of a problem.
 	mostTitle = 256
 )
 
-// answer is what is known of one that has come.
+// answer is a response of the endpoint.
 type answer struct {
 	status int
 	header http.Header
-	// title is of a problem (RFC 9457), or empty.
+	// title is the title of a problem (RFC 9457), or empty.
 	title string
-	// effects: it says that its body is of effects, of which the first
-	// mostRead bytes are kept.
+	// effects reports that the body has the media type of effects. Its first mostRead bytes are kept.
 	effects bool
 	body    []byte
 	// length is how much of the body was read.
@@ -40,8 +39,8 @@ type answer struct {
 
 func (a *answer) done() bool { return a.status >= 200 && a.status < 300 }
 
-// read takes the answer to its end, or over its first MiB. An error says that it ended
-// before its end.
+// read reads the response to its end or its first MiB. It returns an error if the response is
+// incomplete.
 func read(response *http.Response) (answer, error) {
 	a := answer{status: response.StatusCode, header: response.Header}
 	var kept bytes.Buffer
@@ -67,7 +66,7 @@ func read(response *http.Response) (answer, error) {
 	case problem:
 		a.title = title(kept.Bytes())
 	case a.effects:
-		a.body = append([]byte{}, kept.Bytes()...) // not nil, so that it is told from none
+		a.body = append([]byte{}, kept.Bytes()...) // not nil, to distinguish an empty body from none
 	}
 	return a, nil
 }
@@ -80,8 +79,8 @@ func (f *first) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// title is that of a problem, which says the same of every occurrence (RFC 9457,
-// section 3.1.3); its detail does not, and may quote the message.
+// title returns the title of a problem, which is the same for every occurrence (RFC 9457, section
+// 3.1.3). The detail is not used: it differs and may quote the message.
 func title(problem []byte) string {
 	var p struct {
 		Title string `json:"title"`
@@ -95,7 +94,7 @@ func title(problem []byte) string {
 	return legible.Printable(p.Title)
 }
 
-// judge says what an answer means for its message.
+// judge returns the result of a response for its message.
 func (h *Handler) judge(a answer, now time.Time) error {
 	if a.done() {
 		return nil
@@ -113,9 +112,9 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	return semel.Permanent(err)
 }
 
-// refuses reports whether an answer means by its definition that the call was not carried
-// out. It counts for calls that would be lost otherwise: under a key, which makes another
-// call harmless, servers are not trusted to keep to that.
+// refuses reports whether the status means, by its definition, that the call was not carried out. It
+// is used for calls that would be lost otherwise. Calls with a key do not rely on it, because
+// repeating them is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,
@@ -125,20 +124,19 @@ func refuses(status int) bool {
 	return false
 }
 
-// again reports whether the same request may be answered otherwise later, and was not
-// carried out.
+// again reports whether the same request was not carried out and may succeed later.
 func again(status int) bool {
 	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
-// leavesOpen reports whether an answer leaves open whether the call was carried out: a
-// server that failed may have done so before or after the effect, a gateway heard no
-// answer itself, and with 409 the call before, under the same key, may still be under way.
+// leavesOpen reports whether the status leaves open whether the call was carried out. A server may
+// fail before or after the effect, a gateway got no response itself, and with 409 the previous call
+// with the same key may still be running.
 func leavesOpen(status int) bool {
 	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict
 }
 
-// answerError is an answer that says no.
+// answerError is a response with a status other than 2xx.
 type answerError struct {
 	host   string
 	status int
@@ -154,13 +152,13 @@ func (e *answerError) Error() string {
 		text += ": " + e.title
 	}
 	if e.status >= 300 && e.status < 400 {
-		text += "; redirects are not followed: call the endpoint where it is"
+		text += "; redirects are not followed: set the URL to the final address"
 	}
 	return text
 }
 
-// retryAfter is the wait that an answer asks for, 0 if none (RFC 9110, section 10.2.3).
-// A date is held against the answer's own date, since its server's clock wrote both.
+// retryAfter returns the wait that a response requests, 0 if none (RFC 9110, section 10.2.3). A date
+// is compared with the response's own date, because the server's clock wrote both.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
 	if seconds, ok := digits(text); ok {
@@ -176,7 +174,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// digits reads seconds. More than a year is a year.
+// digits parses seconds. More than a year counts as a year.
 func digits(text string) (time.Duration, bool) {
 	const most = 365 * 24 * time.Hour
 	var wait time.Duration

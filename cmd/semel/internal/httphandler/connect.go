@@ -14,15 +14,15 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	// idleFor is shorter than what servers keep a connection for: one that is closed
-	// under a request costs an attempt.
+	// idleFor is shorter than the idle timeout of servers: a connection that the server closes during a
+	// request costs an attempt.
 	idleFor = 4 * time.Second
-	// mostHeaders is how long the headers of an answer may be, in bytes.
+	// mostHeaders limits the headers of a response, in bytes.
 	mostHeaders = 256 << 10
 )
 
-// newTransport speaks HTTP/1.1, so that a connection has one call at a time and what
-// was sent on it was sent for that call. It asks no proxy and unpacks nothing.
+// newTransport speaks HTTP/1.1, so a connection carries one call at a time and every byte sent on it
+// belongs to that call. It uses no proxy and decompresses nothing.
 func newTransport(c Config) *http.Transport {
 	d := dialer{net.Dialer{Timeout: dialTimeout}, c.TLS}
 	return &http.Transport{
@@ -37,7 +37,7 @@ func newTransport(c Config) *http.Transport {
 	}
 }
 
-// dialer makes connections that know whether something was sent on them.
+// dialer makes connections that count the sent bytes.
 type dialer struct {
 	net.Dialer
 	tls *tls.Config
@@ -72,7 +72,7 @@ func (d dialer) encrypted(ctx context.Context, network, address string) (net.Con
 	return newCounted(secure), nil
 }
 
-// handshakeError is of a connection on which both sides did not agree.
+// handshakeError is the error of a failed TLS handshake.
 type handshakeError struct{ err error }
 
 func (e *handshakeError) Error() string { return e.err.Error() }
@@ -82,11 +82,11 @@ func (e *handshakeError) Unwrap() error { return e.err }
 type counted struct {
 	net.Conn
 	written atomic.Int64
-	// refuses: nothing may be written any more.
+	// refuses: writing is no longer allowed.
 	refuses atomic.Bool
 
-	changed *sync.Cond // of what follows
-	reading bool       // somebody waits for what comes; guarded by changed.L
+	changed *sync.Cond // of reading and closed
+	reading bool       // a goroutine waits in Read; guarded by changed.L
 	closed  bool       // guarded by changed.L
 }
 
@@ -101,7 +101,7 @@ func (c *counted) set(what *bool, to bool) {
 	c.changed.Broadcast()
 }
 
-// Read tells that the transport has used up what came before.
+// Read reports that the transport has consumed all earlier bytes.
 func (c *counted) Read(p []byte) (int, error) {
 	c.set(&c.reading, true)
 	n, err := c.Conn.Read(p)
@@ -115,9 +115,10 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// empty waits until the transport, which has read an answer to its end, has looked at what
-// stood behind it. If that is nothing it waits for more. If a server answered twice it closes
-// the connection; a request that was faster would get the second answer for its own.
+// empty waits until the transport, after reading a response to its end, has checked for further bytes.
+// If there are none, the transport waits for more. If the server has sent two responses, the transport
+// closes the connection; without the wait a quick next request would get the second response as its
+// own.
 func (c *counted) empty() {
 	c.changed.L.Lock()
 	defer c.changed.L.Unlock()
@@ -128,8 +129,8 @@ func (c *counted) empty() {
 
 var errNotAgain = errors.New("the connection was closed after something had been sent")
 
-// Write counts before it writes, since it may be asked meanwhile, and takes back what it
-// could not write.
+// Write counts before it writes, because the count may be read meanwhile, and subtracts what it could
+// not write.
 func (c *counted) Write(p []byte) (int, error) {
 	if c.refuses.Load() {
 		return 0, errNotAgain
@@ -140,10 +141,10 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// call is one call as its connections know it. Where a connection that was kept turns out
-// to be closed, the transport sends a request with an idempotency key again by itself, on
-// another one. That is wanted as long as nothing was sent. Otherwise it would be a second
-// call that nobody counts, so the other connection refuses it.
+// call is one call as its connections see it. If a kept connection turns out to be closed, the
+// transport repeats a request with an idempotency key on another connection. That is wanted as long as
+// nothing was sent. Otherwise it would be a second call that is not counted, so the other connection
+// refuses it.
 type call struct {
 	conn  atomic.Pointer[counted]
 	began atomic.Int64
@@ -168,7 +169,7 @@ func (c *call) traced(ctx context.Context) context.Context {
 	}})
 }
 
-// sent reports whether something of the request may have left.
+// sent reports whether a part of the request may have been sent.
 func (c *call) sent() bool {
 	conn := c.conn.Load()
 	return c.gone.Load() || conn != nil && conn.written.Load() > c.began.Load()

@@ -1,27 +1,25 @@
-// Package httphandler makes a handler of an HTTP endpoint: each message is one
-// request, and the answer's status says what becomes of it.
+// Package httphandler makes a handler of an HTTP endpoint: each message is one request, and the status
+// of the response decides the outcome of the message.
 //
-// The request is a CloudEvent in binary mode, with the message's idempotency key,
-// which is the same at every attempt, unless the endpoint knows none. Nothing but the
-// endpoint decides what is done once: a call whose answer was lost is made again, under
-// the same key.
+// The request is a CloudEvent in binary mode. It carries the message's idempotency key, which is the
+// same for every attempt, unless the endpoint supports no keys. Only the endpoint can make sure that a
+// call has one effect: a call without a response is repeated with the same key.
 //
-//	2xx                           it is done
-//	425 and 429                   try again, no sooner than Retry-After says
-//	408, 409 and 5xx              the same, and the outcome is unknown: a server that failed
-//	                              may have failed after it was done. What may be lost is
-//	                              tried again after 408, 409, 501, 503, 505 and 511 only
-//	any other                     waiting cannot mend it; redirects are not followed
+//	2xx                 done
+//	425 and 429         retried, no sooner than Retry-After says
+//	408, 409 and 5xx    retried, and the outcome is unknown: a server that failed may have failed
+//	                    after the effect. A call that may be lost is retried only after 408, 409,
+//	                    501, 503, 505 and 511.
+//	any other           permanent error; redirects are not followed
 //
-// With Config.Effects the body of a 2xx may say what is to be written into Semel's store;
-// see Handler.Ask. Without a body there is nothing to write.
+// With Config.Effects the body of a 2xx may list effects that Semel writes into its store; see
+// Handler.Ask. Without a body no effects are written.
 //
-// An answer counts when it has come whole, or with more than its first MiB. Where it
-// has not, because of a time-out or of a connection that broke, nobody knows whether
-// the call was carried out: an unknown outcome. Where nothing was sent, it is known.
-// Both are tried again, and the error says which it was.
+// A response counts if it is complete, or if more than its first MiB has arrived. If a timeout or a
+// broken connection ends it earlier, the outcome is unknown: the call may have been carried out. If
+// nothing was sent, the outcome is known. Both cases are retried, and the error names the case.
 //
-// Errors name the endpoint by its host and never show the rest of its URL, a header,
-// a secret, or what was answered, but for a status and the title of a problem
-// (RFC 9457), which says the same each time.
+// Errors name the host of the endpoint. They never show the rest of its URL, a header, a secret or the
+// response, except for the status and the title of a problem (RFC 9457), which is the same for every
+// occurrence.
 package httphandler

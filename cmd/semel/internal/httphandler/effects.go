@@ -6,11 +6,11 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// EffectsType is the media type of an answer that says which effects Semel is to apply.
+// EffectsType is the media type of a response with effects that Semel applies.
 const EffectsType = "application/vnd.semel.effects+json"
 
-// fitting says why an answer that is done does not fit the policy: waiting cannot mend
-// that.
+// fitting returns an error if a 2xx response does not match the policy. The error is permanent,
+// because waiting cannot fix it.
 func (h *Handler) fitting(a answer) error {
 	why := ""
 	switch {

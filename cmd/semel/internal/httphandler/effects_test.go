@@ -73,7 +73,7 @@ func TestAnAnswerWithEffects(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = w.Write([]byte(`{"effects":[]}`))
 		})
-		if got, err := e.handler(t, effectful).Ask(t.Context(), message()); err == nil || got != nil || !strings.Contains(err.Error(), "not known") {
+		if got, err := e.handler(t, effectful).Ask(t.Context(), message()); err == nil || got != nil || !strings.Contains(err.Error(), "is unknown") {
 			t.Errorf("%s, %v", got, err)
 		}
 	})

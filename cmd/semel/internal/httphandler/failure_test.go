@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	unknown = "is not known"
+	unknown = "is unknown"
 	unsent  = "nothing was sent"
 )
 
@@ -63,21 +63,21 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 		words  string
 		time   time.Duration
 	}{
-		"E3_trap_T76_nothing_in_time_is_an_unknown_outcome": {hangs, "no whole answer within 500ms", short},
-		"an_answer_that_never_ends":                         {begins(200, "100"), "no whole answer within 500ms", short},
-		"a_refusal_that_never_ends":                         {begins(400, "100"), "no whole answer within 500ms", short},
-		"E3_a_handler_that_dies_in_its_answer":              {breaks, "the connection ended before the answer did", 0},
-		"E3_a_handler_that_dies_after_a_MiB":                {breaksLate, "the connection ended before the answer did", 0},
-		"E3_a_handler_that_dies_before_its_answer":          {raw(""), "the connection ended before the answer did", 0},
-		"a_handler_that_dies_in_its_headers":                {raw("HTTP/1.1 200 OK\r\nContent-"), "no answer of HTTP", 0},
-		"E3_another_protocol_that_nobody_asked_for":         {switches, "no answer of HTTP", 0},
-		"a_status_below_all":                                {raw("HTTP/1.1 099 None\r\nContent-Length: 0\r\n\r\n"), "no answer of HTTP", 0},
-		"garbage":                                           {raw(hidden + " is no answer\r\n\r\n"), "no answer of HTTP", 0},
-		"a_status_that_is_none":                             {raw("HTTP/1.1 " + hidden + " OK\r\n\r\n"), "no answer of HTTP", 0},
-		"a_header_that_is_none":                             {raw("HTTP/1.1 200 OK\r\n" + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
-		"a_length_that_is_none":                             {raw("HTTP/1.1 200 OK\r\nContent-Length: " + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
-		"headers_without_bound":                             {raw("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", mostHeaders) + "\r\n\r\n"), "no answer of HTTP", 0},
-		"chunks_that_are_none":                              {raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden + "\r\n"), "no answer of HTTP", 0},
+		"E3_trap_T76_nothing_in_time_is_an_unknown_outcome": {hangs, "no complete response arrived within 500ms", short},
+		"an_answer_that_never_ends":                         {begins(200, "100"), "no complete response arrived within 500ms", short},
+		"a_refusal_that_never_ends":                         {begins(400, "100"), "no complete response arrived within 500ms", short},
+		"E3_a_handler_that_dies_in_its_answer":              {breaks, "the connection ended before the response was complete", 0},
+		"E3_a_handler_that_dies_after_a_MiB":                {breaksLate, "the connection ended before the response was complete", 0},
+		"E3_a_handler_that_dies_before_its_answer":          {raw(""), "the connection ended before the response was complete", 0},
+		"a_handler_that_dies_in_its_headers":                {raw("HTTP/1.1 200 OK\r\nContent-"), "the response is not valid HTTP", 0},
+		"E3_another_protocol_that_nobody_asked_for":         {switches, "the response is not valid HTTP", 0},
+		"a_status_below_all":                                {raw("HTTP/1.1 099 None\r\nContent-Length: 0\r\n\r\n"), "the response is not valid HTTP", 0},
+		"garbage":                                           {raw(hidden + " is no answer\r\n\r\n"), "the response is not valid HTTP", 0},
+		"a_status_that_is_none":                             {raw("HTTP/1.1 " + hidden + " OK\r\n\r\n"), "the response is not valid HTTP", 0},
+		"a_header_that_is_none":                             {raw("HTTP/1.1 200 OK\r\n" + hidden + "\r\n\r\n"), "the response is not valid HTTP", 0},
+		"a_length_that_is_none":                             {raw("HTTP/1.1 200 OK\r\nContent-Length: " + hidden + "\r\n\r\n"), "the response is not valid HTTP", 0},
+		"headers_without_bound":                             {raw("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", mostHeaders) + "\r\n\r\n"), "the response is not valid HTTP", 0},
+		"chunks_that_are_none":                              {raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden + "\r\n"), "the response is not valid HTTP", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, c.answer)
@@ -87,7 +87,7 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 			}
 			h.says(t, semel.DecideUnknown, c.words)
 			h.says(t, semel.DecideUnknown, unknown)
-			h.says(t, semel.DecideUnknown, "another call has the same key")
+			h.says(t, semel.DecideUnknown, "another call uses the same key")
 			if n := e.calls.Load(); n != 3 {
 				t.Errorf("%d calls for 3 attempts", n)
 			}
@@ -136,7 +136,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		all.Go(func() { h.says(t, 0, "") })
 	}
 	all.Wait()
-	// On a busy machine now and then one is made anew; what is at once is counted above.
+	// On a busy machine a connection may be made anew; the concurrent ones are counted above.
 	if n := e.connections.Load(); n > 20 {
 		t.Errorf("%d connections for 100 calls: they are not kept", n)
 	}
@@ -149,7 +149,7 @@ func TestTheTimeOfACallThatWaitsForItsTurnHasNotBegun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	class, text := decided(t, h.Handle(ctx, message()))
-	if !strings.Contains(text, "nothing was sent") || !strings.Contains(text, "the call was ended here") || e.calls.Load() > 0 {
+	if !strings.Contains(text, "nothing was sent") || !strings.Contains(text, "the call was cancelled by this process") || e.calls.Load() > 0 {
 		t.Errorf("%v, %q, %d calls", class, text, e.calls.Load())
 	}
 }
@@ -163,7 +163,7 @@ func TestACallThatIsEndedHere(t *testing.T) {
 	h := e.handler(t, func(c *Config) {})
 	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New(hidden)) })
 	_, text := decided(t, h.Handle(ctx, message()))
-	if !strings.Contains(text, "the call was ended here") {
+	if !strings.Contains(text, "the call was cancelled by this process") {
 		t.Errorf("%q", text)
 	}
 }
@@ -227,8 +227,8 @@ func TestWhatCouldNotBeWrittenWasNotSent(t *testing.T) {
 	}
 }
 
-// closing closes each connection while it is kept, so that the next call may notice it
-// before it sends, and goes over another one, or only then.
+// closing closes each kept connection. The next call may notice it before it sends, and use another
+// connection, or only afterwards.
 func (e *endpoint) closing(t *testing.T, changes ...func(*Config)) {
 	t.Helper()
 	h, done, before := e.handler(t, changes...), int64(0), e.calls.Load()
@@ -243,7 +243,7 @@ func (e *endpoint) closing(t *testing.T, changes ...func(*Config)) {
 		e.CloseClientConnections()
 	}
 	if n := e.calls.Load() - before; n < done || n > attempts || done < attempts/4 {
-		t.Errorf("%d calls in %d attempts, of which %d were answered", n, attempts, done)
+		t.Errorf("%d calls in %d attempts, %d responses", n, attempts, done)
 	}
 }
 
@@ -264,10 +264,10 @@ func TestCertificates(t *testing.T) {
 	t.Run("one_that_does_not_fit_is_told_and_nothing_was_sent", func(t *testing.T) {
 		before := e.calls.Load()
 		h := e.handler(t)
-		h.says(t, semel.DecideRetry, "of an authority that is not known here")
+		h.says(t, semel.DecideRetry, "from an unknown authority")
 		h.says(t, semel.DecideRetry, unsent)
 		other := handlerOf(t, strings.Replace(e.URL, "127.0.0.1", "localhost", 1), trusting(&tls.Config{RootCAs: known}))
-		other.says(t, semel.DecideRetry, "its certificate is of another host")
+		other.says(t, semel.DecideRetry, "its certificate is for another host")
 		if n := e.calls.Load() - before; n != 0 {
 			t.Errorf("%d calls", n)
 		}
@@ -281,8 +281,8 @@ func TestCertificates(t *testing.T) {
 		strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 		strict.StartTLS()
 		trust := &tls.Config{RootCAs: known}
-		// Since TLS 1.3 this side has done its part before the other one refuses, so that the
-		// request may be under way by then.
+		// With TLS 1.3 the client's handshake ends before the server refuses, so the request may already be on
+		// its way.
 		d, text := decided(t, strict.handler(t, trusting(trust)).Handle(t.Context(), message()))
 		if d.Decision != semel.DecideUnknown && d.Decision != semel.DecideRetry || !strings.Contains(text, "certificate required") {
 			t.Errorf("it is %v: %q", d.Decision, text)

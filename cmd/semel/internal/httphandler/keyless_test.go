@@ -20,7 +20,7 @@ func TestCallsWithoutAKey(t *testing.T) {
 		lost  bool
 		words string
 	}{
-		"may_happen_twice": {false, "it carries no key, and another call may have it happen twice"},
+		"may_happen_twice": {false, "it carries no key, so another call may apply it twice"},
 		"may_be_lost":      {true, "it carries no key and is not made again"},
 	} {
 		t.Run("E5_a_call_that_"+name+"_sends_none_and_says_what_follows", func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestWhatAStatusMeansForACallThatMayBeLost(t *testing.T) {
 }
 
 func TestNoProxyIsAsked(t *testing.T) {
-	// net/http reads the environment once in a process, so that it cannot be set here.
+	// net/http reads the environment once per process, so it cannot be set here.
 	if handlerOf(t, "http://localhost:1").transport.Proxy != nil {
 		t.Error("a proxy hears calls, their keys and their credentials")
 	}

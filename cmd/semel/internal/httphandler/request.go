@@ -18,11 +18,11 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// step is what the idempotency key of a call is made of, beside the identity. It may
-// never change: a message whose call is under way would get another key.
+// step is hashed into the idempotency key of a call, beside the identity. It must never change: a
+// message with a call in progress would get another key.
 const step = "handler"
 
-// The headers that are Semel's own.
+// The headers that Semel defines.
 const (
 	headerKey     = "Idempotency-Key"
 	headerAttempt = "Semel-Attempt"
@@ -30,12 +30,11 @@ const (
 	headerEffects = "Semel-Effects"
 )
 
-// kept are headers of a message that its request has as they are: they say what caused
-// it, and which trace it is of.
+// kept are headers of a message that are copied to its request: cause and trace.
 var kept = [...]string{semel.HeaderCausation, semel.HeaderCorrelation, "correlation-id", "x-correlation-id", "traceparent"}
 
-// request is the call for m as a CloudEvent in binary mode. An error says that the
-// message has what no request can have.
+// request returns the call for m as a CloudEvent in binary mode. It returns an error if a request
+// cannot hold a value of the message.
 func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.URL, bytes.NewReader(m.Body))
 	if err != nil {
@@ -55,11 +54,11 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	event(to, m)
 	key := h.keyOf(m)
 	if !sendable([]byte(key)) {
-		return nil, errors.New("the key of the intent is none that a header of a request can have")
+		return nil, errors.New("the key of the intent cannot be sent in a request header")
 	}
-	// The IETF's draft (draft-ietf-httpapi-idempotency-key-header-07) makes the value a
-	// string in quotes. Providers document it bare and take all that stands there for the
-	// key, some of 36 characters at most, which a UUID has without quotes. So it is bare.
+	// The IETF draft (draft-ietf-httpapi-idempotency-key-header-07) defines the value as a quoted string.
+	// Providers document it without quotes and take the complete value as the key, some with at most 36
+	// characters, which is a UUID without quotes. So it is sent without quotes.
 	if !h.config.NoKey {
 		to.Set(headerKey, key)
 	}
@@ -70,7 +69,7 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	return request, nil
 }
 
-// replayed says of which replay a message is part, if of any, and whether effects are allowed.
+// replayed adds the replay of the message, if any, and whether effects are allowed.
 func replayed(to http.Header, m *semel.Message) {
 	r, is := m.Replay()
 	if !is {
@@ -82,8 +81,8 @@ func replayed(to http.Header, m *semel.Message) {
 
 func (h *Handler) keyOf(m *semel.Message) string { return Key(m, h.config.Intents) }
 
-// Key is the idempotency key of the call for m, which has its Identity; intent says that it
-// is one, which may have a key of its own.
+// Key returns the idempotency key of the call for m, which has its Identity. intent reports that m is
+// an intent, which may have its own key.
 func Key(m *semel.Message, intent bool) string {
 	if intent {
 		return m.IntentKey(step)
@@ -91,7 +90,7 @@ func Key(m *semel.Message, intent bool) string {
 	return m.IdempotencyKey(step)
 }
 
-// passOn adds those headers of the message that the policy names.
+// passOn adds the headers of the message that the policy names.
 func (h *Handler) passOn(to http.Header, m *semel.Message) error {
 	for _, name := range h.config.Pass {
 		for _, header := range m.Headers {
@@ -99,7 +98,7 @@ func (h *Handler) passOn(to http.Header, m *semel.Message) error {
 				continue
 			}
 			if !sendable(header.Value) {
-				return fmt.Errorf("the header %s of the message has a value that no header of a request can have", name)
+				return fmt.Errorf("the header %s of the message has a value that cannot be sent in a request header", name)
 			}
 			to.Add(name, string(header.Value))
 		}
@@ -107,7 +106,7 @@ func (h *Handler) passOn(to http.Header, m *semel.Message) error {
 	return nil
 }
 
-// trace adds what a message was caused by; what cannot be sent is not worth a failure.
+// trace adds the trace of a message. Values that cannot be sent are left out.
 func trace(to http.Header, m *semel.Message) {
 	for _, name := range kept {
 		if v, ok := m.Headers.Get(name); ok && sendable(v) {
@@ -124,14 +123,14 @@ func trace(to http.Header, m *semel.Message) {
 	}
 }
 
-// The attributes of an event whose message is none: an id, a source and a type are
-// required by CloudEvents.
+// The attributes of a message that is not a CloudEvent: CloudEvents requires an id, a source and a
+// type.
 const (
 	typeOfNone   = "semel.message"
 	sourceOfNone = "semel"
 )
 
-// event adds the attributes, as the HTTP Protocol Binding for CloudEvents 1.0.2 says
+// event adds the attributes according to the HTTP Protocol Binding for CloudEvents 1.0.2
 // (https://github.com/cloudevents/spec, section 3.1).
 func event(to http.Header, m *semel.Message) {
 	attribute := func(name, value string) {
@@ -159,7 +158,7 @@ func event(to http.Header, m *semel.Message) {
 	}
 }
 
-// contentType is what the message says, or JSON if its body is; empty if nobody knows.
+// contentType returns the message's content type, or JSON if its body is JSON; empty if unknown.
 func contentType(m *semel.Message) string {
 	for _, name := range [...]string{"ce-datacontenttype", "content-type"} {
 		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && sendable(v) {
@@ -172,9 +171,8 @@ func contentType(m *semel.Message) string {
 	return ""
 }
 
-// encoded is the value of an attribute as a header has it: what is not printable ASCII,
-// and the blank, the quote and the percent sign, are written as % and two hexadecimal
-// digits for each byte of UTF-8.
+// encoded returns an attribute as a header value: characters other than printable ASCII, and the
+// blank, the quote and the percent sign, are percent-encoded as UTF-8.
 func encoded(value string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// hidden is what no error may show: it stands in the URL, the body and the answers.
+// hidden must not be shown by any error: it is part of the URL, the body and the responses.
 const hidden = "hunter2"
 
 // endpoint is a server that counts its calls and its connections.
@@ -47,7 +47,7 @@ func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// handler calls the endpoint, as the policy would have it but for changes.
+// handler calls the endpoint with the configuration of a policy and the given changes.
 func (e *endpoint) handler(t *testing.T, changes ...func(*Config)) *Handler {
 	t.Helper()
 	return handlerOf(t, e.URL, changes...)
@@ -75,7 +75,7 @@ func message() *semel.Message {
 		semel.Header{Name: "ce-type", Value: []byte("order.placed")})
 }
 
-// decided is what a handler decided, and its text.
+// decided returns the handler's decision and its text.
 func decided(t *testing.T, err error) (semel.HandlerError, string) {
 	t.Helper()
 	var h *semel.HandlerError
@@ -85,12 +85,12 @@ func decided(t *testing.T, err error) (semel.HandlerError, string) {
 	case !errors.As(err, &h):
 		t.Fatalf("an error without a decision: %v", err)
 	case strings.Contains(err.Error(), hidden):
-		t.Errorf("law 15: the error shows what nobody may see: %v", err)
+		t.Errorf("law 15: the error shows hidden text: %v", err)
 	}
 	return *h, err.Error()
 }
 
-// says calls the endpoint and holds the outcome to a decision and words of its text.
+// says calls the endpoint and checks the decision and the text of the outcome.
 func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	t.Helper()
 	d, text := decided(t, h.Handle(context.Background(), message()))
@@ -99,7 +99,7 @@ func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	}
 }
 
-// raw answers with bytes, and ends the connection.
+// raw responds with bytes and ends the connection.
 func raw(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Requests are signed as Standard Webhooks says
-// (https://github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md):
-// the id, the time in seconds and the body, with points between them, under HMAC-SHA256
-// in base64. The id is the idempotency key, so that it is the same at every attempt.
+// Requests are signed according to Standard Webhooks
+// (https://github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md): HMAC-SHA256 in
+// base64 over the id, the time in seconds and the body, joined with dots. The id is the idempotency
+// key, so it is the same for every attempt.
 
-// Secret is a key that requests are signed with. It shows itself to nobody.
+// Secret is a key that signs requests. It cannot be printed.
 type Secret struct{ key []byte }
 
 // String does not show the secret.
@@ -28,12 +28,12 @@ func (Secret) GoString() string { return "a secret" }
 
 const (
 	secretPrefix = "whsec_"
-	// What the specification asks of a key, in bytes.
+	// The key sizes that the specification allows, in bytes.
 	leastSecret, mostSecret = 24, 64
 )
 
-// ParseSecret reads a secret as Standard Webhooks writes it: whsec_ and base64 of 24 to
-// 64 bytes. The error shows nothing of it.
+// ParseSecret parses a secret in the form of Standard Webhooks: whsec_ and base64 of 24 to 64 bytes.
+// Its errors show nothing of the secret.
 func ParseSecret(text string) (Secret, error) {
 	rest, ok := strings.CutPrefix(text, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(rest)
@@ -41,9 +41,9 @@ func ParseSecret(text string) (Secret, error) {
 	case !ok:
 		return Secret{}, errors.New("the secret does not begin with " + secretPrefix)
 	case err != nil:
-		return Secret{}, errors.New("behind " + secretPrefix + " the secret is no base64")
+		return Secret{}, errors.New("after " + secretPrefix + " the secret is not valid base64")
 	case len(key) < leastSecret || len(key) > mostSecret:
-		return Secret{}, fmt.Errorf("the secret has %d bytes, and must have %d to %d", len(key), leastSecret, mostSecret)
+		return Secret{}, fmt.Errorf("the secret has %d bytes, but must have %d to %d", len(key), leastSecret, mostSecret)
 	}
 	return Secret{key}, nil
 }

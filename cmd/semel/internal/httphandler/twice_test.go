@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// answersTwice refuses each request on a connection, and behind that, in the same packet, is
-// another answer.
+// answersTwice refuses each request on a connection and sends another response in the same packet.
 func answersTwice(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	conn, buffer, err := w.(http.Hijacker).Hijack()

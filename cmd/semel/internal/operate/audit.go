@@ -13,27 +13,28 @@ import (
 	"github.com/semel-go/semel/internal/audit"
 )
 
-// AuditView is an act of a store, with where it is sealed.
+// AuditView is one recorded command of a store, with its place in the chain.
 type AuditView struct {
 	Store string `json:"store"`
-	// Sequence is its line in the chain; 0: it is not sealed yet.
+	// Sequence is the command's line in the chain; 0: the command is not sealed yet.
 	Sequence int64     `json:"sequence"`
 	Number   int64     `json:"number"`
 	At       time.Time `json:"at"`
 	Verb     string    `json:"verb"`
 	Who      string    `json:"who"`
 	Why      string    `json:"why"`
-	// Row is what it was done to; 0: no one row, then Why says what.
+	// Row is the row that the command changed; 0: the command concerns no single row, and Why describes
+	// its object.
 	Row    int64  `json:"row,omitempty"`
 	Result string `json:"result"`
 }
 
-// NewAuditView is an act of a store of this name.
+// NewAuditView returns the view of a command recorded in the store with this name.
 func NewAuditView(store string, a admin.AuditedAct) AuditView {
 	return AuditView{Store: store, Sequence: a.Sequence, Number: a.Number, At: a.At.UTC(), Verb: a.Verb, Who: a.Who, Why: a.Why, Row: a.Row, Result: a.Result}
 }
 
-// AuditedActs yields all acts of a store by number. It ends after an error.
+// AuditedActs yields all recorded commands of a store by number. It ends after an error.
 func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAct, error] {
 	return func(yield func(admin.AuditedAct, error) bool) {
 		for after := int64(math.MinInt64); ; {
@@ -55,9 +56,9 @@ func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAc
 	}
 }
 
-// Chain calls each with the lines of a store's chain, in their order, and returns its end.
-// Lines that are sealed meanwhile are read, too: the end is that of what was read, but where
-// the store itself has another.
+// Chain calls each for every line of a store's chain, in order, and returns the end of the chain.
+// Lines that are sealed meanwhile are read, too. The end is that of the last line read, unless the
+// store itself records another end.
 func Chain(ctx context.Context, s admin.Auditor, each func(admin.AuditedSeal) error) (end admin.SealHead, err error) {
 	for after := int64(math.MinInt64); ; {
 		lines, err := s.Seals(ctx, after, page)
@@ -77,38 +78,37 @@ func Chain(ctx context.Context, s admin.Auditor, each func(admin.AuditedSeal) er
 		if err != nil || now == end || now.Sequence <= after {
 			return now, err
 		}
-		end = now // lines may have come since: if none are read now, they are missing
+		end = now // lines may have been sealed since: if the next read finds none, they are missing
 	}
 }
 
-// Verified is what a verification found.
+// Verified is the result of a verification.
 type Verified struct {
 	Store string `json:"store,omitempty"`
 	File  string `json:"file,omitempty"`
 	Lines int64  `json:"lines"`
-	// Head is where the chain ends, to be kept elsewhere.
+	// Head is the end of the chain. Keep it in another place, for the next verification.
 	Head string `json:"head"`
-	// Unsealed are acts that are not sealed yet, and Oldest is when the first of them was
-	// done.
+	// Unsealed counts the commands that are not sealed yet; Oldest is the time of the first of them.
 	Unsealed int64      `json:"unsealed"`
 	Oldest   *time.Time `json:"oldest_unsealed,omitempty"`
-	// Unchecked are lines under a key that was not given: only what follows what was looked
-	// at.
+	// Unchecked counts the lines sealed under a key that was not given. Only their links to the
+	// neighbouring lines are checked.
 	Unchecked int64 `json:"unchecked"`
-	// Findings are the first of Total that are wrong.
+	// Findings are the first faults, at most Total.
 	Findings []audit.Finding `json:"findings"`
 	Total    int64           `json:"total"`
 }
 
-// Answerable reports whether a head that is kept from now on answers for all findings.
+// Answerable reports whether a head that is kept from now on covers all findings.
 func (v Verified) Answerable() bool {
 	return v.Lines > 0 && v.Total == int64(len(v.Findings)) && !slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Kind != audit.Late && f.Kind != audit.Unkeyed })
 }
 
-// Verification is what a chain is verified by.
+// Verification holds the key and the heads against which a chain is verified.
 type Verification struct {
 	Key []byte
-	// Heads are ends of the chain that somebody kept.
+	// Heads are ends of the chain that were kept in another place.
 	Heads []audit.Point
 }
 
@@ -120,7 +120,7 @@ func (o Verification) begin() *audit.Verifier {
 	return v
 }
 
-// Verify verifies the chain of a store, and each of its lines against its act.
+// Verify verifies the chain of a store, and compares each line with its recorded command.
 func (o Verification) Verify(ctx context.Context, store string, s admin.Auditor) (Verified, error) {
 	v := o.begin()
 	end, err := Chain(ctx, s, func(l admin.AuditedSeal) error {
@@ -147,12 +147,12 @@ func (o Verification) Verify(ctx context.Context, store string, s admin.Auditor)
 	if len(o.Key) > 0 && end.Sequence == 0 && found.Unsealed > 0 {
 		found.Total++
 		found.Findings = append(found.Findings, audit.Finding{Sequence: 1, Kind: audit.Removed,
-			What: fmt.Sprintf("%d acts stand in the table and no chain has begun: the first line is written by the first migration, or somebody removed it", found.Unsealed)})
+			What: fmt.Sprintf("%d commands are recorded, but the chain is empty: the migration that writes its first line has not run, or the lines were removed", found.Unsealed)})
 	}
 	if found.Oldest != nil && time.Since(*found.Oldest) > audit.LongestUnsealed {
 		found.Total++
 		found.Findings = append(found.Findings, audit.Finding{Sequence: end.Sequence + 1, Kind: audit.Late,
-			What: "acts stand in the table that were done more than " + audit.LongestUnsealed.String() + " ago and are in no line: no process seals, as its log says, or the sequence of the table never gave their numbers"})
+			What: "commands recorded more than " + audit.LongestUnsealed.String() + " ago are in no line of the chain: no process seals them (see the logs), or their numbers did not come from the table's sequence"})
 	}
 	return found, nil
 }
@@ -175,13 +175,13 @@ func (o Verification) VerifyFile(name string, r io.Reader) (Verified, error) {
 	found.File = name
 	if end == nil {
 		found.Total++
-		found.Findings = append(found.Findings, audit.Finding{Sequence: found.Lines + 1, Kind: audit.CutOff, What: "the file has no end, which stands behind the last line"})
+		found.Findings = append(found.Findings, audit.Finding{Sequence: found.Lines + 1, Kind: audit.CutOff, What: "the file has no end record after its last line"})
 	}
 	return found, nil
 }
 
-// SealAll seals what a store has to seal, and says how many acts. begin allows it to begin a chain
-// under the key.
+// SealAll seals all unsealed commands of a store and returns how many it sealed. With begin it may
+// begin a chain under the key.
 func SealAll(ctx context.Context, s admin.Auditor, key []byte, begin bool) (lines int, elsewhere bool, err error) {
 	for {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Continue: !begin, Most: page, Whole: true})

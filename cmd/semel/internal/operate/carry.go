@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Carry carries out an order and yields what became of each row. It reads, judges and changes a page of rows
-// at a time, so that the number of statements depends on the number of pages. An error ends it: the store
-// cannot be read, or ctx is over. What was yielded before is done.
+// Carry carries out an order and yields the result for each row. It reads, checks and changes one page
+// of rows at a time, so the number of statements depends on the number of pages. It ends with an error
+// if the store cannot be read or ctx has ended. Results that were yielded before are done.
 func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		rows, err := b.choose(ctx, o.Filter, o.Group)
@@ -48,9 +48,9 @@ type choice struct {
 	state  store.RowState
 }
 
-// Chosen returns the numbers before the first act: an act may change what the
-// filter chooses, and the failure group, if one is named. Numbers that are asked for and not
-// there stay, to be reported.
+// Chosen returns the numbers of the chosen rows before the first change, because a change may alter
+// which rows the filter and the failure group choose. Requested numbers without a row are included, so
+// that they are reported.
 func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	rows, err := b.choose(ctx, f, group)
 	numbers := make([]int64, len(rows))
@@ -78,7 +78,7 @@ func (b Box) choose(ctx context.Context, f store.RowFilter, group string) (rows 
 	return rows, nil
 }
 
-// carrying is a page of an order: its rows, and what became of each.
+// carrying is one page of an order: its rows, and the result for each.
 type carrying struct {
 	Box
 	Order
@@ -87,8 +87,8 @@ type carrying struct {
 }
 
 // some carries out an order on a page of rows. A row that was changed after it was read, such as by a
-// consumer, is read and judged once more. After an error only the rows with a result are returned. If ctx
-// ended while rows were acted on, the error is that of ctx.
+// consumer, is read and checked once more. After an error only the rows with a result are returned. If
+// ctx ended while rows were being changed, the error is that of ctx.
 func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error) {
 	c := &carrying{Box: b, Order: o, rows: rows, results: make([]Result, len(rows))}
 	open := make([]int, len(rows))
@@ -105,8 +105,8 @@ func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error)
 	return slices.DeleteFunc(c.results, func(r Result) bool { return r.Result == "" }), err
 }
 
-// carry reads the rows of these places, acts on those that the order allows, and returns the places of rows
-// that were changed meanwhile.
+// carry reads the rows at these places, changes those that the order allows, and returns the places of
+// rows that were changed meanwhile.
 func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err error) {
 	allowed, err := c.judge(ctx, places)
 	if err != nil {
@@ -130,14 +130,14 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	return changed, nil
 }
 
-// allowed is a row on which an order may act, as far as that is known without the store.
+// allowed is a row that the order may change, as far as that is known without the store.
 type allowed struct {
 	place int
 	row   store.StoredRow
 }
 
-// judge reads the rows of these places, gives those that the order refuses or leaves their results, and returns
-// the others.
+// judge reads the rows at these places, writes the results of those that the order refuses or leaves,
+// and returns the others.
 func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	numbers := make([]int64, len(places))
 	for k, i := range places {
@@ -153,7 +153,7 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 		row, there := found[c.rows[i].number]
 		r := Result{Store: c.Store, Number: c.rows[i].number}
 		if !there {
-			r.Result, r.Error = Refused, "there is no row of this number"
+			r.Result, r.Error = Refused, "there is no row with this number"
 			refused[i] = r
 			continue
 		}
@@ -169,7 +169,7 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 			refused[i] = c.freed(i, row.State, r)
 			continue
 		}
-		c.results[i] = r // without a Result until something became of the row
+		c.results[i] = r // Result stays empty until the row is processed
 		all = append(all, allowed{i, row})
 	}
 	left, err := c.leaves(ctx, c.Order, all)
@@ -188,9 +188,9 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	}), nil
 }
 
-// freed is the result of a row that an order to retry refuses, which was set aside or waited when the order saw
-// it first, and has become due since, such as because a row before it in its stream was applied. Such a row
-// needs no act.
+// freed returns the result of a row for which a retry is refused because the row is already running or
+// applied. The row was parked or blocked when the order saw it first, and was unblocked since, for
+// instance because an earlier row of its stream was applied. No command is needed.
 func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	was := c.rows[place].state
 	if c.Verb != admin.Retry && c.Verb != admin.Send || r.Result != Refused {
@@ -203,21 +203,21 @@ func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	}
 	switch now {
 	case store.StateReceived, store.StateInProgress:
-		r.Result, r.Error = Due, "it was freed since this began, and nothing is recorded"
+		r.Result, r.Error = Due, "it was unblocked after this command began; nothing is recorded"
 	case store.StateCompleted:
-		r.Result, r.Error = Done, "it was freed and applied since this began, and nothing is recorded"
+		r.Result, r.Error = Done, "it was unblocked and applied after this command began; nothing is recorded"
 	}
 	return r
 }
 
-// foresee says what would become of rows.
+// foresee sets the results that the order would have.
 func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 	for _, a := range all {
 		r := &c.results[a.place]
 		taken, err := c.taken(ctx, c.Verb, a.row)
 		switch {
 		case err != nil:
-			return fmt.Errorf("store %s: row %d: what became of its identity: %w", c.Store, a.row.Number, err)
+			return fmt.Errorf("store %s: row %d: look up its identity: %w", c.Store, a.row.Number, err)
 		case taken:
 			*r = r.after(semel.ErrConflict, Would)
 		default:
@@ -227,7 +227,7 @@ func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 	return nil
 }
 
-// act acts on rows and returns an error for each.
+// act carries out the order on rows and returns an error for each row.
 func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
 	act, seen := store.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why}, make([]store.RowRevision, len(rows))
 	for k, r := range rows {
@@ -251,12 +251,12 @@ func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
 	}
 	errs := make([]error, len(rows))
 	for k := range errs {
-		errs[k] = fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
+		errs[k] = fmt.Errorf("store %s keeps no waiting messages: %w", b.Store, semel.ErrUnsupported)
 	}
 	return errs
 }
 
-// requeue makes rows due, or ends their claims.
+// requeue retries rows, or ends their claims.
 func (b Box) requeue(ctx context.Context, verb admin.Verb, act store.Act, rows []store.StoredRow) []error {
 	errs := make([]error, len(rows))
 	for _, e := range []store.RowEvent{store.RowRetried, store.RowReleased} {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failingMarkers answers so often, and then fails.
+// failingMarkers answers a number of reads and then fails.
 type failingMarkers struct{ answers int }
 
 func (f *failingMarkers) Marker(context.Context, semel.Key) (store.StoredMarker, bool, error) {
@@ -38,7 +38,7 @@ func TestRowsThatADryRunDidNotComeToHaveNoResult(t *testing.T) {
 	}
 }
 
-// releasing is an inbox that notes whose claims are ended.
+// releasing is an inbox that records which claims are ended.
 type releasing struct {
 	*fakeInbox
 	released []int64

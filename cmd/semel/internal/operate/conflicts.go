@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leaves returns why an order of many rows leaves some of these rows, by their numbers. A retry of all rows
-// does not run a conflict while the row with the first content of its identity is open: a person who has found
-// out which content is right names the row by its number.
+// leaves returns why an order for many rows skips some of these rows, by row number. A retry of all
+// rows does not run a conflict while the row with the first content of its identity is open. To run
+// it, a person decides which content is right and names the row by its number.
 func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]string, error) {
 	if o.Verb != admin.Retry && o.Verb != admin.Send || len(o.Filter.Numbers) > 0 && !o.Counted {
 		return nil, nil
@@ -42,9 +42,8 @@ func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]str
 	return left, nil
 }
 
-// FirstView is what is known of the content that came first under the identity
-// of a conflict. A marker says what became of it and when; where it came from is
-// known only if it has a row, too.
+// FirstView describes the first content received under the identity of a conflict. Its outcome and
+// time come from the marker; its origin is known only if it also has a row.
 type FirstView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
@@ -56,13 +55,13 @@ type FirstView struct {
 	Offset    int64     `json:"offset"`
 }
 
-// outcomes names what became of a message, as the summary does.
+// outcomes are the names of outcomes, as in the summary of a run.
 var outcomes = map[store.Outcome]string{
 	store.Applied: "applied", store.Waiting: "waiting", store.Parked: "parked", store.DeadLettered: "dead-lettered", store.Discarded: "discarded",
 }
 
-// firstContent looks up what the rows of a conflict are in conflict with; nil if
-// that is not known. The marker tells unless it belongs to a conflict that was let run.
+// firstContent looks up the content that a conflict contradicts. It returns nil if that content is
+// unknown. The marker describes it, unless the marker belongs to a conflict that was run.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *store.StoredRow
 	var all []store.StoredRow

@@ -9,29 +9,28 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The acts on a consumer.
+// The commands for a consumer.
 const (
 	Pause  admin.Verb = "pause"
 	Resume admin.Verb = "resume"
 	Limit  admin.Verb = "limit"
 )
 
-// Unchanged is the result of an act on a consumer of which nothing else is wanted than
-// before; it is not recorded.
+// Unchanged is the result of a command that changes nothing for a consumer. It is not recorded.
 const Unchanged = "unchanged"
 
-// Wish is what is to be wanted of a consumer.
+// Wish is a control command for a consumer.
 type Wish struct {
 	Verb admin.Verb
-	// PerSecond is of Limit: so many messages a second, 0 for no limit.
+	// PerSecond is the limit in messages a second, for Limit; 0: no limit.
 	PerSecond int
 	// Who and Why are recorded.
 	Who, Why string
-	// DryRun only says what would be done.
+	// DryRun only reports what the command would do.
 	DryRun bool
 }
 
-// ControlView is what is wanted of a consumer, as people and scripts see it.
+// ControlView shows the pause and the limit of a consumer.
 type ControlView struct {
 	Store    string     `json:"store"`
 	Consumer string     `json:"consumer"`
@@ -42,14 +41,14 @@ type ControlView struct {
 	Limit     *OrderView `json:"limit,omitempty"`
 }
 
-// OrderView says who ordered something, and why.
+// OrderView shows the person that gave a command, the reason and the time.
 type OrderView struct {
 	By  string    `json:"by"`
 	Why string    `json:"why"`
 	At  time.Time `json:"at"`
 }
 
-// Controlled is what became of a wish for one consumer, with what is wanted of it then.
+// Controlled is the result of a Wish for one consumer, with the controls that apply afterwards.
 type Controlled struct {
 	ControlView
 	// Result is Done, Would, Unchanged or Failed.
@@ -57,10 +56,10 @@ type Controlled struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// OK reports whether nothing stood in the way.
+// OK reports whether the command succeeded.
 func (c Controlled) OK() bool { return c.Result != Failed }
 
-// ControlOf reads what is wanted of a consumer of a store.
+// ControlOf reads the controls of a consumer from a store.
 func ControlOf(ctx context.Context, store string, s admin.Controls, consumer string) (ControlView, error) {
 	c, err := s.Control(ctx, consumer)
 	if err != nil {
@@ -71,7 +70,7 @@ func ControlOf(ctx context.Context, store string, s admin.Controls, consumer str
 	}, nil
 }
 
-// orderOf is nil where nobody ordered anything.
+// orderOf returns nil if no command was given.
 func orderOf(o admin.Order) *OrderView {
 	if o == (admin.Order{}) {
 		return nil
@@ -79,9 +78,9 @@ func orderOf(o admin.Order) *OrderView {
 	return &OrderView{By: o.By, Why: o.Why, At: o.At.UTC()}
 }
 
-// Carry carries out a wish for a consumer of a store. A pause that is there is ordered
-// anew, so that its reason is the last one; to let go on, or without a limit, what does
-// so already is nothing to do.
+// Carry carries out a wish for a consumer of a store. Pausing a paused consumer records the command
+// again, so that the newest reason is shown. Resuming a running consumer, or removing a limit that
+// does not exist, changes nothing.
 func (w Wish) Carry(ctx context.Context, s admin.Controls, v ControlView) Controlled {
 	done := Controlled{ControlView: v, Result: Done}
 	act := store.Act{Verb: string(w.Verb), Who: w.Who, Why: w.Why}

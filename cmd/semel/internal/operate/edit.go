@@ -15,24 +15,24 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// EditView is an edit of a row's payload as people and scripts see it.
+// EditView shows an edit of a row's payload.
 type EditView struct {
-	// Edit is 1 of the first edit of the row; 0: it is not done.
+	// Edit is the number of the edit, from 1; 0: the edit was not made.
 	Edit int        `json:"edit,omitempty"`
 	Who  string     `json:"who,omitempty"`
 	At   *time.Time `json:"at,omitempty"`
-	// Before and After are SHA-256 of the payloads, in hexadecimal digits.
+	// Before and After are the SHA-256 sums of the payloads, in hexadecimal.
 	Before     string `json:"sha256_before"`
 	After      string `json:"sha256_after"`
 	SizeBefore int    `json:"size_before"`
 	SizeAfter  int    `json:"size_after"`
-	// Diff is empty where nobody could read it, or asked for it.
+	// Diff is empty if the payloads are not readable as text, or if no diff was requested.
 	Diff string `json:"diff,omitempty"`
-	// Removed says that the payload before it is gone, as the row's own is.
+	// Removed reports that the payload before the edit was removed, like the row's own payload.
 	Removed bool `json:"removed,omitempty"`
 }
 
-// NewEdit is an edit that replaces a payload.
+// NewEdit describes an edit that replaces one payload by another.
 func NewEdit(before, after []byte) EditView {
 	b, a := sha256.Sum256(before), sha256.Sum256(after)
 	v := EditView{Before: hex.EncodeToString(b[:]), After: hex.EncodeToString(a[:]), SizeBefore: len(before), SizeAfter: len(after)}
@@ -40,8 +40,8 @@ func NewEdit(before, after []byte) EditView {
 	return v
 }
 
-// Editable returns a row with its payload, if that may be replaced: by nil, which fits every
-// row that may be edited.
+// Editable returns a row with its payload if the payload may be replaced. It checks with nil as the
+// new payload, which is valid for every row that may be edited.
 func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: true, Limit: 1})
 	if err != nil {
@@ -55,19 +55,19 @@ func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error
 		return r, err
 	}
 	if r.Message == nil {
-		return r, fmt.Errorf("row %d cannot be read whole: %s", number, r.LastError)
+		return r, fmt.Errorf("row %d could not be read completely: %s", number, r.LastError)
 	}
 	first, found, err := b.first(ctx, r)
 	switch {
 	case err != nil:
-		return r, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
+		return r, fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, number, err)
 	case found && (first.Outcome == store.Applied || first.Outcome == store.Waiting):
 		return r, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	}
 	return r, nil
 }
 
-// Editing is an edit of a row.
+// Editing is the edit of a row.
 type Editing struct {
 	Body []byte
 	// Who and Why are recorded.
@@ -82,8 +82,8 @@ func (e Editing) at(p ReplayPoint) {
 	}
 }
 
-// Edit gives a row another payload, if it still has the one that was seen. A copy of the
-// message that is counted on the row meanwhile stands in nobody's way.
+// Edit replaces the payload of a row if the row still has the payload that was read. A copy of the
+// message that is counted on the row meanwhile does not prevent the edit.
 func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	e.at(BeforeEdit)
 	defer e.at(AfterEdit)
@@ -104,7 +104,7 @@ func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	}
 }
 
-// edits are those of a row; payload asks for what they changed.
+// edits returns the edits of a row. With payload it includes diffs.
 func (b Box) edits(ctx context.Context, r store.StoredRow, payload bool) ([]EditView, error) {
 	if b.Editor == nil {
 		return nil, nil

@@ -10,40 +10,40 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Erasure is what to erase of a store.
+// Erasure chooses what to erase from a store.
 type Erasure struct {
 	Filter admin.ErasureFilter
-	// Who and Why are recorded with every act.
+	// Who and Why are recorded with every change.
 	Who, Why string
 	// DryRun only counts.
 	DryRun bool
-	// Discard closes what is unfinished before.
+	// Discard discards unfinished rows before they are erased.
 	Discard bool
-	// Doubted, if not nil, is called by a DryRun for each row that Discard would close and
-	// that has a call under way or of unknown outcome.
+	// Doubted, if not nil, is called in a DryRun for each row that Discard would discard and that has a
+	// call in progress or with unknown outcome.
 	Doubted func(store.StoredRow)
-	// Shown is how many of those that are left are told of; all are counted. 0: all.
+	// Shown limits the remaining rows that are listed; all are counted. 0: no limit.
 	Shown int
-	// Progress, if not nil, is told the counts after each transaction.
+	// Progress, if not nil, is called with the counts after each transaction.
 	Progress func(ErasureReport)
 }
 
-// ErasureReport is what was erased of a store, or would be.
+// ErasureReport counts what was erased from a store, or would be.
 type ErasureReport struct {
 	Store string `json:"store"`
-	// Identities are how many, with so many rows of the inbox, results and leased keys.
+	// Identities counts the identities. The other fields count their inbox rows, results and leased keys.
 	Identities int64 `json:"identities"`
 	Inbox      int64 `json:"inbox"`
 	Results    int64 `json:"results"`
 	Keys       int64 `json:"keys"`
-	// Discarded are the rows that were closed before.
+	// Discarded counts the rows that were discarded first.
 	Discarded int64 `json:"discarded"`
-	// Left is how many rows stood in the way, List what of them is told.
+	// Left counts the rows that were not erased; List shows the first of them.
 	Left int64           `json:"left"`
 	List []LeftOfErasure `json:"left_rows"`
 }
 
-// LeftOfErasure is what stood in the way.
+// LeftOfErasure is a row that was not erased.
 type LeftOfErasure struct {
 	Row      int64            `json:"row"`
 	Consumer string           `json:"consumer"`
@@ -51,16 +51,16 @@ type LeftOfErasure struct {
 	ID       string           `json:"id"`
 	State    store.RowState   `json:"state"`
 	Why      admin.ErasureWhy `json:"why"`
-	// Error says why it could not be discarded, where that was asked for.
+	// Error is why the row could not be discarded, if that was requested.
 	Error string `json:"error,omitempty"`
 }
 
-// idsAtOnce is how many ids are asked for in one statement.
+// idsAtOnce limits the ids in one statement.
 const idsAtOnce = 500
 
-// Erase erases what the filter chooses, some in each transaction, until nothing is left to
-// look at. After an error, or the end of ctx, what the report says is done; the same erasure
-// again goes on with the rest.
+// Erase erases what the filter chooses, a part in each transaction, until no row is left to check.
+// After an error or the end of ctx, everything in the report is done; running the same erasure again
+// continues with the rest.
 func (b Box) Erase(ctx context.Context, from admin.Eraser, e Erasure) (ErasureReport, error) {
 	report := ErasureReport{Store: b.Store, List: []LeftOfErasure{}}
 	all := [][]string{nil}
@@ -83,8 +83,8 @@ func (b Box) Erase(ctx context.Context, from admin.Eraser, e Erasure) (ErasureRe
 	return report, nil
 }
 
-// eraseSome erases some. If what is unfinished is to be discarded it is, and the same part is
-// looked at again: with what is erased out of the way, it reaches further.
+// eraseSome erases one part. If unfinished rows are to be discarded, it discards them and checks the
+// same part again; with the erased rows gone, the part reaches further.
 func (b Box) eraseSome(ctx context.Context, from admin.Eraser, e *Erasure, o admin.Erasing, report *ErasureReport) (admin.Erased, error) {
 	for {
 		done, err := from.Erase(ctx, o)
@@ -109,7 +109,7 @@ func (b Box) eraseSome(ctx context.Context, from admin.Eraser, e *Erasure, o adm
 	}
 }
 
-// doubt tells of rows with a call that may have taken effect, or may yet.
+// doubt calls Doubted for rows with a call that may have taken effect or may still take effect.
 func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
 	if e.Doubted == nil || !e.DryRun || len(rows) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
 	return nil
 }
 
-// unfinished are the rows that are in the way and may be discarded.
+// unfinished returns the rows that prevent the erasure and may be discarded.
 func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	for _, l := range left {
 		if l.Why == admin.ErasureUnfinished {
@@ -135,7 +135,7 @@ func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	return rows
 }
 
-// discarded discards rows, and says how many, and what became of the others.
+// discarded discards rows. It returns how many it discarded, and the results of the others.
 func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
 	others = map[int64]Result{}
 	for r, err := range b.Carry(ctx, Order{Verb: admin.Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
@@ -156,13 +156,13 @@ func (r *ErasureReport) add(done *admin.Erased) {
 	r.Results, r.Keys = r.Results+done.Results, r.Keys+done.Keys
 }
 
-// leave tells of what was left; kept are rows that were to be discarded, and were not.
+// leave reports the rows that were not erased; kept are rows that could not be discarded.
 func (r *ErasureReport) leave(e *Erasure, left []admin.ErasureLeft, kept map[int64]Result) {
 	for _, l := range left {
 		r.Left++
 		if e.Shown == 0 || len(r.List) < e.Shown {
 			of := kept[l.Row]
-			if of.Result == Failed { // as where somebody keeps a lock on it
+			if of.Result == Failed { // for example because another session holds a lock on the row
 				l.Why = admin.ErasureBusy
 			}
 			r.List = append(r.List, LeftOfErasure{l.Row, l.Key.Consumer, l.Key.Source, legible.Printable(l.Key.ID), l.State, l.Why, of.Error})

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// filled is a store with messages that were set aside, those of even numbers discarded.
+// filled returns a store with parked messages; those with even numbers are discarded.
 func filled(t *testing.T, n int, options ...memstore.Option) *memstore.Store {
 	t.Helper()
 	s := memstore.New(options...)
@@ -124,7 +124,7 @@ func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
 	}
 }
 
-// kept is a store whose rows somebody keeps locks on.
+// kept is a store with locked rows.
 type kept struct{ store.Inbox }
 
 func (kept) Discard(_ context.Context, _ store.Act, rows ...store.RowRevision) (errs []error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Failures counts the rows that the filter chooses by failure group and state, the most first.
-// A failure group are those of one consumer and reason whose last errors are of one class.
+// Failures counts the chosen rows by failure group and state, largest first. A failure group is the
+// set of rows of one consumer and reason whose last errors have the same class.
 func (b Box) Failures(ctx context.Context, f store.RowFilter) ([]Group, error) {
 	all, err := b.groups(ctx, f, ErrorClass)
 	for i, g := range all {
@@ -26,23 +26,23 @@ func (b Box) Failures(ctx context.Context, f store.RowFilter) ([]Group, error) {
 	return all, err
 }
 
-// Failure is the name of the failure group of a row.
+// Failure returns the name of the row's failure group.
 func Failure(r store.StoredRow) string {
 	return failureID(r.Key.Consumer, r.Reason, ErrorClass(r.LastError))
 }
 
-// failureDigits is how long the name of a failure group is.
+// failureDigits is the length of a failure group's name.
 const failureDigits = 8
 
-// failureID is short enough to be typed, and the same in every process.
+// failureID returns a name that is short enough to type and the same in every process.
 func failureID(consumer string, reason semel.Reason, class string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{consumer, string(reason), class}, "\x00")))
 	return hex.EncodeToString(sum[:])[:failureDigits]
 }
 
-// What errors of one class differ in: what is quoted, and words with a digit, such as
-// amounts, ids, addresses and times. The names of constraints and columns are no such thing,
-// though databases quote them: they say what is wrong.
+// differs matches the parts in which errors of one class differ: quoted texts and words with a digit,
+// such as amounts, ids, addresses and times. Names of constraints and columns do not match although
+// databases quote them, because they identify the fault.
 var (
 	schema  = regexp.MustCompile(`\b(?:constraint|column) "[^"]*"`)
 	differs = regexp.MustCompile(schema.String() + `|"[^"]*"|'[^']*'|` + "`[^`]*`|" + `[^\s,;:()\[\]]*\d[^\s,;:()\[\]]*`)
@@ -51,8 +51,8 @@ var (
 // classWords is how many words of an error make its class.
 const classWords = 12
 
-// ErrorClass is what errors of one cause have in common: the first words, without what is
-// quoted, if it is not the name of a constraint or a column, and what has digits.
+// ErrorClass returns the class of an error: its first words without the parts that match differs.
+// Quoted names of constraints and columns stay.
 func ErrorClass(text string) string {
 	text = differs.ReplaceAllStringFunc(text, func(part string) string {
 		if schema.MatchString(part) {
@@ -67,7 +67,8 @@ func ErrorClass(text string) string {
 	return strings.Join(words, " ")
 }
 
-// TopicFailure is the name of the failure group of a topic's letter; empty of what is foreign.
+// TopicFailure returns the name of the failure group of a dead letter in a topic. It is empty for
+// foreign records.
 func TopicFailure(l TopicLetter) string {
 	if l.Stands == StandsForeign {
 		return ""
@@ -75,9 +76,9 @@ func TopicFailure(l TopicLetter) string {
 	return failureID(l.Consumer, l.Reason, ErrorClass(l.Error))
 }
 
-// Group are rows that were set aside for one reason with one error.
+// Group is a set of rows that were parked for one reason with one error.
 type Group struct {
-	// ID is what a failure group is named by; empty of other groups.
+	// ID is the name of the failure group; empty for other groups.
 	ID       string         `json:"group,omitempty"`
 	Store    string         `json:"store"`
 	Consumer string         `json:"consumer"`
@@ -85,24 +86,23 @@ type Group struct {
 	Reason   semel.Reason   `json:"reason"`
 	Error    string         `json:"last_error"`
 	Count    int            `json:"count"`
-	// First and Last are when the oldest and the newest of them were received.
+	// First and Last are when the oldest and the newest row were received.
 	First time.Time `json:"first_received_at"`
 	Last  time.Time `json:"last_received_at"`
 }
 
-// mostGroups bounds what is held in memory where each error is another.
+// mostGroups limits the memory used if every error is different.
 const mostGroups = 10_000
 
-// furtherErrors stands for the errors that are not told apart.
+// furtherErrors is the group of all errors beyond mostGroups.
 const furtherErrors = "(further errors)"
 
-// Groups counts the rows that the filter chooses by consumer, state, reason and
-// last error, the most first.
+// Groups counts the chosen rows by consumer, state, reason and last error, largest first.
 func (b Box) Groups(ctx context.Context, f store.RowFilter) ([]Group, error) {
 	return b.groups(ctx, f, func(text string) string { return text })
 }
 
-// groups counts rows by what class makes of their last errors.
+// groups counts rows by the class of their last errors, which class returns.
 func (b Box) groups(ctx context.Context, f store.RowFilter, class func(string) string) ([]Group, error) {
 	type key struct {
 		consumer string
@@ -144,7 +144,7 @@ func (g *Group) add(received time.Time) {
 	}
 }
 
-// SortGroups puts the largest first.
+// SortGroups sorts by size, largest first.
 func SortGroups(all []Group) {
 	slices.SortFunc(all, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Store, b.Store), cmp.Compare(a.Consumer, b.Consumer),

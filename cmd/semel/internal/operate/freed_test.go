@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A consumer that runs beside a retry applies what is due, and frees what waited for it.
+// A consumer that runs beside a retry applies due rows and unblocks the rows that waited for them.
 func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
 	f := parked(page + 4)
 	f.answers = map[int64]error{}

@@ -17,19 +17,19 @@ import (
 // StreamFilter chooses streams. Zero fields choose all.
 type StreamFilter struct {
 	Consumer string
-	// Source is nil for streams of any, which may be the empty one.
+	// Source limits to streams of this source, which may be the empty source; nil: any source.
 	Source *string
-	// Stream is a name, also as it is printed where it cannot be typed: with escapes, or
-	// as base64: and what it is in base64.
+	// Stream is a stream's name. A name that cannot be typed may also be given as it is printed: with
+	// escapes or in base64.
 	Stream string
-	// Gaps chooses those in which rows wait for an earlier version.
+	// Gaps limits to streams in which rows wait for an earlier version.
 	Gaps bool
 }
 
-// mostStreams bounds what is held in memory.
+// mostStreams limits the memory used.
 const mostStreams = 1_000_000
 
-// base64Prefix begins the name of a stream that is no text, as people see and type it.
+// base64Prefix starts the printed name of a stream whose name is not text.
 const base64Prefix = "base64:"
 
 // StreamsOf returns the streams that the filter chooses.
@@ -41,8 +41,8 @@ func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStrea
 	return found, err
 }
 
-// typed is the name that was typed as it is printed, in base64 or with escapes; empty
-// if it was typed in neither way.
+// typed decodes a name that was typed in base64 or with escapes. It returns an empty name if the input
+// is neither.
 func typed(name string) string {
 	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
 		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
@@ -53,13 +53,13 @@ func typed(name string) string {
 	if !strings.Contains(name, `\`) {
 		return ""
 	}
-	plain, _ := strconv.Unquote(`"` + strings.ReplaceAll(name, `"`, `\"`) + `"`) // empty where it is none
+	plain, _ := strconv.Unquote(`"` + strings.ReplaceAll(name, `"`, `\"`) + `"`) // empty if the name is not quoted text
 	return plain
 }
 
 func (b Box) streamsNamed(ctx context.Context, f StreamFilter, name string) ([]admin.StoredStream, error) {
 	if b.Streams == nil {
-		return nil, fmt.Errorf("store %s keeps no streams, so that no message in it waits for an earlier version: %w", b.Store, semel.ErrUnsupported)
+		return nil, fmt.Errorf("store %s keeps no streams, so no message in it waits for an earlier version: %w", b.Store, semel.ErrUnsupported)
 	}
 	all, err := b.Streams.Streams(ctx, admin.StreamFilter{Consumer: f.Consumer, Stream: name, Gaps: f.Gaps, Limit: mostStreams})
 	if err != nil {
@@ -68,7 +68,7 @@ func (b Box) streamsNamed(ctx context.Context, f StreamFilter, name string) ([]a
 	return slices.DeleteFunc(all, func(s admin.StoredStream) bool { return f.Source != nil && s.Source != *f.Source }), nil
 }
 
-// StreamView is a stream as people and scripts see it.
+// StreamView shows a stream.
 type StreamView struct {
 	Store        string `json:"store"`
 	Consumer     string `json:"consumer"`
@@ -77,21 +77,21 @@ type StreamView struct {
 	StreamBase64 string `json:"stream_base64,omitempty"`
 	// Last is the last version that took effect or was skipped.
 	Last int64 `json:"last_version"`
-	// First is the smallest version that waits, Blocked how many rows do, Oldest when
-	// the first of them was received.
+	// First is the smallest waiting version, Blocked counts the waiting rows, and Oldest is when the first
+	// of them was received.
 	First   int64      `json:"first_blocked,omitempty"`
 	Blocked int64      `json:"blocked"`
 	Oldest  *time.Time `json:"oldest_received_at,omitempty"`
 }
 
-// NewStreamView shows a stream.
+// NewStreamView returns the view of a stream.
 func NewStreamView(store string, s admin.StoredStream) StreamView {
 	v := StreamView{Store: store, Consumer: s.Consumer, Source: s.Source, Last: s.Last, First: s.First, Blocked: s.Blocked, Oldest: given(s.Oldest)}
 	v.Stream, v.StreamBase64 = text(s.Name)
 	return v
 }
 
-// Name is the stream's, in base64 if it is no text.
+// Name returns the name of the stream, in base64 if it is not text.
 func (v StreamView) Name() string { return nameOf(v.Stream, v.StreamBase64) }
 
 func nameOf(plain, encoded string) string {
@@ -101,35 +101,34 @@ func nameOf(plain, encoded string) string {
 	return plain
 }
 
-// StreamDetail is a stream with its rows that are not done, by version.
+// StreamDetail shows a stream with its unfinished rows, by version.
 type StreamDetail struct {
 	StreamView
-	// Missing are the first versions before the first that waits of which there is no
-	// row.
+	// Missing are the first versions before First that have no row.
 	Missing []Span `json:"missing"`
 	Rows    []View `json:"rows"`
-	// More says that there are rows behind these.
+	// More reports that the stream has more rows than are shown.
 	More bool `json:"more"`
 }
 
-// Span are versions from one to another.
+// Span is a range of versions, both ends included.
 type Span struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 }
 
-// open are the states of rows that are not done.
+// open are the states of unfinished rows.
 func open() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
 		store.StateParked, store.StateDeadLettered}
 }
 
-// Stream returns a stream with its first rows; a limit of 0 is none.
+// Stream returns a stream with its first rows; a limit of 0 means no limit.
 func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (StreamDetail, error) {
 	detail := StreamDetail{StreamView: NewStreamView(b.Store, s), Missing: []Span{}, Rows: []View{}}
 	f := rowsOf(s, 0, 0)
 	if limit > 0 {
-		f.Limit = limit + 1 // whether there are more
+		f.Limit = limit + 1 // one more, to see whether more rows exist
 	}
 	for r, err := range b.Rows(ctx, f) {
 		if err != nil {
@@ -145,20 +144,19 @@ func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (Strea
 	return detail, err
 }
 
-// rowsOf chooses the rows of a stream that are not done and hold versions between two;
-// 0 bounds nothing.
+// rowsOf chooses the unfinished rows of a stream with versions in a range; 0 means no bound.
 func rowsOf(s admin.StoredStream, from, to int64) store.RowFilter {
 	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &store.StreamRows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
 }
 
 const (
-	// mostMissing is how many spans of versions are named.
+	// mostMissing limits the ranges of missing versions that are shown.
 	mostMissing = 6
-	// mostHeld is how many rows are read to find them.
+	// mostHeld limits the rows that are read to find them.
 	mostHeld = 10_000
 )
 
-// missing are the first versions before the first that waits of which there is no row.
+// missing returns the first versions before First that have no row.
 func (b Box) missing(ctx context.Context, s admin.StoredStream) ([]Span, error) {
 	spans, next, read := []Span{}, s.Last+1, 0
 	if s.Blocked == 0 || next >= s.First {

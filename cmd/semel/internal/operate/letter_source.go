@@ -9,18 +9,18 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// letterSource delivers letters, once each, and ends.
+// letterSource delivers each dead letter once and then ends.
 type letterSource struct {
 	all []source.Delivery
-	// rate is how many it delivers in a second at most; 0: no limit.
+	// rate limits the deliveries per second; 0: no limit.
 	rate float64
-	// ended is told, by one goroutine at a time, how the delivery ended whose Handle is given.
+	// ended receives the settlement of the delivery with this Handle. Calls are serial.
 	ended func(handle int, s source.Settlement)
 
 	lane source.Lane
 	next int
 	last time.Time
-	mu   sync.Mutex // Settle is told to ended one by one
+	mu   sync.Mutex // serialises the calls of ended
 }
 
 // Info implements source.Source.
@@ -47,7 +47,7 @@ func (s *letterSource) Fetch(ctx context.Context, most source.Bound) ([]source.D
 	n := max(1, most.Messages)
 	if s.rate > 0 {
 		if err := pause(ctx, time.Until(s.last.Add(time.Duration(float64(time.Second)/s.rate)))); err != nil {
-			return nil, nil // what it has taken is nothing
+			return nil, nil // nothing was fetched
 		}
 		n, s.last = 1, time.Now()
 	}
@@ -75,7 +75,7 @@ func (s *letterSource) Settle(_ context.Context, all []source.Settlement) ([]int
 	return nil, nil
 }
 
-// Flow implements source.Source: what is there is read whatever waits.
+// Flow implements source.Source: waiting messages do not stop the reading.
 func (s *letterSource) Flow(source.Lane, bool) {}
 
 // Close implements source.Source.

@@ -10,20 +10,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// named are the errors of the library whose texts name it.
+// named are the library's errors whose texts begin with the library's name.
 var named = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
 }
 
-// prefix is how such a text begins.
+// prefix is the library's name at the beginning of such a text.
 const prefix = "semel: "
 
-// plain is the text of an error, in which those of the library go without the
-// prefix that names it: in the middle of a line it says nothing.
+// plain returns the text of an error without the library's name, which is useless in the middle of a
+// line.
 func plain(err error) string { return unnamed(err.Error()) }
 
-// plainOf is plain for an error about a row, where the line names the row before it.
+// plainOf is plain for an error about a row whose number the line already shows.
 func plainOf(row int64, err error) string {
 	return strings.TrimPrefix(plain(err), fmt.Sprintf("row %d: ", row))
 }
@@ -35,12 +35,12 @@ func unnamed(text string) string {
 	return text
 }
 
-// ofARow finds a text that is about a row.
+// ofARow matches a text about a row.
 var ofARow = regexp.MustCompile(`\brow \d+\b`)
 
-// Plain is a line of an error as it is printed: without the library's name, which stands
-// before the line, with the consumer's name once, and without a word of a row's state where
-// it is about no row.
+// Plain formats a line of an error for printing. It removes the library's name, which is printed
+// before the line, a repeated name of the consumer, and, from an error that is not about a row, the
+// text about a row's state.
 func Plain(line string) string {
 	line = strings.TrimPrefix(line, prefix)
 	line = onceNamed(line)
@@ -51,7 +51,7 @@ func Plain(line string) string {
 	return line
 }
 
-// onceNamed leaves out who an error is of where the error itself says that.
+// onceNamed removes the name of the consumer if the error itself contains the name.
 func onceNamed(line string) string {
 	who, rest, ok := strings.Cut(line, ": "+prefix)
 	name, ofConsumer := strings.CutPrefix(who, "consumer ")

@@ -1,7 +1,6 @@
-// Package operate is what operators do to messages in an inbox, that were set aside
-// or wait: list them, look at one, let it be worked on again, end its claim, close
-// it. Every act names the revision of
-// the row that it saw and is recorded with who and why.
+// Package operate implements what operators do with parked or waiting messages in an inbox: list and
+// show rows, retry them, end their claims, discard them. Every change names the revision of the row
+// that the operator saw, and is recorded with the person and the reason.
 package operate
 
 import (
@@ -18,31 +17,31 @@ import (
 
 // Box is the inbox of one store.
 type Box struct {
-	// Store is its name in the policy.
+	// Store is the store's name in the policy.
 	Store string
 	store.Inbox
-	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of
-	// calls. Each may be nil, and is used for nothing else.
+	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of calls.
+	// Each may be nil.
 	Requeuer admin.Requeuer
 	Resolver admin.Resolver
-	// Editor gives rows other payloads; it may be nil, and is asked for nothing else.
+	// Editor replaces the payloads of rows; it may be nil.
 	Editor admin.Editor
-	// CallKey is the idempotency key that the other side gets with the call for a row; empty
-	// where nobody can tell. It may be nil.
+	// CallKey returns the idempotency key that the endpoint receives with the call for a row; empty if the
+	// key is unknown. It may be nil.
 	CallKey func(store.StoredRow) string
-	// Markers tells of a conflict's first content; it may be nil.
+	// Markers reads markers, such as that of a conflict's first content; it may be nil.
 	Markers admin.MarkerReader
-	// Streams are the store's; nil if it keeps none.
+	// Streams reads the streams of the store; nil if the store keeps none.
 	Streams admin.Streams
-	// Lines lets followers pass a row; nil if the store keeps none.
+	// Lines unblocks the messages that wait behind a row; nil if the store keeps no lines.
 	Lines admin.Lines
 }
 
 // page is how many rows are read at once.
 const page = 500
 
-// Rows yields the rows that the filter chooses, by number, those of one stream by
-// version, in pages of at most its limit. It ends after an error.
+// Rows yields the rows that the filter chooses, by number, or by version for rows of one stream. It
+// reads pages of at most the filter's limit and ends after an error.
 func (b Box) Rows(ctx context.Context, f store.RowFilter) iter.Seq2[store.StoredRow, error] {
 	if f.Limit <= 0 || f.Limit > page {
 		f.Limit = page
@@ -70,10 +69,10 @@ func (b Box) Rows(ctx context.Context, f store.RowFilter) iter.Seq2[store.Stored
 	}
 }
 
-// maxActs is how many acts of a row are shown.
+// maxActs limits the recorded commands shown for a row.
 const maxActs = 1000
 
-// Show returns one row with its history; payload asks for headers and body too.
+// Show returns one row with its history. With payload it includes headers and body.
 func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: payload, Limit: 1})
 	if err != nil {
@@ -95,7 +94,7 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 	}
 	if b.Lines != nil && rows[0].Place > 0 {
 		if detail.Behind, err = b.Lines.First(ctx, number); err != nil {
-			return Detail{}, fmt.Errorf("store %s: row %d: what it waits for: %w", b.Store, number, err)
+			return Detail{}, fmt.Errorf("store %s: row %d: find the row that it waits for: %w", b.Store, number, err)
 		}
 		if detail.Behind == number {
 			detail.Behind = 0
@@ -103,47 +102,47 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 	}
 	if rows[0].Conflict {
 		if detail.FirstContent, err = b.firstContent(ctx, rows[0].Key); err != nil {
-			return Detail{}, fmt.Errorf("store %s: row %d: what the conflict is with: %w", b.Store, number, err)
+			return Detail{}, fmt.Errorf("store %s: row %d: find the first content of its identity: %w", b.Store, number, err)
 		}
 	}
 	return detail, nil
 }
 
-// Order is what to do to the rows that a filter chooses.
+// Order is a command for the rows that a filter chooses.
 type Order struct {
 	Verb   admin.Verb
 	Filter store.RowFilter
-	// Counted reports that Filter.Numbers are the rows that other filters chose, when they were counted for a
-	// question. Otherwise a person named these rows.
+	// Counted reports that Filter.Numbers are rows chosen by other filters and counted for a confirmation.
+	// Otherwise a person named these rows.
 	Counted bool
-	// Group, if not empty, is the failure group of which the rows are, beside the filter.
+	// Group, if not empty, limits the order to the rows of this failure group.
 	Group string
-	// Who and Why are recorded with every act.
+	// Who and Why are recorded with every change.
 	Who, Why string
-	// Outcome, for Resolve, is the outcome of the call that an operator found out.
+	// Outcome is the outcome of the call that an operator found out, for Resolve.
 	Outcome admin.Resolution
-	// DryRun only says what would be done.
+	// DryRun only reports what the order would do.
 	DryRun bool
-	// Worked says of the consumer of a row why nobody would work on it, and is nil where
-	// somebody does; it may be nil itself, where nobody can tell. For Retry and Send.
+	// Worked returns why no process would work on rows of a consumer, or nil if a process would. It is
+	// used by Retry and Send. It may be nil if that cannot be found out.
 	Worked func(consumer string) error
 }
 
-// Result is what became of one row.
+// Result is the result for one row.
 type Result struct {
 	Store    string `json:"store"`
 	Number   int64  `json:"number"`
 	Consumer string `json:"consumer"`
 	ID       string `json:"id"`
-	// Reason is why the row was set aside.
+	// Reason is why the row was parked.
 	Reason semel.Reason `json:"reason,omitempty"`
 	// Result is one of the constants below.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
-	// seen is the revision of a row that was due before; with it nobody has worked on
-	// the row yet.
+	// seen is the revision of a row that was due before the order. While the row has this revision, no
+	// process has worked on it.
 	seen int64
-	// was is the state of the row before the act.
+	// was is the state of the row before the order.
 	was store.RowState
 }
 
@@ -151,28 +150,28 @@ type Result struct {
 const (
 	Done  = "done"
 	Would = "would be done"
-	// Due: a retry is recorded, and the row waits for who claims it.
+	// Due: the retry is recorded, and the row waits for a process to claim it.
 	Due = "due now"
-	// Waits: it was worked on, and waits for its next try.
+	// Waits: the handler ran, and the row waits for its next attempt.
 	Waits = "waits"
-	// Discarded: it was retried, and closed without an effect.
+	// Discarded: the row was retried and then discarded without an effect.
 	Discarded = "discarded"
 	// Refused: nothing was done.
 	Refused = "refused"
-	// Left: a conflict that an order of many rows leaves, since the first content is not closed.
+	// Left: the row is a conflict that an order for many rows does not run, because the first content is
+	// still open.
 	Left = "left"
-	// Failed: the handler failed again, which the row says, or the store did.
+	// Failed: the handler failed again (the row has its error), or the store failed.
 	Failed = "failed"
 )
 
-// OK reports whether nothing stood in the way.
+// OK reports whether the order succeeded for the row.
 func (r Result) OK() bool {
 	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
 }
 
-// taken reports whether a retry would meet its identity applied, or another of its
-// rows waiting, which a store refuses: that of a conflict is applied where the first
-// content took effect.
+// taken reports whether the store would reject a retry because the row's identity was applied or
+// another row of it is waiting. A conflict counts as applied if the first content took effect.
 func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (bool, error) {
 	if verb != admin.Retry && verb != admin.Send && verb != admin.Resolve && verb != admin.Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
 		return false, nil
@@ -181,8 +180,8 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows returns why the order must not act on a row, as far as that is known without the store, which knows
-// other rows and has the clock. A dry run takes this clock.
+// allows returns why the order must not change a row, as far as that is known without the store. Only
+// the store knows other rows and has the clock; a dry run uses the local clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)
@@ -197,7 +196,7 @@ func (o Order) allows(row store.StoredRow) error {
 	return err
 }
 
-// done is the result of an act that succeeded.
+// done returns the result of a successful change.
 func (o Order) done() string {
 	if o.Verb == admin.Retry || o.Verb == admin.Send || o.Verb == admin.Resolve && o.Outcome == admin.ResolvedNotDone {
 		return Due

@@ -14,11 +14,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fakeInbox is an inbox in memory.
+// fakeInbox is an in-memory inbox.
 type fakeInbox struct {
 	rows []store.StoredRow
 	acts []store.Act
-	// answers are those of Requeue, by number.
+	// answers are the results of Requeue, by row number.
 	answers map[int64]error
 	// requeues, if not nil, is called before Requeue.
 	requeues func(f *fakeInbox)
@@ -92,7 +92,7 @@ func (f *fakeInbox) Pending(context.Context, string) (store.Pending, error) {
 
 func (f *fakeInbox) Acts(context.Context, int64, int) ([]store.Act, error) { return f.acts, nil }
 
-// parked makes n parked rows of the consumer billing.
+// parked returns n parked rows of the consumer billing.
 func parked(n int) *fakeInbox {
 	f := &fakeInbox{}
 	for i := range n {
@@ -150,7 +150,7 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
-// markers are those of identities that are applied.
+// markers are the markers of applied identities.
 type markers map[string]bool
 
 func (m markers) Marker(_ context.Context, key semel.Key) (store.StoredMarker, bool, error) {
@@ -174,7 +174,7 @@ func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 			got = append(got, r.Result+": "+r.Error)
 		}
 		want := []string{
-			"refused: another content of this identity is applied; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row",
+			"refused: another content of this identity is applied; find out from the producer which content is right; if it is this one, correct the effect by hand; then discard this row",
 			done + ": ",
 			"refused: it is DISCARDED: the row's state does not allow this",
 		}
@@ -197,7 +197,7 @@ func TestAnOrderEndsWithItsContext(t *testing.T) {
 		cancel()
 	}
 	if !errors.Is(last, context.Canceled) || results != page || len(f.acts) != page {
-		t.Errorf("%v after %d acts, of which %d were told, want a page", last, len(f.acts), results)
+		t.Errorf("%v after %d commands with %d results, want a page", last, len(f.acts), results)
 	}
 }
 

@@ -8,62 +8,59 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// PositionView is how far a partition is done, as store and group know it, and what is
-// to be done about it.
+// PositionView shows the positions of a partition in the store and in the consumer group, and what a
+// reset would do.
 type PositionView struct {
 	Consumer  string `json:"consumer"`
 	Group     string `json:"group"`
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
-	// Standing is that of the store: level, behind, ahead, unknown or not_begun.
+	// Standing compares the two positions: level, behind, ahead, unknown or not_begun.
 	Standing string `json:"standing"`
-	// StoreAt and GroupAt are the first offset that is not done; nil where nobody
-	// knows one.
+	// StoreAt and GroupAt are the first offset that is not done; nil if unknown.
 	StoreAt *int64 `json:"store_at"`
 	GroupAt *int64 `json:"group_at"`
-	// LogStart and LogEnd are the offset of the log's first record, and the one
-	// behind its last.
+	// LogStart is the offset of the log's first record, LogEnd the offset after its last.
 	LogStart int64 `json:"log_start"`
 	LogEnd   int64 `json:"log_end"`
-	// To is where a reset sets the group; nil where there is nothing to set, or
-	// nowhere to set it to.
+	// To is the offset to which a reset sets the group; nil if nothing is to be set, or the offset is
+	// unknown.
 	To *int64 `json:"to"`
-	// Missing are the records whose effects may be missing, Gone those of them that
-	// have left the log.
+	// Missing counts the records whose effects may be missing, Gone those of them that have left the log.
 	Missing int64 `json:"missing"`
 	Gone    int64 `json:"gone"`
-	// Result is Level where there is nothing to do, otherwise Done, Would or Refused.
+	// Result is Level if nothing is to be done, otherwise Done, Would or Refused.
 	Result string `json:"result,omitempty"`
 	Error  string `json:"error,omitempty"`
 
 	position kafka.PartitionPosition
 }
 
-// Name is the partition's.
+// Name returns the name of the partition.
 func (v PositionView) Name() string { return fmt.Sprintf("%s/%d", v.Topic, v.Partition) }
 
-// OK reports whether nothing stood in the way.
+// OK reports whether the partition needs no further command.
 func (v PositionView) OK() bool { return v.Result != Refused && v.Result != Failed }
 
-// Ahead reports whether the group is ahead of the store, as far as is known.
+// Ahead reports whether the group is known to be ahead of the store.
 func (v PositionView) Ahead() bool {
 	return v.position.Standing == kafka.Behind || v.position.Standing == kafka.Ahead
 }
 
-// ByPerson reports whether a person has set the group's offset, so that a Setting leaves the
-// partition alone unless it says Ahead.
+// ByPerson reports whether a person has set the group's offset. A Setting without Ahead does not
+// change such a partition.
 func (v PositionView) ByPerson() bool { return v.position.Standing == kafka.Ahead }
 
-// Setting is what to set after a restore.
+// Setting says which partitions to set after a restore.
 type Setting struct {
-	// LogStart gives up what has left the log, and what the store knows nothing of
-	// is read from the beginning of the log.
+	// LogStart accepts the loss of records that have left the log. A partition unknown to the store is
+	// then read from the beginning of the log.
 	LogStart bool
-	// Ahead sets partitions back, too, whose offsets a person has set.
+	// Ahead also sets back partitions whose offset was set by a person.
 	Ahead bool
-	// Accept leaves out what the store lacks, instead of setting the group back.
+	// Accept accepts the effects missing in the store, instead of setting the group back.
 	Accept bool
-	// DryRun only says what would be done.
+	// DryRun only reports what would be set.
 	DryRun bool
 }
 
@@ -93,7 +90,8 @@ func known(offset int64) *int64 {
 	return &offset
 }
 
-// Plan chooses what is to be set, and says of the rest why not. It changes nothing.
+// Plan chooses the partitions to set and writes into the others why they are not set. It changes
+// nothing.
 func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
 	for _, v := range all {
 		if v.position.Standing != kafka.Behind && !(s.Ahead && v.ByPerson()) {
@@ -109,14 +107,14 @@ func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
 		case nowhere:
 			v.Result, v.Error = Refused, "the store knows neither a position nor where the group began; --log-start reads the log from its beginning"
 		case v.Gone > 0:
-			v.Result, v.Error = Refused, fmt.Sprintf("%d records before offset %d have left the log, and their effects are lost for ever; --log-start goes on behind them", v.Gone, v.LogStart)
+			v.Result, v.Error = Refused, fmt.Sprintf("%d records before offset %d have left the log, and their effects are lost; --log-start continues after them", v.Gone, v.LogStart)
 		}
 		chosen = append(chosen, v)
 	}
 	return chosen
 }
 
-// Set does what was planned for one consumer.
+// Set sets the planned partitions of one consumer.
 func (s Setting) Set(ctx context.Context, r *kafka.Recovery, planned []PositionView) error {
 	var which []kafka.PartitionPosition
 	for _, v := range planned {
@@ -139,10 +137,10 @@ func (s Setting) Set(ctx context.Context, r *kafka.Recovery, planned []PositionV
 	return nil
 }
 
-// mostRecorded is how many partitions the record of an act names.
+// mostRecorded limits the partitions named in the recorded command.
 const mostRecorded = 100
 
-// Record says which partitions are set, for the record.
+// Record names the partitions that are set, for the recorded command.
 func Record(planned []PositionView) string {
 	var parts []string
 	for _, v := range planned {

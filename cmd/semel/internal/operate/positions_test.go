@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// partition is a view of a partition of which the log has 50 to 500.
+// partition is a view of a partition whose log has the offsets 50 to 500.
 func partition(standing kafka.Standing, store, group, target int64) PositionView {
 	p := kafka.PartitionPosition{Topic: "orders", Partition: 3, Standing: standing, Store: store, Group: group, Start: 50, End: 500, Target: target}
 	return PositionView{

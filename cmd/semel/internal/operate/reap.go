@@ -10,46 +10,46 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeptView is the retention of a consumer as people and scripts see it.
+// KeptView shows the retention of a consumer.
 type KeptView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
-	// Keep and Bodies are in seconds; 0: for ever.
+	// Keep and Bodies are in seconds; 0: no limit.
 	Keep   float64 `json:"keep_seconds"`
 	Bodies float64 `json:"bodies_seconds,omitempty"`
-	// Horizon is how late a copy can come, in seconds, and Why what it is made of.
+	// Horizon is how late a copy can arrive, in seconds; Why shows how it is calculated.
 	Horizon float64 `json:"horizon_seconds,omitempty"`
 	Why     string  `json:"horizon,omitempty"`
 	Off     bool    `json:"off,omitempty"`
-	// Progress is when the consumer last recorded its progress; Held the lane that holds
-	// the cutoff, and Oldest the time of its oldest record.
+	// Progress is when the consumer last recorded its progress. Held is the lane that holds the cutoff,
+	// and Oldest the time of its oldest record.
 	Progress time.Time  `json:"progress"`
 	Held     string     `json:"held_by,omitempty"`
 	Oldest   *time.Time `json:"oldest,omitempty"`
-	// Cutoff is up to where markers may go, Low up to where they went.
+	// Cutoff is the time up to which markers may be removed, Low the time up to which they were.
 	Cutoff *time.Time `json:"cutoff,omitempty"`
 	Low    *time.Time `json:"low,omitempty"`
 	// Behind is how far the reaper is behind the cutoff, in seconds.
 	Behind float64 `json:"behind_seconds"`
-	// LastDay is how many markers the last day brought, counted to a hundred thousand;
-	// MarkerBytes what one takes, 0 if that is not known.
+	// LastDay is how many markers were added on the last day, counted up to a hundred thousand;
+	// MarkerBytes is the size of a marker, 0 if unknown.
 	LastDay     int64 `json:"last_day"`
 	MarkerBytes int64 `json:"marker_bytes,omitempty"`
-	// Days is of a consumer whose markers are kept by day.
+	// Days is set for a consumer whose markers are kept by day.
 	Days *DaysView `json:"days,omitempty"`
-	// Stopped says why nothing is removed; empty if it is.
+	// Stopped is why the reaper removes nothing; empty if it runs.
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// DaysView are the days of markers of a consumer: how many stand, from which one on, and how
-// many of them are past the retention.
+// DaysView counts a consumer's day tables of markers, with the first day and the number of days past
+// the retention.
 type DaysView struct {
 	Kept  int64     `json:"kept"`
 	Due   int64     `json:"due"`
 	First time.Time `json:"first"`
 }
 
-// NewKeptView is what stands in a store of this name.
+// NewKeptView returns the view of a consumer's retention in the store with this name.
 func NewKeptView(st string, r *store.StoredRetention) KeptView {
 	v := KeptView{Store: st, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
 		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
@@ -63,7 +63,7 @@ func NewKeptView(st string, r *store.StoredRetention) KeptView {
 	case r.Off:
 		v.Stopped = "it is switched off"
 	case r.Keep > 0 && r.Horizon > r.Keep:
-		v.Stopped = "copies can come later than what is kept"
+		v.Stopped = "copies can arrive later than the retention"
 	}
 	return v
 }
@@ -76,23 +76,23 @@ func maybe(t time.Time) *time.Time {
 	return &t
 }
 
-// Reaped is what a pass of the reaper removed of a consumer, or would remove.
+// Reaped counts what one pass of the reaper removed for a consumer, or would remove.
 type Reaped struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
 	Markers  int64  `json:"markers"`
 	Rows     int64  `json:"rows"`
 	Bodies   int64  `json:"bodies"`
-	// Days are how many days were dropped with all their markers, which Markers does not
-	// count; nil where none are kept.
+	// Days counts the days that were dropped with all their markers, which Markers does not count; nil if
+	// markers are not kept by day.
 	Days *int64 `json:"days,omitempty"`
-	// Kept are markers before the cutoff that stay, since their messages have not ended.
+	// Kept counts the markers before the cutoff that stay because their messages are unfinished.
 	Kept int64 `json:"kept"`
-	// Cutoff is up to where markers went; nil if none may.
+	// Cutoff is the time up to which markers were removed; nil if none may be removed.
 	Cutoff *time.Time `json:"cutoff,omitempty"`
-	// Elsewhere: another process reaps for the consumer.
+	// Elsewhere reports that another process runs the reaper for the consumer.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// Stopped says why nothing is removed.
+	// Stopped is why nothing is removed.
 	Stopped string `json:"stopped,omitempty"`
 }
 
@@ -101,11 +101,11 @@ func (r Reaped) Due() bool {
 	return r.Stopped == "" && !r.Elsewhere && (r.Markers+r.Rows+r.Bodies > 0 || r.Days != nil && *r.Days > 0)
 }
 
-// sliceOf is how many markers one call looks at.
+// sliceOf is how many markers one call reads.
 const sliceOf = 1000
 
-// Reap removes what is past the retention of a consumer, or only counts it. told hears of
-// each slice, and its error ends the pass. What stops the reaper is no error.
+// Reap removes what is past the retention of a consumer, or only counts it. It calls told for each
+// slice; an error of told ends the pass. A stopped reaper is not an error.
 func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
 	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
 	if r.Days.Kept > 0 {
@@ -145,22 +145,22 @@ func (r Reaped) stop(err error) (Reaped, error) {
 	return r, err
 }
 
-// Remarks are what a person has to know of it beside its figures.
+// Remarks returns the lines that a person needs beside the figures.
 func (v KeptView) Remarks() (lines []string) {
 	switch {
 	case v.Stopped != "":
 		lines = append(lines, "nothing is removed: "+v.Stopped)
 	case v.Keep == 0 && v.LastDay > 0 && v.MarkerBytes > 0:
-		lines = append(lines, fmt.Sprintf("it grows by some %d markers a day, %d MB", v.LastDay, (v.LastDay*v.MarkerBytes+999_999)/1_000_000))
+		lines = append(lines, fmt.Sprintf("it grows by about %d markers a day, %d MB", v.LastDay, (v.LastDay*v.MarkerBytes+999_999)/1_000_000))
 	}
 	if v.Days != nil && v.Days.Due > 0 {
-		lines = append(lines, fmt.Sprintf("%d days are past it and stand, from %s on: they hold what has not ended, or wait for the reaper", v.Days.Due, v.Days.First.Format(time.DateOnly)))
+		lines = append(lines, fmt.Sprintf("%d days past the retention still exist, from %s: they hold unfinished messages or wait for the reaper", v.Days.Due, v.Days.First.Format(time.DateOnly)))
 	}
 	if v.Horizon > 0 && v.Why != "" {
 		lines = append(lines, "latest copy: "+v.Why)
 	}
 	if v.Held != "" && v.Keep > 0 {
-		lines = append(lines, fmt.Sprintf("lane %s is behind, since %s, and holds the reaper", v.Held, v.Oldest.Format(time.RFC3339)))
+		lines = append(lines, fmt.Sprintf("lane %s has been behind since %s; it holds back the reaper", v.Held, v.Oldest.Format(time.RFC3339)))
 	}
 	return lines
 }

@@ -12,61 +12,61 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fate is what a replay makes of a letter: of a message that was set aside.
+// Fate is the result of a replay for a dead letter.
 type Fate string
 
-// The fates. The first four are foretold; the others only happen.
+// The fates. A preview predicts one of the first four; the others only happen.
 const (
-	// FateApplied: its handler runs, and its effect commits.
+	// FateApplied: its handler runs and its effect commits.
 	FateApplied Fate = "applied"
 	// FateSkipped: its identity has taken effect; nothing is done.
 	FateSkipped Fate = "skipped as applied"
 	// FateConflict: another content of its identity has taken effect, or will.
 	FateConflict Fate = "conflict"
-	// FateRefused: it cannot be replayed, for a reason that is told.
+	// FateRefused: it cannot be replayed; Why has the reason.
 	FateRefused Fate = "refused"
-	// FateFailed: its handler failed again, and it is set aside as before.
+	// FateFailed: its handler failed again, and it is parked again.
 	FateFailed Fate = "failed again"
-	// FateDiscarded: it was closed without an effect.
+	// FateDiscarded: it was discarded without an effect.
 	FateDiscarded Fate = "discarded"
-	// FateWaits: it is due later, or behind another message.
+	// FateWaits: it is due later, or waits behind another message.
 	FateWaits Fate = "waits"
-	// FateLeft: the replay ended before its turn came, or before it was worked on, or nobody
-	// knows what became of it.
+	// FateLeft: the replay ended before it was processed, or its outcome is unknown.
 	FateLeft Fate = "left"
 )
 
-// Fates are all, in the order in which they are told.
+// Fates are all fates, in the order in which they are reported.
 func Fates() []Fate {
 	return []Fate{FateApplied, FateSkipped, FateConflict, FateRefused, FateFailed, FateDiscarded, FateWaits, FateLeft}
 }
 
-// Letter is a message that was set aside, with what a replay makes of it.
+// Letter is a dead letter with its predicted and actual fate.
 type Letter struct {
 	Store string `json:"store"`
-	// Number is that of its row; 0: it has none here, and stands in a topic.
+	// Number is the number of its row; 0: it has no row here and exists only in a topic.
 	Number   int64  `json:"number,omitempty"`
 	Consumer string `json:"consumer"`
 	ID       string `json:"id"`
 	IDBase64 string `json:"id_base64,omitempty"`
-	// Place is where a letter of a topic stands there.
+	// Place is the place of a dead letter in its topic.
 	Place      string       `json:"place,omitempty"`
 	Reason     semel.Reason `json:"reason,omitempty"`
 	Prediction Fate         `json:"foretold"`
 	// Happened is empty in a dry run.
 	Happened Fate `json:"happened,omitempty"`
-	// Why says more of what happened, or of what is foretold.
+	// Why adds details to Happened, or to Prediction.
 	Why string `json:"why,omitempty"`
 
 	key      semel.Key
 	lanes    []string
 	received time.Time
 	print    semel.Fingerprint
-	// copied is the row that another letter has, too, which is replayed; 0: it is no copy.
+	// copied is the row of another dead letter with the same message, which is replayed instead; 0: it is
+	// no copy.
 	copied int64
 }
 
-// OK reports whether nothing stood in the way of a letter: a copy of what is applied is a
+// OK reports whether the dead letter needs no further command. A copy of an applied message is a
 // success.
 func (l Letter) OK() bool {
 	fate := l.Happened
@@ -76,11 +76,10 @@ func (l Letter) OK() bool {
 	return fate == FateApplied || fate == FateSkipped
 }
 
-// Changed reports whether what happened is not what was foretold.
+// Changed reports whether the actual fate differs from the prediction.
 func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Prediction }
 
-// Preview says of rows what a replay would make of them, in the order in which they would be
-// replayed: the oldest first. Nothing is changed.
+// Preview predicts the fates of rows, in the order of their replay: oldest first. It changes nothing.
 func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
 	rows, err := b.standing(ctx, numbers)
 	if err != nil {
@@ -88,11 +87,11 @@ func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer 
 	}
 	slices.SortStableFunc(numbers, func(x, y int64) int { return older(rows, x, y) })
 	var all []Letter
-	taken := map[semel.Key]bool{} // by a letter before
+	taken := map[semel.Key]bool{} // by an earlier dead letter
 	for _, n := range slices.Compact(numbers) {
 		r, found := rows[n]
 		if !found {
-			all = append(all, Letter{Store: b.Store, Number: n, Prediction: FateRefused, Why: "there is no row of this number"})
+			all = append(all, Letter{Store: b.Store, Number: n, Prediction: FateRefused, Why: "there is no row with this number"})
 			continue
 		}
 		l := letterOf(b.Store, r)
@@ -105,9 +104,9 @@ func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer 
 	return all, nil
 }
 
-// Letters are the numbers of the rows that a filter chooses, of one failure group if it is named,
-// and of those that a replay which did not come to its end has left due, or claimed: they still
-// have the reason for which they were set aside.
+// Letters returns the numbers of the rows that a filter chooses, limited to a failure group if one is
+// named. It includes rows that an interrupted replay has left due or claimed: they still have the
+// reason for which they were parked.
 func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	numbers, err := b.Chosen(ctx, f, group)
 	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, store.StateParked) {
@@ -126,7 +125,7 @@ func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]in
 	return numbers, nil
 }
 
-// older orders rows by when they were received; those that are not there stand last.
+// older sorts rows by the time they were received; missing rows come last.
 func older(rows map[int64]store.StoredRow, x, y int64) int {
 	a, there := rows[x]
 	b, other := rows[y]
@@ -149,7 +148,7 @@ func letterOf(st string, r store.StoredRow) Letter {
 	return l
 }
 
-// standing are the rows of these numbers as they stand now.
+// standing returns the current rows with these numbers.
 func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
 	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {
@@ -164,48 +163,48 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 	return found, nil
 }
 
-// predict says what would become of one row. taken: an earlier letter of its identity would
+// predict writes the predicted fate of one row. taken: an earlier dead letter of its identity would
 // take effect.
 func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
-	tell := func(f Fate, why string) error {
+	predicted := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
 		return nil
 	}
 	switch {
 	case r.State == store.StateCompleted:
-		return tell(FateSkipped, "")
+		return predicted(FateSkipped, "")
 	case r.State == store.StateDiscarded:
-		return tell(FateRefused, "it was discarded")
+		return predicted(FateRefused, "it was discarded")
 	case r.State == store.StateReceived || r.State == store.StateInProgress:
 		if worked != nil {
 			if err := worked(r.Key.Consumer); err != nil {
-				return tell(FateRefused, plainOf(r.Number, err))
+				return predicted(FateRefused, plainOf(r.Number, err))
 			}
 		}
-		return tell(FateApplied, "it is due already")
+		return predicted(FateApplied, "it is due already")
 	case r.BodyRemoved:
-		return tell(FateRefused, "its payload was removed, and nothing is left to replay")
+		return predicted(FateRefused, "its payload was removed, so it cannot be replayed")
 	}
 	if err := (Order{Verb: admin.Retry, Worked: worked}).allows(r); err != nil {
-		return tell(FateRefused, plainOf(r.Number, err))
+		return predicted(FateRefused, plainOf(r.Number, err))
 	}
 	first, found, err := b.first(ctx, r)
 	switch {
 	case err != nil:
-		return fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, r.Number, err)
+		return fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, r.Number, err)
 	case r.State.Outcome() == store.Waiting:
-		return tell(FateApplied, "")
+		return predicted(FateApplied, "")
 	case found && first.Outcome == store.Applied && !r.Fingerprint.Conflicts(first.Fingerprint):
-		return tell(FateSkipped, "")
+		return predicted(FateSkipped, "")
 	case found && (first.Outcome == store.Applied || first.Outcome == store.Waiting):
-		return tell(FateConflict, "another content of this identity is "+outcomes[first.Outcome])
+		return predicted(FateConflict, "another content of this identity is "+outcomes[first.Outcome])
 	case taken:
-		return tell(FateConflict, "an older letter with another content of this identity is replayed first")
+		return predicted(FateConflict, "an older dead letter with another content of this identity is replayed first")
 	}
-	return tell(FateApplied, "")
+	return predicted(FateApplied, "")
 }
 
-// first is what became of a row's identity.
+// first returns the marker of a row's identity.
 func (b Box) first(ctx context.Context, r store.StoredRow) (store.StoredMarker, bool, error) {
 	if b.Markers == nil {
 		return store.StoredMarker{}, false, nil
@@ -213,7 +212,8 @@ func (b Box) first(ctx context.Context, r store.StoredRow) (store.StoredMarker, 
 	return b.Markers.Marker(ctx, r.Key)
 }
 
-// happened is what a row says of its replay; false while it has not ended.
+// happened returns the fate from the row of a replayed dead letter, and false while the row is
+// unfinished.
 func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
 	switch result, why := ending(r); result {
 	case Done:
@@ -225,12 +225,12 @@ func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string,
 	case Waits:
 		return FateWaits, why, r.State == store.StateBlocked || r.DueAt.Sub(r.ChangedAt) > patience
 	default:
-		return FateLeft, "it is due, and nobody has worked on it yet", false
+		return FateLeft, "it is due, and no consumer has processed it yet", false
 	}
 }
 
-// refusedNow says what became of a letter that could not be made due: somebody was faster, or
-// its state is not what it was.
+// refusedNow writes the fate of a dead letter that could not be retried, because another process was
+// faster or its state had changed.
 func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	rows, err := b.standing(ctx, []int64{l.Number})
 	if err != nil {
@@ -242,11 +242,11 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	}
 	first, marked, err := b.first(ctx, r)
 	if err != nil {
-		return fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, l.Number, err)
+		return fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, l.Number, err)
 	}
 	switch {
 	case r.State == store.StateCompleted:
-		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
+		l.Happened, l.Why = FateApplied, "another process has replayed it"
 	case errors.Is(act, admin.ErrOpen):
 		l.Happened, l.Why = FateRefused, plainOf(r.Number, act)
 	case errors.Is(act, semel.ErrConflict) && marked && !r.Fingerprint.Conflicts(first.Fingerprint):
@@ -259,26 +259,26 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	return nil
 }
 
-// gone says what became of a letter whose row is no longer there: it ended, and retention or a
-// person removed it. Only its marker can tell whether with an effect.
+// gone writes the fate of a dead letter whose row no longer exists: it ended, and was removed by
+// retention or a person. Only its marker shows whether it had an effect.
 func (b Box) gone(ctx context.Context, l *Letter) error {
 	var m store.StoredMarker
 	found := false
 	if b.Markers != nil {
 		var err error
 		if m, found, err = b.Markers.Marker(ctx, l.key); err != nil {
-			return fmt.Errorf("store %s: row %d is gone: what became of its identity: %w", b.Store, l.Number, err)
+			return fmt.Errorf("store %s: row %d is gone: look up its identity: %w", b.Store, l.Number, err)
 		}
 	}
 	switch {
 	case !found:
-		l.Happened, l.Why = FateLeft, "its row is gone, and so is its marker: nobody knows whether it took effect"
+		l.Happened, l.Why = FateLeft, "its row and its marker are gone: it is unknown whether it took effect"
 	case l.print.Conflicts(m.Fingerprint):
 		l.Happened, l.Why = FateConflict, "its row is gone, and another content of this identity is "+outcomes[m.Outcome]
 	case m.Outcome == store.Applied:
-		l.Happened, l.Why = FateApplied, "its row is gone, and its marker says that it is applied"
+		l.Happened, l.Why = FateApplied, "its row is gone, and its marker says that it was applied"
 	case m.Outcome == store.Discarded:
-		l.Happened, l.Why = FateDiscarded, "its row is gone, and its marker says that it was closed"
+		l.Happened, l.Why = FateDiscarded, "its row is gone, and its marker says that it was discarded"
 	default:
 		l.Happened, l.Why = FateLeft, "its row is gone, and its marker says that it is "+outcomes[m.Outcome]
 	}

@@ -11,27 +11,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Replay is how letters are replayed: each is made due, in the order in which they are given,
-// once all before it with its key, or with its identity, have ended.
+// Replay replays dead letters. Each is retried, in the given order, once all earlier dead letters with
+// its key or its identity have ended.
 type Replay struct {
-	// Who and Why are recorded with every letter.
+	// Who and Why are recorded with every dead letter.
 	Who, Why string
-	// Work works on rows of one consumer that are due, here; nil leaves that to whoever runs
-	// it.
+	// Work processes due rows of one consumer in this process; nil leaves them to running consumers.
 	Work func(ctx context.Context, consumer string, numbers []int64) error
-	// Rouse tells whoever runs a consumer that rows of it are due; it may be nil.
+	// Rouse notifies the running consumers that rows are due; it may be nil.
 	Rouse func(ctx context.Context, consumer string)
-	// Rate is how many letters become due in a second at most; 0: as many as can be.
+	// Rate limits the dead letters retried per second; 0: no limit.
 	Rate float64
-	// Progress is called with the letters after each change; it may be nil.
+	// Progress is called with the dead letters after each change; it may be nil.
 	Progress func([]Letter)
-	// Alone is called once where nobody works on what is due; it may be nil.
+	// Alone is called once if no consumer processes the due rows; it may be nil.
 	Alone func()
 	// At is called at the named points of a replay, for tests; it may be nil.
 	At func(ReplayPoint)
 }
 
-// ReplayPoint is a place in a replay, or an edit, at which a process may die.
+// ReplayPoint is a point in a replay, or an edit, at which a process may die.
 type ReplayPoint string
 
 // The points of a replay, and of an edit.
@@ -44,37 +43,37 @@ const (
 )
 
 const (
-	// mostOpen is how many letters are due, and not ended, at a time.
+	// mostOpen limits the dead letters that are due and unfinished at a time.
 	mostOpen = 200
-	// lookAgain is how often letters are looked at that somebody else works on.
+	// lookAgain is the interval in which dead letters processed elsewhere are read.
 	lookAgain = 100 * time.Millisecond
-	// alone is after how long without an end it is said that nobody works.
+	// alone is how long no dead letter must end until Alone is called.
 	alone = 5 * time.Second
-	// patience is how long the next try of a letter may be away for a replay to wait for it.
+	// patience is how far away the next attempt of a dead letter may be for the replay to wait for it.
 	patience = time.Minute
-	// mostFailed is how many letters, one behind the other, the store may fail to make due:
-	// each may wait for a lock as long as the store does.
+	// mostFailed limits the consecutive dead letters that the store fails to retry, because each may wait
+	// as long as the store's lock timeout.
 	mostFailed = 3
-	// changes is how often a row may change under an act: each copy that comes counts on it.
+	// changes limits how often a row may change during a command: each new copy is counted on it.
 	changes = 20
 )
 
-// replaying is a replay under way.
+// replaying is a replay in progress.
 type replaying struct {
 	Replay
 	box     Box
 	letters []Letter
-	open    []int // indexes of letters that are due
+	open    []int // indexes of dead letters that are due
 	held    map[string]int64
-	credit  float64   // how many letters may become due now, where there is a rate
-	filled  time.Time // until when the credit has grown
-	ended   time.Time // when the last letter has ended
+	credit  float64   // how many dead letters may be retried now, if there is a rate
+	filled  time.Time // time of the last credit
+	ended   time.Time // when the last dead letter ended
 	told    bool
-	failed  int // letters, one behind the other, that the store did not make due
+	failed  int // consecutive dead letters that the store failed to retry
 }
 
-// Replay replays the letters that are foretold to be applied and says of all what happened.
-// With an error the letters say how far it came: what is due stays due.
+// Replay replays the dead letters that are predicted to be applied and writes the fate of all. After
+// an error the fates show how far it came; rows that are due stay due.
 func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
 	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}
 	for i := range letters {
@@ -85,11 +84,11 @@ func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, 
 	err := r.run(ctx)
 	for _, i := range r.open {
 		r.letters[i].Happened = FateLeft
-		r.letters[i].Why = "it is due, and nobody has worked on it yet"
+		r.letters[i].Why = "it is due, and no consumer has processed it yet"
 	}
 	for i := range letters {
 		if l := &letters[i]; l.Number > 0 && l.Happened == "" {
-			l.Happened, l.Why = FateLeft, "its turn had not come; start the replay again"
+			l.Happened, l.Why = FateLeft, "the replay ended before its turn; start the replay again"
 		}
 	}
 	return letters, err
@@ -121,7 +120,7 @@ func (r *replaying) run(ctx context.Context) error {
 	}
 }
 
-// begin makes letters due whose turn has come, and reports whether others are left.
+// begin retries dead letters whose turn has come, and reports whether others are left.
 func (r *replaying) begin(ctx context.Context) (began int, more bool, err error) {
 	r.fill()
 	busy := map[string]bool{}
@@ -138,7 +137,7 @@ func (r *replaying) begin(ctx context.Context) (began int, more bool, err error)
 			continue
 		}
 		if behind := r.behind(l); behind != 0 {
-			l.Happened, l.Why = FateWaits, fmt.Sprintf("row %d of the same key or identity waits before it; start the replay again when that has ended", behind)
+			l.Happened, l.Why = FateWaits, fmt.Sprintf("row %d of the same key or identity waits before it; start the replay again when that row has ended", behind)
 			continue
 		}
 		free := !marked(busy, l.lanes)
@@ -155,7 +154,7 @@ func (r *replaying) begin(ctx context.Context) (began int, more bool, err error)
 	return began, more, nil
 }
 
-// fill gives credit for the time that has passed, and for no more than two looks at once.
+// fill adds credit for the elapsed time, for at most two intervals at once.
 func (r *replaying) fill() {
 	now := time.Now()
 	if r.Rate <= 0 {
@@ -167,7 +166,8 @@ func (r *replaying) fill() {
 	r.filled = now
 }
 
-// behind is the row of a lane of the letter that waits for longer than this replay does.
+// behind returns the row of one of the dead letter's lanes that waits for longer than this replay
+// does.
 func (r *replaying) behind(l *Letter) int64 {
 	for _, lane := range l.lanes {
 		if n := r.held[lane]; n != 0 {
@@ -192,7 +192,7 @@ func marked(busy map[string]bool, lanes []string) bool {
 	return false
 }
 
-// due makes one letter due.
+// due retries one dead letter.
 func (r *replaying) due(ctx context.Context, i int) error {
 	l := &r.letters[i]
 	r.credit--
@@ -210,9 +210,9 @@ func (r *replaying) due(ctx context.Context, i int) error {
 	return r.box.refusedNow(ctx, l, err)
 }
 
-// notDue leaves a letter that the store did not make due, as where somebody keeps a lock on its
-// row, with those of its lanes, and goes on with others. It is an error if nothing can be read
-// either, or too many fail.
+// notDue leaves a dead letter that the store failed to retry, for instance because of a lock on its
+// row, together with the dead letters of its lanes, and continues with others. It returns an error if
+// the store cannot be read either, or if too many fail.
 func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
 	if r.failed++; r.failed == mostFailed {
@@ -228,7 +228,7 @@ func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 	return nil
 }
 
-// requeue makes a row due, whose revision changes with each copy that is counted on it.
+// requeue retries a row, whose revision changes with each copy that is counted on it.
 func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 	act := store.Act{Verb: string(admin.Retry), Who: r.Who, Why: r.Why, Row: l.Number}
 	for tries := 0; ; tries++ {
@@ -259,7 +259,7 @@ func (r *replaying) at(p ReplayPoint) {
 	}
 }
 
-// work has what is due worked on, consumer by consumer.
+// work processes the due rows, consumer by consumer.
 func (r *replaying) work(ctx context.Context) error {
 	numbers := map[string][]int64{}
 	var names []string
@@ -284,7 +284,7 @@ func (r *replaying) work(ctx context.Context) error {
 	return nil
 }
 
-// look reads what became of the letters that are due, and returns how many have ended.
+// look reads the rows that are due and returns how many have ended.
 func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	numbers := make([]int64, len(r.open))
 	for k, i := range r.open {
@@ -326,7 +326,7 @@ func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	return ended, nil
 }
 
-// wait lets some time pass, and says once that nobody works.
+// wait waits a while, and calls Alone once if no consumer processes the rows.
 func (r *replaying) wait(ctx context.Context) error {
 	if !r.told && len(r.open) > 0 && time.Since(r.ended) > alone && r.Alone != nil {
 		r.told = true

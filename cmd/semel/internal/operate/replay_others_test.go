@@ -207,7 +207,7 @@ func TestAnEditIsOfThePayloadThatWasSeen(t *testing.T) {
 	})
 }
 
-// stubborn is a store that does not make some rows due.
+// stubborn is a store that refuses to retry some rows.
 type stubborn struct {
 	admin.Requeuer
 	not map[int64]bool
@@ -279,11 +279,11 @@ func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
 		fate Fate
 		why  string
 	}{
-		"applied":                     {"select 1", FateApplied, "its marker says that it is applied"},
-		"closed":                      {fmt.Sprintf("update semel_markers set outcome = %d", store.Discarded), FateDiscarded, "closed"},
+		"applied":                     {"select 1", FateApplied, "its marker says that it was applied"},
+		"closed":                      {fmt.Sprintf("update semel_markers set outcome = %d", store.Discarded), FateDiscarded, "that it was discarded"},
 		"set aside":                   {fmt.Sprintf("update semel_markers set outcome = %d", store.Parked), FateLeft, "parked"},
 		"applied with other content":  {"update semel_markers set sum = zeroblob(16)", FateConflict, "another content of this identity is applied"},
-		"gone together with its mark": {"delete from semel_markers", FateLeft, "nobody knows"},
+		"gone together with its mark": {"delete from semel_markers", FateLeft, "it is unknown whether"},
 	} {
 		t.Run("G4_is_told_as_its_marker_says/"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			if l := replay(t, is.then); l.Happened != is.fate || !strings.Contains(l.Why, is.why) || l.OK() != (is.fate == FateApplied) {

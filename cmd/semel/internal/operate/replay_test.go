@@ -24,18 +24,18 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// replayOrder is what a process of its own replays: all letters of a database, until it dies.
+// replayOrder makes a child process replay all dead letters of a database until it dies.
 type replayOrder struct {
 	Path string
-	// Death is the point at which it kills itself, after so many others of it.
+	// Death is the point at which the child kills itself, after it has passed it a number of times.
 	Death ReplayPoint
 	After int
 	Lease time.Duration
-	// Body, if it is not empty, is what row 1 is edited to; nothing is replayed.
+	// Body, if not empty, becomes the body of row 1; nothing is replayed.
 	Body string
 }
 
-// ordered is the variable of the environment that has the order of a child.
+// ordered is the environment variable with the order of a child.
 const ordered = "SEMEL_REPLAY_ORDER"
 
 func TestMain(m *testing.M) {
@@ -92,13 +92,13 @@ func (o replayOrder) start(t *testing.T) *exec.Cmd {
 	return c
 }
 
-// letterShop is a database with a consumer whose messages fail until the cause is mended.
+// letterShop is a database with a consumer whose messages fail until the cause is fixed.
 type letterShop struct {
 	path  string
 	db    *sql.DB
 	store *sqlstore.Store
 	box   Box
-	// worker works on rows in place of work, if it is not nil.
+	// worker processes rows instead of work, if it is not nil.
 	worker func(ctx context.Context, numbers []int64) error
 }
 
@@ -133,7 +133,7 @@ func newLetters(t *testing.T) *letterShop {
 	return s
 }
 
-// consumer is one of the shop's database.
+// consumer returns a consumer of the shop's database.
 func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
 func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx], error) {
@@ -159,14 +159,14 @@ func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx],
 	}, consumer.Config{Name: "billing", Source: src, Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// message is one of a key.
+// message returns a message with a key.
 func message(id, key, body string) *semel.Message {
 	m := &semel.Message{Key: []byte(key), Body: []byte(body)}
 	m.Attributes.ID, m.Attributes.Source, m.Attributes.Type = id, "shop", "payment"
 	return m
 }
 
-// deliver gives messages to the consumer, one after the other.
+// deliver delivers messages to the consumer, one after the other.
 func (s *letterShop) deliver(t *testing.T, all ...*semel.Message) {
 	t.Helper()
 	c, err := s.consumer()
@@ -187,7 +187,7 @@ func (s *letterShop) mend(t *testing.T) {
 	}
 }
 
-// predict says of all letters what would become of them.
+// predict returns the predicted fates of all dead letters.
 func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
 	numbers, err := s.box.Letters(ctx, store.RowFilter{States: []store.RowState{store.StateParked, store.StateDeadLettered}}, "")
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
 	return s.box.Preview(ctx, numbers, nil)
 }
 
-// replay takes its turn and replays all letters here.
+// replay takes its turn and replays all dead letters in this process.
 func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Letter, err error) {
 	ctx, turn, err := TakeTurn(ctx, s.store, []string{"billing"}, o.Lease, func(string) {})
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *letterShop) work(ctx context.Context, _ string, numbers []int64) error 
 	return c.Work(ctx, numbers...)
 }
 
-// effects are the ids of what took effect, in the order in which it did.
+// effects returns the ids of the effects, in order.
 func (s *letterShop) effects(t *testing.T, where string) (ids []string) {
 	t.Helper()
 	rows, err := s.db.Query("select id from effects where " + where + " order by number")
@@ -239,7 +239,7 @@ func (s *letterShop) effects(t *testing.T, where string) (ids []string) {
 	return ids
 }
 
-// wantOnce wants each of so many messages, m0 and up, to have one effect, and one act of a retry.
+// wantOnce checks that each of the messages from m0 on has one effect and one recorded retry.
 func (s *letterShop) wantOnce(t *testing.T, n int) {
 	t.Helper()
 	ids := s.effects(t, "true")
@@ -252,7 +252,7 @@ func (s *letterShop) wantOnce(t *testing.T, n int) {
 	}
 }
 
-// letters parks n messages of so many keys.
+// letters parks n messages with a number of keys.
 func (s *letterShop) letters(t *testing.T, n, keys int) {
 	t.Helper()
 	for i := range n {

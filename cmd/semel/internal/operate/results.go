@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Endings says what became of rows that were retried: Done, Discarded, Failed with the
-// error of the last run, Waits, or still Due.
+// Endings returns the results of rows that were retried: Done, Discarded, Failed with the error of the
+// last attempt, Waits, or still Due.
 func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 	all := slices.Clone(retried)
 	open := func(r Result) bool { return r.Result == Due || r.Result == Waits }
@@ -36,13 +36,13 @@ func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 	return all, nil
 }
 
-// ending is what a row says of its retry.
+// ending returns the result of a retry from its row.
 func ending(r store.StoredRow) (result, why string) {
 	switch r.State {
 	case store.StateCompleted:
 		return Done, ""
 	case store.StateDiscarded:
-		return Discarded, cmp.Or(r.LastError, "it was closed meanwhile, without an effect")
+		return Discarded, cmp.Or(r.LastError, "it was discarded meanwhile, without an effect")
 	case store.StateReceived, store.StateInProgress:
 		return Due, ""
 	case store.StateBlocked:
@@ -56,14 +56,14 @@ func ending(r store.StoredRow) (result, why string) {
 	return Failed, r.LastError
 }
 
-// after is the result with what err says of it, or with what stands for none.
+// after returns the result for err, or the given result if err is nil.
 func (r Result) after(err error, none string) Result {
 	if err == nil {
 		r.Result = none
 		return r
 	}
-	if errors.Is(err, admin.ErrDueAlready) && r.was != store.StateReceived { // which is what was asked for
-		r.Result, r.Error = Due, "it was before, and nothing is recorded"
+	if errors.Is(err, admin.ErrDueAlready) && r.was != store.StateReceived { // as requested
+		r.Result, r.Error = Due, "it was due before; nothing is recorded"
 		return r
 	}
 	r.Result, r.Error = resultOf(err), plainOf(r.Number, err)
@@ -72,7 +72,7 @@ func (r Result) after(err error, none string) Result {
 		if r.was == store.StateDiscarded {
 			then = "leave this row discarded"
 		}
-		r.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and " + then
+		r.Error += "; find out from the producer which content is right; if it is this one, correct the effect by hand; then " + then
 	}
 	return r
 }

@@ -11,35 +11,33 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Skip is what to skip.
+// Skip chooses the streams to skip and the target.
 type Skip struct {
 	Filter StreamFilter
-	// To is the version that a stream is moved to; 0: the one before the first that
-	// waits.
+	// To is the version to which a stream is moved; 0: the version before the first waiting one.
 	To int64
 	// Who and Why are recorded.
 	Who, Why string
-	// DryRun only says what would be done.
+	// DryRun only reports what would be skipped.
 	DryRun bool
 }
 
-// Skipped is what became of one stream.
+// Skipped is the result for one stream.
 type Skipped struct {
 	StreamView
 	To int64 `json:"to"`
-	// Passed are the numbers of the first rows that hold versions which are skipped:
-	// they will have no effect.
+	// Passed are the numbers of the first rows with skipped versions. These rows will have no effect.
 	Passed []int64 `json:"passed_rows,omitempty"`
 	// Result is Done, Would, Refused or Failed.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
 }
 
-// OK reports whether nothing stood in the way.
+// OK reports whether the skip succeeded.
 func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
 
-// Skip moves streams on, each in a transaction of its own, as if what is missing had
-// taken effect, and yields what became of each.
+// Skip moves streams forward, each in its own transaction, as if the missing versions had taken
+// effect. It yields the result for each stream.
 func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Seq2[Skipped, error] {
 	return func(yield func(Skipped, error) bool) {
 		held, err := b.held(ctx, o, all)
@@ -59,15 +57,15 @@ func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Se
 	}
 }
 
-// streamKey is a stream of a store, whatever its generation.
+// streamKey is a stream of a store, in any generation.
 type streamKey struct{ consumer, source, name string }
 
 func keyOf(s admin.StoredStream) streamKey { return streamKey{s.Consumer, s.Source, s.Name} }
 
-// mostPassed is how many rows of a stream are named that a skip passes over.
+// mostPassed limits the rows named for a skipped stream.
 const mostPassed = 20
 
-// held are rows that are not done and hold versions which would be skipped.
+// held returns the unfinished rows whose versions would be skipped.
 func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[streamKey][]store.StoredRow, error) {
 	held, streams := map[streamKey][]store.StoredRow{}, map[streamKey]admin.StoredStream{}
 	for _, s := range all {
@@ -100,7 +98,7 @@ func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[st
 	return held, nil
 }
 
-// target is the version that a stream is moved to.
+// target returns the version to which a stream is moved.
 func (o Skip) target(s admin.StoredStream) int64 {
 	if o.To == 0 {
 		return max(s.First-1, 0)
@@ -127,14 +125,14 @@ func (b Box) skip(ctx context.Context, o Skip, s admin.StoredStream, held []stor
 	case err == nil:
 		done.Result = Done
 	case errors.Is(err, semel.ErrChanged):
-		done.Result, done.Error = Refused, "it has moved meanwhile; look again with semel gaps ls"
+		done.Result, done.Error = Refused, "its version has changed meanwhile; run semel gaps ls and try again"
 	default:
 		done.Result, done.Error = Failed, plain(err)
 	}
 	return done
 }
 
-// refusal says why a stream cannot be moved there.
+// refusal returns why a stream cannot be moved to a version.
 func refusal(o Skip, s admin.StoredStream, to int64, held []store.StoredRow) string {
 	switch {
 	case o.To == 0 && s.Blocked == 0:
@@ -145,7 +143,7 @@ func refusal(o Skip, s admin.StoredStream, to int64, held []store.StoredRow) str
 		return fmt.Sprintf("it is at version %d already", s.Last)
 	case o.To == 0 && len(held) > 0:
 		r := held[0]
-		return fmt.Sprintf("version %d is not missing: row %d has it, which is %s; let that take effect, or give --to", r.Version, r.Number, r.State)
+		return fmt.Sprintf("version %d is not missing: row %d has it, which is %s; wait until that row takes effect, or give --to", r.Version, r.Number, r.State)
 	}
 	return ""
 }

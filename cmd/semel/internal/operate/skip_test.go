@@ -13,7 +13,7 @@ import (
 
 type streams = admin.Streams
 
-// skipping notes which streams are moved.
+// skipping records which streams are moved.
 type skipping struct {
 	streams
 	moved []string

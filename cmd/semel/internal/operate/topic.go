@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Standing is how a letter of a topic stands in the store of its consumer.
+// Standing is the status of a dead letter of a topic in the store of its consumer.
 type Standing string
 
 // The standings.
@@ -25,21 +25,21 @@ const (
 	StandsDone  Standing = "applied"
 	// StandsClosed: a person, or the consumer, discarded it.
 	StandsClosed Standing = "discarded"
-	// StandsOther: its identity is that of another content.
+	// StandsOther: another content of its identity has taken effect, or is stored.
 	StandsOther Standing = "conflict"
-	// StandsUnknown: the store knows nothing of its identity.
+	// StandsUnknown: the store has no row and no marker of its identity.
 	StandsUnknown Standing = "unknown here"
-	// StandsNameless: nothing tells whether it took effect.
+	// StandsNameless: it has no identity or fingerprint, so it is unknown whether it took effect.
 	StandsNameless Standing = "no identity"
 	// StandsForeign: another consumer wrote it, or another program.
 	StandsForeign Standing = "foreign"
-	// StandsCut: its topic did not take it whole, and no row has it.
+	// StandsCut: it was truncated when it was written to the topic, and no row has the complete message.
 	StandsCut Standing = "cut"
 )
 
-// TopicLetter is a letter of a topic, joined with what the store knows of its identity.
+// TopicLetter is a dead letter of a topic, joined with its row and marker.
 type TopicLetter struct {
-	// Place is where it stands: topic, partition and offset.
+	// Place is its topic, partition and offset.
 	Place    string       `json:"place"`
 	Stands   Standing     `json:"stands"`
 	Row      int64        `json:"row,omitempty"`
@@ -52,41 +52,41 @@ type TopicLetter struct {
 	Attempts int          `json:"attempts"`
 	Written  time.Time    `json:"written_at"`
 	Cut      bool         `json:"cut,omitempty"`
-	// From is where the record stood that it is the copy of.
+	// From is the place of the original record.
 	From string `json:"from,omitempty"`
-	// Why says more of how it stands.
+	// Why adds details to Stands.
 	Why string `json:"why,omitempty"`
 
 	key      semel.Key
 	print    semel.Fingerprint
-	at       time.Time       // when the record was sent
-	delivery source.Delivery // of what is unknown here, no other
+	at       time.Time       // when the original record was sent
+	delivery source.Delivery // only if Stands is StandsUnknown
 }
 
-// Sent is when the record was sent that the letter is the copy of, as far as that is known.
+// Sent returns when the original record was sent, if known.
 func (l TopicLetter) Sent() time.Time { return l.at }
 
-// Origin is the place of the record that an unknown letter is the copy of.
+// Origin returns the place of the original record of an unknown dead letter.
 func (l TopicLetter) Origin() (topic string, partition int32, offset int64) {
 	m := l.delivery.Message
 	return m.Topic, m.Origin.Partition, m.Origin.Offset
 }
 
-// OfAnother reports whether the letter is another consumer's.
+// OfAnother reports whether the dead letter belongs to another consumer.
 func (l TopicLetter) OfAnother() bool { return l.Stands == StandsForeign && l.Consumer != "" }
 
-// Joiner joins letters of a consumer with what its store knows.
+// Joiner joins dead letters of a consumer with their rows and markers.
 type Joiner struct {
 	Box      Box
 	Consumer string
-	// Kept is the name under which the consumer's records stand: that of its active generation.
+	// Kept is the name under which the consumer's records are stored: that of its active generation.
 	Kept string
-	// Config has how identity and fingerprint are found.
+	// Config has the selectors of identity and fingerprint.
 	Config consumer.Config
 }
 
-// Join says how a letter stands. What cannot be joined is told as what it is; an error is of the
-// store.
+// Join matches a dead-letter record with its row and marker. A record without a match gets a status
+// that says so. Errors come from the store only.
 func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error) {
 	m := from.Delivery.Message
 	l := TopicLetter{
@@ -100,10 +100,10 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 	switch {
 	case from.Foreign:
 		l.Consumer = ""
-		l.Stands, l.Why = StandsForeign, "the headers of a dead letter are missing, or say nothing"
+		l.Stands, l.Why = StandsForeign, "the headers of a dead letter are missing or empty"
 		return l, nil
 	case of != j.Consumer:
-		l.Stands, l.Why = StandsForeign, fmt.Sprintf("it is of consumer %s", from.Consumer)
+		l.Stands, l.Why = StandsForeign, fmt.Sprintf("it belongs to consumer %s", from.Consumer)
 		return l, nil
 	}
 	l.From = fmt.Sprintf("%s/%d/%d", m.Topic, m.Origin.Partition, m.Origin.Offset)
@@ -114,7 +114,7 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 	source, id, err := j.Config.Identity.Identify(m)
 	switch {
 	case err != nil && from.Cut:
-		l.Stands, l.Why = StandsCut, "its identity went with what was cut"
+		l.Stands, l.Why = StandsCut, "it was truncated, and its identity was in the missing part"
 		return l, nil
 	case err != nil:
 		l.Stands, l.Why = StandsNameless, err.Error()
@@ -132,11 +132,11 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 	return j.stand(ctx, l)
 }
 
-// stand looks up what the store knows of an identity.
+// stand looks up the identity of a dead letter in the store.
 func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 	marker, marked, err := j.Box.Markers.Marker(ctx, l.key)
 	if err != nil {
-		return l, fmt.Errorf("store %s: letter %s: %w", j.Box.Store, l.Place, err)
+		return l, fmt.Errorf("store %s: dead letter %s: %w", j.Box.Store, l.Place, err)
 	}
 	row, others, err := j.rowOf(ctx, l)
 	if err != nil {
@@ -157,12 +157,12 @@ func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 	case marked:
 		l.Stands = standingOf(marker.Outcome)
 	case l.Cut:
-		l.Stands, l.Why = StandsCut, "the store has no row that has it whole"
+		l.Stands, l.Why = StandsCut, "it was truncated, and the store has no row with the complete message"
 	default:
 		l.Stands = StandsUnknown
 		return l, nil
 	}
-	l.delivery = source.Delivery{} // it is not needed, and may be large
+	l.delivery = source.Delivery{} // no longer needed, and possibly large
 	return l, nil
 }
 
@@ -178,7 +178,8 @@ func standingOf(o store.Outcome) Standing {
 	return StandsAside
 }
 
-// rowOf is the row of a letter's content; others says that there is one of another content.
+// rowOf returns the row with the dead letter's content; others reports that the identity has a row
+// with another content.
 func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRow, others bool, err error) {
 	for r, err := range j.Box.Rows(ctx, store.RowFilter{Consumer: l.key.Consumer, IDs: []string{l.key.ID}}) {
 		if err != nil {
@@ -195,18 +196,18 @@ func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRo
 	return found, others, nil
 }
 
-// TopicDetail is one letter of a topic with its headers and payload where they were asked for.
+// TopicDetail shows one dead letter of a topic with, if requested, its headers and payload.
 type TopicDetail struct {
 	TopicLetter
 	Type string `json:"type"`
 	Size int    `json:"size"`
-	// Headers are those of the record that it is the copy of.
+	// Headers are those of the original record.
 	Headers       []HeaderView `json:"headers,omitempty"`
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`
 }
 
-// NewTopicDetail shows a letter; payload says that headers and payload are shown too.
+// NewTopicDetail returns the view of a dead letter. With payload it includes headers and payload.
 func NewTopicDetail(joined TopicLetter, l kafka.Letter, payload bool) TopicDetail {
 	m := l.Delivery.Message
 	d := TopicDetail{TopicLetter: joined, Type: m.Type(), Size: len(m.Body)}

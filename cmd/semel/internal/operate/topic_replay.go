@@ -12,20 +12,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// TopicPlan is what a replay of letters of a topic is made of.
+// TopicPlan is the plan for a replay of dead letters of a topic.
 type TopicPlan struct {
-	// Letters say what is foretold: first of those that have no row, then of those that have
-	// one, each the oldest first.
+	// Letters have the predictions: first those without a row, then those with one, each oldest first.
 	Letters []Letter
-	// unknown are the topic's letters that Receive gives to the consumer, by index in Letters.
+	// unknown are the topic's dead letters that Receive delivers to the consumer, by index in Letters.
 	unknown map[int]TopicLetter
 }
 
-// Receives is how many letters have no row, and would be given to the consumer.
+// Receives returns how many dead letters have no row and would be delivered to the consumer.
 func (p *TopicPlan) Receives() int { return len(p.unknown) }
 
-// PlanTopic foretells what becomes of a topic's letters. doubt says why one that the store knows
-// nothing of may not be given to the consumer; empty if it may.
+// PlanTopic predicts the fates of a topic's dead letters. doubt returns why a dead letter unknown to
+// the store must not be delivered to the consumer; empty if it may be.
 func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(string) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
@@ -58,18 +57,18 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(strin
 	return p, nil
 }
 
-// copyOf is a further letter of a row: nothing is done for it.
+// copyOf describes another dead letter of the same row. It is not replayed.
 func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
 	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
-	c.Why = fmt.Sprintf("a copy of the letter at %s, row %d", of.Place, of.Number)
+	c.Why = fmt.Sprintf("a copy of the dead letter at %s, row %d", of.Place, of.Number)
 	if of.Prediction == FateApplied {
 		c.Prediction = FateSkipped
 	}
 	return c
 }
 
-// nameless plans a letter that has no row.
+// nameless plans a dead letter that has no row.
 func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, doubt func(TopicLetter) string) {
 	plan := Letter{Place: l.Place, Consumer: l.Consumer, ID: l.ID, IDBase64: l.IDBase64, Reason: l.Reason, Prediction: FateRefused, key: l.key}
 	first, again := taken[l.key]
@@ -83,16 +82,16 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 	case StandsDue:
 		plan.Prediction, plan.Why = FateSkipped, "it waits in the store"
 	case StandsAside:
-		plan.Why = "its marker says that it was set aside, and its row is gone"
+		plan.Why = "its marker says that it was parked, and its row is gone"
 	case StandsUnknown:
 		why := doubt(l)
 		switch {
 		case why != "":
 			plan.Why = why
 		case again && l.print.Conflicts(first.print):
-			plan.Prediction, plan.Why = FateConflict, "another content of its identity is in the letter at "+first.Place
+			plan.Prediction, plan.Why = FateConflict, "another content of its identity is in the dead letter at "+first.Place
 		case again:
-			plan.Prediction, plan.Why = FateSkipped, "a copy of the letter at "+first.Place
+			plan.Prediction, plan.Why = FateSkipped, "a copy of the dead letter at "+first.Place
 		default:
 			plan.Prediction = FateApplied
 			taken[l.key] = l
@@ -106,8 +105,8 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 	p.Letters = append(p.Letters, plan)
 }
 
-// Receive gives the letters that the store knows nothing of to the consumer, under their
-// identities, by a run over them; what became of each is written into Letters.
+// Receive delivers the dead letters that the store does not know to the consumer, under their
+// identities, in a run of their own. It writes the fates into Letters.
 func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, source.Source) error) error {
 	if len(p.unknown) == 0 {
 		return nil
@@ -134,7 +133,7 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 	return err
 }
 
-// received writes down how a delivery of a letter ended.
+// received writes the fate of a dead letter from its settlement.
 func (b Box) received(l *Letter, s source.Settlement) {
 	switch s.Ending {
 	case source.EndApplied:
@@ -155,8 +154,8 @@ func (b Box) received(l *Letter, s source.Settlement) {
 	}
 }
 
-// settleReceived finds out what became of a letter that went through the inbox, or whose end
-// nobody told.
+// settleReceived finds out the fate of a dead letter that went through the inbox, or whose settlement
+// is unknown.
 func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	if l.Happened != "" && l.Happened != FateWaits {
 		return nil
@@ -164,9 +163,9 @@ func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	m, found, err := b.Markers.Marker(ctx, l.key)
 	switch {
 	case err != nil:
-		return fmt.Errorf("store %s: letter %s: %w", b.Store, l.Place, err)
+		return fmt.Errorf("store %s: dead letter %s: %w", b.Store, l.Place, err)
 	case !found:
-		l.Happened, l.Why = FateLeft, "its turn had not come; start the replay again"
+		l.Happened, l.Why = FateLeft, "the replay ended before its turn; start the replay again"
 	case m.Outcome == store.Applied:
 		l.Happened = FateApplied
 	case m.Outcome == store.Waiting:
@@ -179,7 +178,7 @@ func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	return nil
 }
 
-// Copies says of the letters that are copies what became of them, once all others have ended.
+// Copies writes the fates of copies, once all others have ended.
 func (p *TopicPlan) Copies() {
 	firsts := map[int64]Fate{}
 	for _, l := range p.Letters {

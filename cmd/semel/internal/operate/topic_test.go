@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// recordOf is a letter of the consumer billing, of the record at an offset.
+// recordOf returns a dead letter of the consumer billing for the record at an offset.
 func recordOf(m *semel.Message, offset int64) kafka.Letter {
 	copied := *m
 	copied.Topic, copied.Origin = "orders", semel.Origin{Offset: offset}
@@ -38,7 +38,7 @@ func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLet
 	return all
 }
 
-// receive gives what is unknown to the consumer.
+// receive delivers unknown dead letters to the consumer.
 func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 	return s.box.Receive(ctx, p, 0, func(ctx context.Context, src source.Source) error {
 		c, err := s.consumerOf(src)
@@ -51,7 +51,7 @@ func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 
 func certain(TopicLetter) string { return "" }
 
-// every is a letter of each standing, and a row or marker for those that need one.
+// every returns a dead letter of each standing, with a row or marker for those that need one.
 func (s *letterShop) every(t *testing.T) []kafka.Letter {
 	t.Helper()
 	id := func(id string) *semel.Message { return message(id, "k", `{"id":"`+id+`"}`) }
@@ -110,7 +110,7 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 		p, err := s.box.PlanTopic(t.Context(), s.join(t, s.every(t)...), nil, certain)
 		want := "3 applied, 2 skipped as applied, 1 conflict, 5 refused"
 		if err != nil || tally(p.Letters, foretold) != want || p.Receives() != 1 {
-			t.Fatalf("foretold %s, %d to be received: %v", tally(p.Letters, foretold), p.Receives(), err)
+			t.Fatalf("predicted %s, %d to be received: %v", tally(p.Letters, foretold), p.Receives(), err)
 		}
 		if err := s.receive(t.Context(), p); err != nil {
 			t.Fatal(err)

@@ -11,10 +11,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// TurnLease is how long a turn lasts, by the store's clock, once its process is dead.
+// TurnLease is how long other processes wait, by the store's clock, after the process that replays has
+// died.
 const TurnLease = 10 * time.Second
 
-// Turn is the right of one process to replay letters of consumers, until End.
+// Turn is the exclusive right of one process to replay dead letters of consumers, until End.
 type Turn struct {
 	store  store.KeyStore
 	token  store.Token
@@ -24,9 +25,9 @@ type Turn struct {
 	keeper worker.Group
 }
 
-// TakeTurn waits until nobody else replays letters of these consumers; waits is called once
-// with the first for which it has to. The context that it returns ends, with the cause, when
-// the turn is lost: then another may have it.
+// TakeTurn waits until no other process replays dead letters of these consumers. It calls waits once,
+// with the first consumer for which it has to wait. The returned context ends, with the cause, when
+// the turn is lost; another process may then take it.
 func TakeTurn(ctx context.Context, st store.KeyStore, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
 	t := &Turn{store: st, token: store.NewToken(), lease: lease, stop: func() {}}
 	told := false
@@ -57,7 +58,7 @@ func TakeTurn(ctx context.Context, st store.KeyStore, consumers []string, lease 
 	return kept, t, nil
 }
 
-// turnOf is the leased key of a consumer's turn. No message has its source.
+// turnOf returns the leased key of a consumer's turn. No message has this source.
 func turnOf(consumer string) semel.Key {
 	return semel.Key{Consumer: consumer, Source: "\x00semel", ID: "dead letters"}
 }
@@ -80,7 +81,7 @@ func (t *Turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// End gives the turn back. One that is lost has nothing to give.
+// End releases the turn, unless it was lost.
 func (t *Turn) End() error {
 	t.stop()
 	t.keeper.Wait()
@@ -90,7 +91,7 @@ func (t *Turn) End() error {
 	for _, key := range t.taken {
 		err := t.store.EndKey(ctx, key, t.token, store.KeyEnding{Event: store.KeyForget, Keep: t.lease})
 		if err != nil && !errors.Is(err, store.ErrClaimLost) {
-			errs = append(errs, fmt.Errorf("consumer %s: give back the turn to replay: %w", key.Consumer, err))
+			errs = append(errs, fmt.Errorf("consumer %s: release the turn to replay: %w", key.Consumer, err))
 		}
 	}
 	t.taken = nil

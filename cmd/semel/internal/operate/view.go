@@ -9,8 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// View is a row as people and scripts see it. Texts that are no UTF-8 stand in
-// the field of the same name with _base64 instead.
+// View shows a row. A text that is not UTF-8 is in the field of the same name with the suffix _base64.
 type View struct {
 	Store     string         `json:"store"`
 	Number    int64          `json:"number"`
@@ -25,26 +24,26 @@ type View struct {
 	IDBase64  string         `json:"id_base64,omitempty"`
 	Type      string         `json:"type"`
 	Subject   string         `json:"subject,omitempty"`
-	// Stream and Version are its place in its stream, if it has one.
+	// Stream and Version are the row's place in its stream, if it has one.
 	Stream       string `json:"stream,omitempty"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
 	Version      int64  `json:"version,omitempty"`
-	// Key is the message's; Lined says that others of it, or of its partition, wait for
-	// this one to end.
+	// Key is the message's key. Lined reports that other messages of the key, or of the partition, wait
+	// until this one is finished.
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Lined     bool   `json:"lined,omitempty"`
-	// LastStep is the last step of it that has taken effect: an attempt goes on after it.
+	// LastStep is the last step that has taken effect; an attempt continues after it.
 	LastStep string `json:"last_step,omitempty"`
-	// Steps are the steps of it that have taken effect, in their order.
+	// Steps are the steps that have taken effect, in order.
 	Steps    []StepView `json:"steps,omitempty"`
 	Attempts int        `json:"attempts"`
 	Repeated int        `json:"repeated"`
 	First    string     `json:"first_error"`
 	Last     string     `json:"last_error"`
 	Started  int        `json:"started,omitempty"`
-	// Calls are those that were begun outside of a transaction, UnknownCalls those of
-	// which nobody knows what became, Called is when the first was begun.
+	// Calls counts the calls begun outside of a transaction, UnknownCalls those with unknown outcome.
+	// Called is when the first was begun.
 	Calls        int        `json:"calls,omitempty"`
 	UnknownCalls int        `json:"unknown_calls,omitempty"`
 	Called       *time.Time `json:"called_at,omitempty"`
@@ -82,22 +81,22 @@ func NewView(st string, r store.StoredRow) View {
 	return v
 }
 
-// StepView is a step that has taken effect. What it left is not shown: it may be a payload.
+// StepView shows a step that has taken effect. Its result is not shown, because it may be a payload.
 type StepView struct {
 	Name       string `json:"name"`
 	OutputSize int    `json:"output_size"`
 }
 
-// StreamName is the name of its stream, in base64 if it is no text.
+// StreamName returns the name of the stream, in base64 if it is not text.
 func (v View) StreamName() string { return nameOf(v.Stream, v.StreamBase64) }
 
-// KeyName is the message's key, in base64 if it is no text.
+// KeyName returns the message's key, in base64 if it is not text.
 func (v View) KeyName() string { return nameOf(v.Key, v.KeyBase64) }
 
-// Waits reports whether the row is, or will be, worked on.
+// Waits reports whether the row is, or will be, processed.
 func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }
 
-// given is nil for no time.
+// given returns nil for the zero time.
 func given(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -105,7 +104,7 @@ func given(t time.Time) *time.Time {
 	return &t
 }
 
-// called is the time of a first call, and nil also where the store does not know it: see
+// called returns the time of the first call, or nil if the store does not know it: see
 // store.StoredRow.CalledAt.
 func called(t time.Time) *time.Time {
 	if t.Unix() == 0 {
@@ -114,7 +113,7 @@ func called(t time.Time) *time.Time {
 	return given(t)
 }
 
-// text returns s as it is, or in base64 where JSON cannot hold it.
+// text returns s, or s in base64 if JSON cannot hold it.
 func text(s string) (plain, encoded string) {
 	if utf8.ValidString(s) {
 		return s, ""
@@ -122,22 +121,21 @@ func text(s string) (plain, encoded string) {
 	return "", base64.StdEncoding.EncodeToString([]byte(s))
 }
 
-// Detail is one row with its acts, and with its headers and payload where they
-// were asked for.
+// Detail shows one row with its commands and, if requested, its headers and payload.
 type Detail struct {
 	View
-	// Recipient is an intent's, where it was asked for as one.
+	// Recipient is set for an intent that was requested as an intent.
 	Recipient string `json:"recipient,omitempty"`
-	// CallKey is the idempotency key that the other side gets, where one is known.
+	// CallKey is the idempotency key that the endpoint receives, if known.
 	CallKey string `json:"idempotency_key,omitempty"`
-	// FirstContent is set for a conflict, where it is known.
+	// FirstContent is set for a conflict, if it is known.
 	FirstContent *FirstView `json:"first_content,omitempty"`
-	// Behind is the row that this one waits for; 0 if it waits for none of its line.
+	// Behind is the row for which this one waits; 0 if it waits for none of its line.
 	Behind        int64        `json:"behind,omitempty"`
 	Headers       []HeaderView `json:"headers,omitempty"`
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`
-	// Edits are the times that a person gave it another payload.
+	// Edits are the edits of the payload.
 	Edits []EditView `json:"edits,omitempty"`
 	Acts  []ActView  `json:"acts"`
 }
@@ -149,7 +147,7 @@ type HeaderView struct {
 	ValueBase64 string `json:"value_base64,omitempty"`
 }
 
-// ActView is an act of an operator.
+// ActView is a recorded command of an operator.
 type ActView struct {
 	At     time.Time `json:"at"`
 	Verb   string    `json:"verb"`
@@ -158,7 +156,7 @@ type ActView struct {
 	Result string    `json:"result"`
 }
 
-// NewDetail shows a row; payload says that headers and payload are shown too.
+// NewDetail returns the view of a row. With payload it includes headers and body.
 func NewDetail(st string, r store.StoredRow, acts []store.Act, payload bool) Detail {
 	d := Detail{View: NewView(st, r), Acts: []ActView{}}
 	for _, a := range acts {
@@ -181,7 +179,7 @@ func headersOf(all semel.Headers) (views []HeaderView) {
 	return views
 }
 
-// payloadOf is a body as a text, or in base64.
+// payloadOf returns a body as text, or in base64.
 func payloadOf(body []byte) (*string, string) {
 	plain, encoded := text(string(body))
 	if encoded != "" {

@@ -1,3 +1,3 @@
-// Package rebuild fills a generation of a consumer beside the one that is active, switches to
-// it when it has come as far as the source, and removes what was before.
+// Package rebuild fills a new generation of a consumer beside the active one, switches to it when it
+// has reached the end of the source, and removes the previous one.
 package rebuild

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Dropped is what a drop of this rebuild removes: of one that was switched to, the generation
-// before it; of one that was not, its own.
+// Dropped returns the generation that a drop of this rebuild removes: after a switch the previous
+// generation, otherwise its own.
 func Dropped(all []admin.StoredGeneration, of int64) (number int64, err error) {
 	number = -1
 	for _, g := range all {
@@ -21,22 +21,22 @@ func Dropped(all []admin.StoredGeneration, of int64) (number int64, err error) {
 			number = g.Number
 		}
 	}
-	for i := len(all) - 1; i >= 0 && number < 0; i-- { // it was begun, and may go on
+	for i := len(all) - 1; i >= 0 && number < 0; i-- { // it was begun and may continue
 		if all[i].Number < of && all[i].State == store.GenerationDropped {
 			number = all[i].Number
 		}
 	}
 	if number < 0 {
-		return 0, fmt.Errorf("nothing is kept of what was before generation %d: %w", of, semel.ErrState)
+		return 0, fmt.Errorf("no records of the generation before %d are kept: %w", of, semel.ErrState)
 	}
 	return number, nil
 }
 
-// slice is how many records are removed at once, in a transaction that is short.
+// slice is how many records one short transaction removes.
 const slice = 1000
 
-// Drop removes what is kept of a generation, some records at a time, and returns how many it
-// removed. One that was begun goes on.
+// Drop removes the records of a generation, some at a time, and returns how many it removed. It also
+// continues a drop that was begun.
 func Drop(ctx context.Context, st admin.Generations, name string, number int64, a store.Act) (removed int, err error) {
 	all, err := st.Generations(ctx, name)
 	if err != nil {

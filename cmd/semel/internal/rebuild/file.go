@@ -11,19 +11,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// File says how far a rebuild has read a file.
+// File reports how far a rebuild has read a file.
 type File struct {
 	Path, Lane string
-	// Positions has that of the rebuild, under Name.
+	// Positions has the position of the rebuild, under Name.
 	Positions source.PositionStore
 	Name      string
 }
 
-// Ends implements Far: behind the last line that is whole.
+// Ends implements Far: the offset after the last complete line.
 func (f *File) Ends(context.Context) (map[string]int64, error) {
 	file, err := os.Open(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it may come later
+		return nil, nil // the file may appear later
 	}
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (f *File) Ends(context.Context) (map[string]int64, error) {
 	return map[string]int64{f.Lane: end}, err
 }
 
-// lastLine is the offset behind the last end of a line before an offset.
+// lastLine returns the offset after the last line end before an offset.
 func lastLine(r io.ReaderAt, end int64) (int64, error) {
 	part := make([]byte, 64<<10)
 	for end > 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// Topics say how far the group of a rebuild has read its topics.
+// Topics report how far the group of a rebuild has read its topics.
 type Topics struct{ Recovery *kafka.Recovery }
 
-// Ends implements Far. A partition in which nothing is kept has come to its end.
+// Ends implements Far. A partition without records counts as read to its end.
 func (t *Topics) Ends(ctx context.Context) (map[string]int64, error) {
 	all, err := t.Recovery.Compare(ctx)
 	ends := map[string]int64{}

@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostReplays is how many replays of a consumer are looked at.
+// mostReplays limits the replays of a consumer that are read.
 const mostReplays = 1000
 
-// Open writes a rebuild down: its generation, and then its replay. A generation that a killed
-// process opened, of which no replay is known, is taken up.
+// Open records a rebuild: first its generation, then its replay. If a killed process has opened a
+// generation without recording its replay, Open uses that generation.
 func Open(ctx context.Context, st Store, r admin.Replay, t store.Token, a store.Act) (admin.Replay, error) {
 	if err := st.BeginGenerations(ctx, r.Consumer); err != nil {
 		return r, err
@@ -32,7 +32,7 @@ func Open(ctx context.Context, st Store, r admin.Replay, t store.Token, a store.
 	return r, err
 }
 
-// orphan is the generation of a consumer that is being built and of which no replay is known.
+// orphan returns the consumer's generation that is being built without a recorded replay.
 func orphan(ctx context.Context, st Store, name string) (int64, error) {
 	all, err := st.Generations(ctx, name)
 	if err != nil {
@@ -48,7 +48,7 @@ func orphan(ctx context.Context, st Store, name string) (int64, error) {
 		}
 		for _, r := range known {
 			if r.Kind == admin.ReplayRebuild && r.Generation == g.Number {
-				return 0, fmt.Errorf("replay %d rebuilds generation %d already: go on with it (--resume %d), switch to it, or drop it: %w", r.Number, g.Number, r.Number, semel.ErrState)
+				return 0, fmt.Errorf("replay %d rebuilds generation %d already: resume it (--resume %d), switch to it, or drop it: %w", r.Number, g.Number, r.Number, semel.ErrState)
 			}
 		}
 		return g.Number, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is what a rebuild needs of a store.
+// Store is the part of a store that a rebuild needs.
 type Store interface {
 	admin.Replays
 	admin.Generations
@@ -24,29 +24,29 @@ type Store interface {
 // Runner runs one rebuild.
 type Runner struct {
 	Store Store
-	// Replay is the rebuild as the store keeps it; Token is who runs it.
+	// Replay is the recorded rebuild; Token identifies the process that runs it.
 	Replay admin.Replay
 	Token  store.Token
-	// Who runs it, for the record of its end.
+	// Who runs the rebuild, for the record of its end.
 	Who string
-	// Counts are those of the consumer that runs, Far says how far its source is read; its
-	// errors leave what is known.
+	// Counts returns the counts of the running consumer. Far returns how far its source is read; after an
+	// error the last known values stay.
 	Counts func() semel.Counts
 	Far    Far
-	// Report is called now and then with the progress.
+	// Report is called with the progress from time to time.
 	Report func(admin.ReplayProgress)
 }
 
-// Far says how far a rebuild has come in its source, by lane.
+// Far reports how far a rebuild has read its source, by lane.
 type Far interface {
-	// Ends are the offsets behind the last message that is there, Done those behind the last
-	// of which everything before is settled.
+	// Ends are the offsets after the last existing message, Done those after the last message up to which
+	// everything is settled.
 	Ends(ctx context.Context) (map[string]int64, error)
 	Done(ctx context.Context) (map[string]int64, error)
 }
 
-// Run runs the rebuild until it is switched to, stopped or dropped, or ctx ends. The replay is
-// done when its generation is active, and may be resumed otherwise.
+// Run runs the rebuild until it is switched to, stopped or dropped, or ctx ends. The replay is done
+// when its generation is active; otherwise it can be resumed.
 func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (store.GenerationState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -59,7 +59,7 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)
-	if errors.Is(cause, store.ErrClaimLost) { // it is another's
+	if errors.Is(cause, store.ErrClaimLost) { // another process runs it
 		return is, errors.Join(err, cause)
 	}
 	state, act := admin.ReplayStopped, "replay stopped"
@@ -70,7 +70,7 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	ending, end := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer end()
 	r.progress(ending, before)
-	if is == store.GenerationActive { // it had come to the end; what came since is the consumer's
+	if is == store.GenerationActive { // it had reached the end; newer messages belong to the consumer
 		for i := range r.Replay.Progress.Lanes {
 			r.Replay.Progress.Lanes[i].To = r.Replay.Progress.Lanes[i].After
 		}
@@ -82,10 +82,10 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	return is, errors.Join(err, ended)
 }
 
-// endWithin is how long the end may take to be written down.
+// endWithin limits how long recording the end may take.
 const endWithin = 10 * time.Second
 
-// keep says that the rebuild is run, and hears whether it is to stop, until ctx ends.
+// keep renews the lease and checks whether the rebuild was stopped, until ctx ends.
 func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, replay.Lease/3) {
@@ -96,7 +96,7 @@ func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop conte
 			stop(err)
 			return
 		case err != nil && time.Since(alive) > replay.Lease && ctx.Err() == nil:
-			stop(fmt.Errorf("the store has not heard for %v that the rebuild is run, and may give it to another: %w", replay.Lease, err))
+			stop(fmt.Errorf("the lease was not renewed for %v, so another process may take the rebuild: %w", replay.Lease, err))
 			return
 		case err == nil && state == admin.ReplayStopping:
 			stop(replay.ErrStopped)
@@ -108,7 +108,7 @@ func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop conte
 	}
 }
 
-// progress takes down how far it has come; before is what was counted by who ran it before.
+// progress records the progress; before are the counts of earlier processes.
 func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	p := &r.Replay.Progress
 	p.Counts = counted(before, r.Counts())
@@ -126,7 +126,7 @@ func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	}
 }
 
-// counted adds what a consumer did.
+// counted adds the counts of a consumer.
 func counted(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
 	to.Read += c.Deliveries - c.InFlight
 	to.Applied += c.Applied + c.Inbox.Applied

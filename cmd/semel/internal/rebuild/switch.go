@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Point names a step of a switch, at which tests kill it.
+// Point names a step of a switch at which tests kill it.
 type Point string
 
-// The points, in their order.
+// The points, in order.
 const (
 	BeforeFence  Point = "BeforeFence"
 	AfterFence   Point = "AfterFence"
@@ -27,12 +27,12 @@ const (
 	AfterSwitch  Point = "AfterSwitch"
 )
 
-// Points returns them, in order.
+// Points returns the points in order.
 func Points() []Point {
 	return []Point{BeforeFence, AfterFence, AfterEqual, BeforeSwitch, AfterSwitch}
 }
 
-// Switch says what is switched, and how.
+// Switch describes a switch of generations.
 type Switch struct {
 	Store interface {
 		admin.Generations
@@ -42,44 +42,44 @@ type Switch struct {
 	// To is the generation that is being built.
 	To  int64
 	Far Far
-	// CatchUp is how long the rebuild may take to come near, Fence for how long at most nobody
+	// CatchUp limits how long the rebuild may take to come near the end; Fence limits how long no process
 	// applies anything.
 	CatchUp, Fence time.Duration
-	// AllowParked switches although messages of the new generation were set aside, or wait.
+	// AllowParked switches although messages of the new generation are parked or waiting.
 	AllowParked bool
 	Act         store.Act
-	// At, if not nil, is asked at each point; an error of it ends the switch as the death of
-	// its process would. For tests.
+	// At, if not nil, is called at each point. An error of it ends the switch like a crash of its process.
+	// For tests.
 	At func(Point) error
 	// Report, if not nil, is called with what the switch waits for.
 	Report func(string)
 }
 
-// Errors of a switch after which nothing has changed.
+// Errors of a switch that has changed nothing.
 var (
-	// ErrNotEqual: the rebuild did not come as far as the source in time.
-	ErrNotEqual = errors.New("the rebuild has not come as far as its source")
-	// ErrParked: messages of the new generation were set aside, or wait.
+	// ErrNotEqual: the rebuild did not reach the end of the source in time.
+	ErrNotEqual = errors.New("the rebuild has not reached the end of its source")
+	// ErrParked: messages of the new generation are parked or waiting.
 	ErrParked = errors.New("messages of the new generation have not taken effect")
 )
 
-// ErrUnknown: the last step has failed, and the store does not say whether it is done.
-var ErrUnknown = errors.New("whether the generation was switched is not known; the same command again says so, or does it")
+// ErrUnknown: the last step has failed, and it is unknown whether it was committed.
+var ErrUnknown = errors.New("it is unknown whether the generation was switched; run the same command again to find out or to switch")
 
 // errLast: the last step has failed.
 var errLast = errors.New("the switch itself")
 
-// killedError is what At has said.
+// killedError is an error of At.
 type killedError struct{ error }
 
 func (e killedError) Unwrap() error { return e.error }
 
-// lookAgain is how often it is looked how far the rebuild is.
+// lookAgain is the interval in which the progress of the rebuild is read.
 const lookAgain = 50 * time.Millisecond
 
-// Do switches, and returns the generation that was active before. Until the last step it
-// changes nothing that does not end by itself: whoever kills it leaves a fence, which ends
-// after its time, and the consumer goes on in the generation that it had.
+// Do switches and returns the generation that was active before. Until its last step every change
+// expires by itself: a killed switch leaves a fence, which expires, and the consumer continues in its
+// previous generation.
 func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	if from, err = s.generations(ctx); err != nil {
 		return 0, err
@@ -89,7 +89,7 @@ func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	}
 	near, cancel := context.WithTimeout(ctx, s.CatchUp)
 	defer cancel()
-	if err := s.equal(near, "the rebuild comes near the end of its source"); err != nil {
+	if err := s.equal(near, "the rebuild approaches the end of its source"); err != nil {
 		return 0, err
 	}
 	err = s.at(BeforeFence)
@@ -103,9 +103,9 @@ func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	return from, err
 }
 
-// giveUp ends the fences of a switch that failed. Where the last step failed otherwise than by
-// a refusal, as with a connection that broke, it may have committed: who lifts the fences waits
-// for that, so that what is active can be read behind it. It is nil if the switch is done.
+// giveUp ends the fences of a switch that failed. A last step that failed with a broken connection may
+// have committed. Lifting the fences waits for that commit, so the active generation can be read
+// afterwards. giveUp returns nil if the switch is done.
 func (s *Switch) giveUp(ctx context.Context, why error) error {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), liftWithin)
 	defer end()
@@ -125,10 +125,10 @@ func (s *Switch) giveUp(ctx context.Context, why error) error {
 	return why
 }
 
-// liftWithin is how long it may take to end the fences of a switch that failed.
+// liftWithin limits how long ending the fences of a failed switch may take.
 const liftWithin = 10 * time.Second
 
-// generations finds the active one, and sees that the other is being built.
+// generations finds the active generation and checks that the other one is being built.
 func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	all, err := s.Store.Generations(ctx, s.Consumer)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	for _, g := range all {
 		switch {
 		case g.Fenced > 0:
-			return 0, fmt.Errorf("another switch of consumer %s is under way, or has died: wait for %v: %w", s.Consumer, g.Fenced.Round(time.Second), semel.ErrState)
+			return 0, fmt.Errorf("another switch of consumer %s is running or was killed: wait for %v: %w", s.Consumer, g.Fenced.Round(time.Second), semel.ErrState)
 		case g.State == store.GenerationActive:
 			from = g.Number
 		case g.Number == s.To:
@@ -149,25 +149,25 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 		return 0, fmt.Errorf("generation %d of consumer %s is active already: %w", s.To, s.Consumer, semel.ErrState)
 	}
 	if !built {
-		return 0, fmt.Errorf("generation %d of consumer %s is not being built any more: %w", s.To, s.Consumer, semel.ErrState)
+		return 0, fmt.Errorf("generation %d of consumer %s is no longer being built: %w", s.To, s.Consumer, semel.ErrState)
 	}
 	return from, nil
 }
 
-// fenced does what is done while nobody works in the old generation. What anybody has applied
-// there lies before the source's end of now, whatever the source was told of it, so that when
-// the rebuild has come to that end nothing was applied in the old one alone.
+// fenced runs the steps during which no process works in the old generation. Everything applied there
+// lies before the current end of the source, even if the source has not recorded it. Once the rebuild
+// has reached that end, no message was applied in the old generation alone.
 func (s *Switch) fenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()
-	s.report("whoever works in the old generation comes to his end")
+	s.report("running transactions in the old generation finish")
 	if err := s.Store.FenceGeneration(ctx, s.Consumer, from, s.Fence); err != nil {
-		return fmt.Errorf("a batch of the live consumer did not end in time, or a switch is under way: %w", err)
+		return fmt.Errorf("a batch of the live consumer did not end in time, or another switch is running: %w", err)
 	}
 	if err := s.at(AfterFence); err != nil {
 		return err
 	}
-	if err := s.equal(ctx, "the rebuild comes to the end of its source"); err != nil {
+	if err := s.equal(ctx, "the rebuild reaches the end of its source"); err != nil {
 		return err
 	}
 	if err := s.at(AfterEqual); err != nil {
@@ -204,8 +204,8 @@ func (s *Switch) report(what string) {
 	}
 }
 
-// equal waits until the rebuild has come to where the source ends now, and has nothing in
-// hand.
+// equal waits until the rebuild has reached the current end of the source and has no messages in
+// flight.
 func (s *Switch) equal(ctx context.Context, what string) error {
 	s.report(what)
 	ends, err := s.Far.Ends(ctx)
@@ -229,14 +229,14 @@ func (s *Switch) equal(ctx context.Context, what string) error {
 			short = []string{fmt.Sprintf("%d rows of its inbox are due or in progress", p.Due+p.InProgress)}
 		}
 		if !timing.Wait(ctx, lookAgain) {
-			return fmt.Errorf("%w: %s; see that it runs (semel replay status), and that it is faster than what comes: %w", ErrNotEqual, strings.Join(short, ", "), ctx.Err())
+			return fmt.Errorf("%w: %s; check that it runs (semel replay status) and is faster than new messages arrive: %w", ErrNotEqual, strings.Join(short, ", "), ctx.Err())
 		}
 	}
 }
 
 func (s *Switch) name() string { return admin.GenerationName(s.Consumer, s.To) }
 
-// behind are the lanes that have not come to their ends.
+// behind returns the lanes that have not reached their ends.
 func behind(ends, done map[string]int64) (short []string) {
 	for _, lane := range sorted(ends) {
 		if done[lane] < ends[lane] {
@@ -248,10 +248,10 @@ func behind(ends, done map[string]int64) (short []string) {
 
 func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
 
-// unfinished are the states of messages that have not taken effect, and may wait for long.
+// unfinished are the states of messages that have not taken effect and may wait for long.
 var unfinished = []store.RowState{store.StateParked, store.StateBlocked, store.StateFailedRetryable}
 
-// clean refuses where messages of the new generation have not taken effect.
+// clean returns an error if messages of the new generation have not taken effect.
 func (s *Switch) clean(ctx context.Context) error {
 	if s.AllowParked {
 		return nil
@@ -264,7 +264,7 @@ func (s *Switch) clean(ctx context.Context) error {
 	if len(rows) == mostShown {
 		some = fmt.Sprintf("%d or more", mostShown)
 	}
-	return fmt.Errorf("%w: %s were set aside or wait, as row %d; look at them (semel parked ls --consumer %s), or allow it", ErrParked, some, rows[0].Number, s.name())
+	return fmt.Errorf("%w: %s are parked or waiting, such as row %d; list them (semel parked ls --consumer %s), or allow them with --allow-parked", ErrParked, some, rows[0].Number, s.name())
 }
 
 // mostShown is how many rows are counted at most.

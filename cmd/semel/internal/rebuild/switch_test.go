@@ -204,7 +204,7 @@ func TestARebuild(t *testing.T) {
 	})
 }
 
-// killed kills a switch at a point while messages come, and switches again.
+// killed kills a switch at a point while messages arrive, and switches again.
 func killed(t *testing.T, at rebuild.Point) {
 	w := newWorld(t)
 	w.fail = func(*semel.Message) error { pass(10 * time.Millisecond); return nil }

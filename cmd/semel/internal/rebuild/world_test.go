@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// log is what a producer has sent, for any number of readers.
+// log holds the messages of a producer, for any number of readers.
 type log struct {
 	mutex sync.Mutex
 	all   []*semel.Message
@@ -38,7 +38,7 @@ func (l *log) send(n int) {
 	l.more = make(chan struct{})
 }
 
-// reader reads a log from a place, and knows up to where everything is settled.
+// reader reads a log from an offset, and knows up to where everything is settled.
 type reader struct {
 	log      *log
 	observer source.LaneObserver
@@ -103,7 +103,7 @@ func (r *reader) position() int {
 	return r.done
 }
 
-// world is a consumer that runs, and one that rebuilds it.
+// world has a running consumer and a rebuild of it.
 type world struct {
 	t     *testing.T
 	store *memstore.Store
@@ -179,7 +179,7 @@ func (w *world) Done(context.Context) (map[string]int64, error) {
 
 var errLost = errors.New("the connection broke")
 
-// lossy is a store that loses the reply of a switch, and may be down from then on.
+// lossy is a store that loses the reply of a switch, and may be down afterwards.
 type lossy struct {
 	*memstore.Store
 	commits, stays, down bool
@@ -202,7 +202,7 @@ func (s *lossy) Generations(ctx context.Context, consumer string) ([]admin.Store
 	return s.Store.Generations(ctx, consumer)
 }
 
-// unfinished is a store whose rebuild has rows that were not worked on.
+// unfinished is a store whose rebuild has unprocessed rows.
 type unfinished struct {
 	*memstore.Store
 	pending store.Pending
@@ -221,8 +221,7 @@ func (w *world) turn() *rebuild.Switch {
 		Act: store.Act{Verb: "switch", Who: "ana", Why: "x"}}
 }
 
-// wantOnce sees that each of the first n messages took effect once in a generation, and no
-// other.
+// wantOnce checks that each of the first n messages, and no other, took effect once in a generation.
 func (w *world) wantOnce(generation, n int) {
 	w.t.Helper()
 	for i := range len(w.log.all) {

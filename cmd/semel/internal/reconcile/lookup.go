@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// lookers is how many look up at once.
+// lookers limits the concurrent lookups.
 const lookers = 8
 
-// lookUp says what the store has of each, and where it has nothing, of what each was called
-// formerly; formers may be nil, and one without an id is none.
+// lookUp returns the outcome of each identity, and, if it has no marker, of its previous identity.
+// formers may be nil; a previous identity without an id is none.
 func (c *Comparison) lookUp(ctx context.Context, keys, formers []semel.Key) ([]Outcome, error) {
 	if c.Marker == nil {
 		return nil, errUnasked

@@ -11,15 +11,14 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// fetchMost and fetchBytes bound what is in memory of a source.
+// fetchMost and fetchBytes limit the messages of a source in memory.
 const (
 	fetchMost  = 1024
 	fetchBytes = 8 << 20
 )
 
-// Read tells the comparison of every message of a source that comes to an end, whose
-// identity is found and whose type is chosen as the consumer does. It calls each with
-// what is wrong with a message that has no identity.
+// Read passes every message of a bounded source to the comparison. It finds identities and chooses
+// types as the consumer does, and calls each with the fault of a message that has no identity.
 func (c *Comparison) Read(ctx context.Context, src source.Source, config consumer.Config, each func(d *source.Delivery, why error) error) error {
 	src.Lanes(deaf{})
 	for {
@@ -66,7 +65,7 @@ func (c *Comparison) take(ctx context.Context, all []source.Delivery, config con
 	return c.SentAs(ctx, keys, formers, at)
 }
 
-// formerOf is what a message was called formerly; zero where nothing is.
+// formerOf returns the previous identity of a message; zero if it has none.
 func (c *Comparison) formerOf(m *semel.Message, config consumer.Config) semel.Key {
 	if config.PreviousIdentity == nil {
 		return semel.Key{}
@@ -86,7 +85,7 @@ func (c *Comparison) keyOf(d *source.Delivery, config consumer.Config) (semel.Ke
 	return semel.Key{Consumer: c.Consumer, Source: src, ID: id}, err
 }
 
-// sentAt is when the producer, else the broker, says that a message was sent.
+// sentAt returns when a message was sent, by the producer's time or else the broker's.
 func sentAt(m *semel.Message) time.Time {
 	if t := m.Time(); !t.IsZero() {
 		return t
@@ -94,16 +93,15 @@ func sentAt(m *semel.Message) time.Time {
 	return m.Origin.Time()
 }
 
-// deaf hears nothing of lanes.
+// deaf ignores events of lanes.
 type deaf struct{}
 
 func (deaf) Given(source.Lane)                     {}
 func (deaf) Revoking(context.Context, source.Lane) {}
 func (deaf) Lost(source.Lane)                      {}
 
-// SentBy tells the comparison of identities that read adds, of which nobody says when they
-// were sent. They are kept in files until read has ended, which may hold the connection that
-// a look-up needs.
+// SentBy passes the identities that read adds to the comparison, without a time of sending. It keeps
+// them in files until read has ended, because read may hold the connection that a lookup needs.
 func (c *Comparison) SentBy(ctx context.Context, read func(add func(id, source string) error) error) (err error) {
 	all, err := newSpill()
 	if err != nil {

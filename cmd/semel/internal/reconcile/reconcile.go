@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Outcome is what the store says of an identity.
+// Outcome is the outcome of an identity according to the store.
 type Outcome uint8
 
 // The outcomes.
@@ -20,13 +20,13 @@ const (
 	None Outcome = iota
 	// Applied: its effect is committed.
 	Applied
-	// Waiting: it was received, and has not ended.
+	// Waiting: it was received and is unfinished.
 	Waiting
-	// Aside: it is parked, discarded or with the dead letters.
+	// Aside: it is parked, discarded or dead-lettered.
 	Aside
 )
 
-// OutcomeOf is what a marker says.
+// OutcomeOf returns the outcome of a marker.
 func OutcomeOf(o store.Outcome) Outcome {
 	switch o {
 	case store.Applied:
@@ -43,19 +43,19 @@ type Kind string
 
 // The findings.
 const (
-	// Missing: it was sent, and nothing is known of it.
+	// Missing: it was sent and has no marker.
 	Missing Kind = "missing"
-	// Doubled: its effect is there more than once.
+	// Doubled: its effect exists more than once.
 	Doubled Kind = "doubled"
-	// WithoutEffect: it is marked as applied, and its effect is not there.
+	// WithoutEffect: it is marked as applied, and its effect does not exist.
 	WithoutEffect Kind = "without effect"
-	// Unmarked: its effect is there, and it is not marked as applied.
+	// Unmarked: its effect exists, and it is not marked as applied.
 	Unmarked Kind = "unmarked"
 	// Unknown: its marker may have been removed, or it has no identity.
 	Unknown Kind = "unknown"
 )
 
-// Finding is an identity that is not as it should be.
+// Finding is an identity whose marker, effect and message do not agree.
 type Finding struct {
 	Kind    Kind      `json:"what"`
 	ID      string    `json:"id"`
@@ -64,8 +64,8 @@ type Finding struct {
 	Effects int       `json:"effects"`
 }
 
-// Counts are of identities, each once, however often it was sent; Unusable are messages
-// without one.
+// Counts count identities, each once, however often it was sent. Unusable counts messages without an
+// identity.
 type Counts struct {
 	Sent          int64 `json:"sent"`
 	Applied       int64 `json:"applied"`
@@ -78,29 +78,30 @@ type Counts struct {
 	Unmarked      int64 `json:"unmarked"`
 	Unknown       int64 `json:"unknown"`
 	Unusable      int64 `json:"unusable"`
-	// Skipped are messages that the consumer does not take.
+	// Skipped counts messages that the consumer does not take.
 	Skipped int64 `json:"skipped"`
-	// Others are ids that have effects and were not sent.
+	// Others counts ids that have effects and were not sent.
 	Others int64 `json:"others"`
 }
 
-// Found is how many findings there are.
+// Found returns the number of findings.
 func (c Counts) Found() int64 {
 	return c.Missing + c.Doubled + c.WithoutEffect + c.Unmarked + c.Unknown + c.Unusable
 }
 
-// Comparison compares what Sent and Effect are told of. Close removes its files.
+// Comparison compares the messages passed to Sent with the effects passed to Effect. Close removes its
+// files.
 type Comparison struct {
-	// Marker looks an identity up.
+	// Marker looks up an identity.
 	Marker func(ctx context.Context, key semel.Key) (store.StoredMarker, bool, error)
-	// Consumer is whose identities they are.
+	// Consumer is the consumer whose identities are compared.
 	Consumer string
-	// Until is up to when something that was sent must be there; zero: it always must.
+	// Until is the time until which a sent message must have a marker; zero: all must.
 	Until time.Time
-	// Kept is since when markers are kept; zero: all are.
+	// Kept is the time since which markers are kept; zero: all are.
 	Kept time.Time
-	// Progress, if not nil, is told how many messages and effects were read, and how much of
-	// them is compared, of 1.
+	// Progress, if not nil, is called with the numbers of messages and effects read, and with the part
+	// that is compared, from 0 to 1.
 	Progress func(read, effects int64, compared float64)
 
 	counts  Counts
@@ -124,14 +125,14 @@ func (c *Comparison) add(r record) (err error) {
 	return c.spill.add(r)
 }
 
-// Sent tells of identities that were sent; at is zero where nobody says when. It looks
-// them up, several at once.
+// Sent adds identities that were sent; at is zero if the time is unknown. It looks them up, several at
+// once.
 func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
 	return c.SentAs(ctx, keys, nil, at)
 }
 
-// SentAs is Sent of identities that were called otherwise formerly: what is marked under
-// either is not missing. Formers may be nil, and one without an id is none.
+// SentAs is Sent for identities with previous identities. A message that is marked under either
+// identity is not missing. Formers may be nil; a previous identity without an id is none.
 func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at []time.Time) error {
 	found, err := c.lookUp(ctx, keys, formers)
 	if err != nil {
@@ -154,11 +155,11 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 	return nil
 }
 
-// WithEffects says that Effect is told of all effects from now on, of what Sent was told
-// of before.
+// WithEffects announces that Effect is called from now on with all effects of the messages passed to
+// Sent before.
 func (c *Comparison) WithEffects() { c.effects = true }
 
-// Effect tells that the effect of an id was found once; source is "" where nobody says.
+// Effect adds one effect of an id; source is "" if unknown.
 func (c *Comparison) Effect(id, source string) error {
 	if c.read[1]++; c.read[1]%1024 == 0 {
 		c.report(0)
@@ -166,7 +167,7 @@ func (c *Comparison) Effect(id, source string) error {
 	return c.add(record{effect: true, id: id, source: source})
 }
 
-// Close removes what the comparison kept.
+// Close removes the files of the comparison.
 func (c *Comparison) Close() error {
 	if c.spill == nil {
 		return nil
@@ -174,7 +175,8 @@ func (c *Comparison) Close() error {
 	return c.spill.close()
 }
 
-// Compare calls each for every finding, those of an id together, in no other order.
+// Compare calls each for every finding. The findings of an id come together; otherwise the order is
+// undefined.
 func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Counts, error) {
 	if c.spill == nil {
 		return c.counts, nil
@@ -188,22 +190,22 @@ func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Cou
 	return c.counts, nil
 }
 
-// identity is one that was sent.
+// identity is an identity that was sent.
 type identity struct {
 	source  string
 	found   Outcome
 	at      int64
 	effects int
-	// later: it had not ended when it was read, so that the effects may be older.
+	// later: it was unfinished when it was read, so the effects may be older than its marker.
 	later bool
-	// former is what it was called formerly; zero if nothing is known.
+	// former is its previous identity; zero if unknown.
 	former semel.Key
 }
 
-// group is what is known of an id.
+// group holds the messages and effects of one id.
 type group struct {
 	sent []identity
-	// effects are those whose source is not known.
+	// effects are the effects with an unknown source.
 	effects int
 	sources map[string]int
 }
@@ -251,7 +253,7 @@ func (g *group) take(r record) {
 			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at, former: semel.Key{Source: r.formerSource, ID: r.formerID}})
 			return
 		}
-		o := &g.sent[i] // sent again: the first time counts, and what was found last
+		o := &g.sent[i] // sent again: the first time and the last outcome count
 		if o.former.ID == "" {
 			o.former = semel.Key{Source: r.formerSource, ID: r.formerID}
 		}
@@ -262,7 +264,7 @@ func (g *group) take(r record) {
 	}
 }
 
-// again looks up once more what had not ended.
+// again looks up identities once more that were unfinished.
 func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]*group) error {
 	var keys, formers []semel.Key
 	var of []*identity
@@ -304,7 +306,7 @@ func (c *Comparison) judge(id string, g *group, each func(Finding) error) error 
 	return nil
 }
 
-// kind is what is wrong with an identity, and counts it; "" if nothing is.
+// kind returns the finding for an identity and counts it; "" if there is none.
 func (c *Comparison) kind(o identity) Kind {
 	switch {
 	case o.effects > 1:
@@ -334,5 +336,5 @@ func (c *Comparison) kind(o identity) Kind {
 	return ""
 }
 
-// errUnasked: Marker was not set.
-var errUnasked = errors.New("reconcile: nobody can look identities up")
+// errUnasked: Marker is not set.
+var errUnasked = errors.New("reconcile: Comparison.Marker is not set")

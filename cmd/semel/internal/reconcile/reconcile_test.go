@@ -17,7 +17,7 @@ import (
 
 var errDown = errors.New("the store is away")
 
-// markers are what a store has; late are those that it has only when asked again.
+// markers are the markers of a store; late markers are found only by the second lookup.
 type markers struct {
 	has, late map[string]store.Outcome
 }

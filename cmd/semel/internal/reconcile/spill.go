@@ -11,31 +11,31 @@ import (
 	"path/filepath"
 )
 
-// parts is over how many files what is compared is spread: of ten million ids one has
-// forty thousand.
+// parts is the number of files over which the records are spread: of ten million ids, a file has forty
+// thousand.
 const parts = 256
 
-// record is an identity that was sent, or an effect of one.
+// record is an identity that was sent, or an effect of an identity.
 type record struct {
 	effect bool
 	id     string
-	// source is of the identity; of an effect "" if the query tells none.
+	// source is the source of the identity; for an effect, "" if the query returns none.
 	source string
-	// formerID and formerSource are what it was called formerly; "" if nothing is known.
+	// formerID and formerSource are the previous identity; "" if unknown.
 	formerID, formerSource string
 
 	found Outcome
-	at    int64 // Unix milliseconds; 0: nobody says
+	at    int64 // Unix milliseconds; 0: unknown
 }
 
-// spill keeps records in files, those of one id in one.
+// spill keeps records in files. All records of an id are in one file.
 type spill struct {
 	folder string
 	files  [parts]*os.File
 	to     [parts]*bufio.Writer
 }
 
-// former says of a record that it has what it was called formerly.
+// former marks a record that has a previous identity.
 const former = 1 << 7
 
 func newSpill() (s *spill, err error) {
@@ -49,8 +49,8 @@ func newSpill() (s *spill, err error) {
 		}
 		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
 	}
-	// Open files need no names: a process that is killed leaves none behind. Where a system
-	// keeps the names of open files, close removes them.
+	// Open files need no names: a killed process leaves no files behind. On systems that keep the names of
+	// open files, close removes them.
 	_ = os.RemoveAll(s.folder)
 	return s, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// SentAt is when a message was sent, by what a consumer judges its age by: the time that its
-// id carries, else that of its record, else that of its event.
+// SentAt returns when a message was sent, for the consumer's age limit: the time in its id, else the
+// time of its record, else that of its event.
 func SentAt(c consumer.Config) func(*source.Delivery) time.Time {
 	return func(d *source.Delivery) time.Time {
 		d.Decode(nil)

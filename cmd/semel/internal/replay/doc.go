@@ -1,4 +1,4 @@
-// Package replay has a consumer process again what its source had: it reads a part of the
-// source beside the consumer's own reader, gives it to the consumer's handler, and keeps in
-// the store how far it has come, so that a replay that was killed goes on.
+// Package replay makes a consumer process a part of its source again. It reads that part with a reader
+// of its own, passes the messages to the consumer's handler, and records its progress in the store, so
+// that a killed replay can be resumed.
 package replay

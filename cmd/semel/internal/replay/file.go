@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// ErrOther: what is to be read is not what it was when the replay was begun.
-var ErrOther = errors.New("it is not what it was when the replay was begun")
+// ErrOther: the source has changed since the replay was begun.
+var ErrOther = errors.New("the source has changed since the replay was begun")
 
-// checked is how much of a file before its end is hashed, to recognise it.
+// checked is how many bytes of a file before its end are hashed to recognise it.
 const checked = 4 << 10
 
 // File is a file that is replayed.
@@ -28,12 +28,12 @@ type File struct {
 	opened     *os.File
 }
 
-// NewFile is the file at path, whose lane is called so. Nothing is opened yet.
+// NewFile returns the file at path under the name of its lane. It opens nothing.
 func NewFile(path, lane string, o file.Options) *File {
 	return &File{path: path, lane: lane, options: o}
 }
 
-// open opens the file, and says how long it is.
+// open opens the file and returns its length.
 func (f *File) open() (int64, error) {
 	f.Close()
 	opened, err := os.Open(f.path)
@@ -46,7 +46,7 @@ func (f *File) open() (int64, error) {
 	case err != nil:
 		return 0, err
 	case !info.Mode().IsRegular():
-		return 0, fmt.Errorf("file %s: it is no regular file, and cannot be read again", f.path)
+		return 0, fmt.Errorf("file %s: not a regular file, so it cannot be replayed", f.path)
 	}
 	return info.Size(), nil
 }
@@ -62,7 +62,7 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, 
 		return p, err
 	}
 	if l.From < 0 || l.To > size || l.From > l.To {
-		return p, fmt.Errorf("file %s: it has %d bytes, and bytes %d to %d are asked for", f.path, size, l.From, l.To)
+		return p, fmt.Errorf("file %s: it has %d bytes, but bytes %d to %d are requested", f.path, size, l.From, l.To)
 	}
 	for _, at := range []int64{l.From, l.To} {
 		if begins, err := f.beginsLine(at, size); err != nil || !begins {
@@ -74,11 +74,11 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, 
 	return admin.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []admin.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
 }
 
-// offset is that of a bound, if it has one.
+// offset returns the offset of a bound, if it has one.
 func (f *File) offset(b Bound, to *int64) error {
 	for lane, at := range b.Offsets {
 		if lane != "" && lane != f.lane {
-			return fmt.Errorf("there is no lane %q: the file has one, %s", lane, f.lane)
+			return fmt.Errorf("there is no lane %q: the file has only the lane %s", lane, f.lane)
 		}
 		*to = at
 	}
@@ -95,7 +95,7 @@ func (f *File) beginsLine(at, size int64) (bool, error) {
 	return before[0] == '\n', err
 }
 
-// rangeOf is what is replayed, for people, with the times that bound it.
+// rangeOf describes the replayed range, with the times that bound it.
 func rangeOf(what string, from, to Bound) string {
 	if !from.Time.IsZero() {
 		what += ", from " + from.Time.UTC().Format(time.RFC3339)
@@ -109,19 +109,19 @@ func rangeOf(what string, from, to Bound) string {
 // Source implements Origin.
 func (f *File) Source(_ context.Context, p admin.ReplayProgress) (source.Source, error) {
 	if len(p.Lanes) != 1 || p.Lanes[0].Lane != f.lane {
-		return nil, fmt.Errorf("file %s: the replay is of something else: %s: %w", f.path, p.Range, ErrOther)
+		return nil, fmt.Errorf("file %s: the replay has another range: %s: %w", f.path, p.Range, ErrOther)
 	}
 	l := p.Lanes[0]
 	size, err := f.open()
 	if err == nil && size < l.To {
-		err = fmt.Errorf("file %s: it has %d bytes, and had %d: %w", f.path, size, l.To, ErrOther)
+		err = fmt.Errorf("file %s: it has %d bytes, but had %d: %w", f.path, size, l.To, ErrOther)
 	}
 	is := ""
 	if err == nil {
 		is, err = recognised(f.opened, l.To)
 	}
 	if err == nil && is != l.Is {
-		err = fmt.Errorf("file %s: other bytes stand before byte %d: %w", f.path, l.To, ErrOther)
+		err = fmt.Errorf("file %s: the bytes before byte %d have changed: %w", f.path, l.To, ErrOther)
 	}
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (f *File) Close() {
 	}
 }
 
-// recognised is a hash of what stands before a byte.
+// recognised returns a hash of the bytes before an offset.
 func recognised(f *os.File, to int64) (string, error) {
 	stood := make([]byte, min(to, checked))
 	if _, err := f.ReadAt(stood, to-int64(len(stood))); err != nil && !errors.Is(err, io.EOF) {
@@ -150,7 +150,7 @@ func recognised(f *os.File, to int64) (string, error) {
 	return fmt.Sprintf("%x", sum[:8]), nil
 }
 
-// section reads a file up to a byte that it had.
+// section reads a file up to an offset.
 type section struct {
 	path   string
 	file   *os.File
@@ -168,7 +168,7 @@ func (s *section) Read(p []byte) (int, error) {
 	case n > 0:
 		return n, nil
 	case errors.Is(err, io.EOF):
-		return 0, fmt.Errorf("file %s: it ends at byte %d, and had %d: it was truncated: %w", s.path, s.at, s.to, ErrOther)
+		return 0, fmt.Errorf("file %s: it ends at byte %d, but had %d: it was truncated: %w", s.path, s.at, s.to, ErrOther)
 	}
 	return 0, err
 }

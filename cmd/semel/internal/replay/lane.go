@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// ending is what became of a message.
+// ending is the outcome of a message.
 type ending uint8
 
 const (
-	// open: nothing yet.
+	// open: the message is unfinished.
 	open ending = iota
 	applied
 	skipped
@@ -25,13 +25,13 @@ const (
 	foreign
 	tooOld
 	timeless
-	// outside: it is none of those that are replayed.
+	// outside: the message is not one of those that are replayed.
 	outside
-	// unknown: of what is foretold, it cannot be known.
+	// unknown: the outcome cannot be predicted.
 	unknown
 )
 
-// endingOf is what a delivery ended with.
+// endingOf returns the outcome of a settled delivery.
 func endingOf(e source.End) ending {
 	switch e {
 	case source.EndApplied:
@@ -69,7 +69,7 @@ func count(c *admin.ReplayCounts, e ending) {
 	*counted[e]++
 }
 
-// lane is a lane on its way: its messages in their order, from the first that has not ended.
+// lane is a lane in progress: its messages in order, from the first unfinished one.
 type lane struct {
 	admin.ReplayLane
 	underWay []place
@@ -81,7 +81,7 @@ type place struct {
 	ending ending
 }
 
-// begin notes a message; false: it is known, or was done before.
+// begin adds a message; false: it was added or finished before.
 func (l *lane) begin(offset int64) bool {
 	last := l.After
 	if n := len(l.underWay); n > 0 {
@@ -94,7 +94,7 @@ func (l *lane) begin(offset int64) bool {
 	return true
 }
 
-// end notes what became of a message, and counts those behind which nothing is open.
+// end records the outcome of a message, and counts the messages up to the first unfinished one.
 func (l *lane) end(offset int64, e ending, c *admin.ReplayCounts) {
 	i, found := slices.BinarySearchFunc(l.underWay, offset, func(p place, offset int64) int { return cmp.Compare(p.offset, offset) })
 	if !found || l.underWay[i].ending != open {

@@ -8,22 +8,21 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Bound is where a replay begins, or ends. The zero value is the beginning, or the end as it
-// stands now.
+// Bound is the beginning or the end of a replay. The zero value is the beginning of the source, or its
+// current end.
 type Bound struct {
-	// Time, if not zero, is that of the first message, or of the first one behind the last.
+	// Time, if not zero, is the time of the first message, or of the first message after the last.
 	Time time.Time
-	// Offsets are those of lanes, and under the empty name that of the only one; nil: none
-	// is given.
+	// Offsets are offsets by lane, or under the empty name that of the only lane; nil: none given.
 	Offsets map[string]int64
 }
 
-// Origin is where messages are read again.
+// Origin is a source from which messages are replayed.
 type Origin interface {
-	// Plan says what lies between two bounds, as it stands now.
+	// Plan returns the current range between two bounds.
 	Plan(ctx context.Context, from, to Bound) (admin.ReplayProgress, error)
-	// Source reads that, from where it has come to. An error that wraps ErrOther: it is not
-	// there any more as it was.
+	// Source reads the range from its progress. An error that wraps ErrOther reports that the source has
+	// changed.
 	Source(ctx context.Context, p admin.ReplayProgress) (source.Source, error)
 	Close()
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// pace lets so many messages pass in a second.
+// pace limits the messages per second.
 type pace struct {
-	perSecond int // 0: any number
+	perSecond int // 0: no limit
 	tokens    float64
 	at        time.Time
 }
 
-// ask waits until some may pass, and says how many of most; none, where ctx has ended.
+// ask waits until messages may pass and returns how many, at most most; 0 if ctx has ended.
 func (p *pace) ask(ctx context.Context, most int) int {
 	if p.perSecond == 0 {
 		return most
@@ -36,5 +36,5 @@ func (p *pace) ask(ctx context.Context, most int) int {
 	}
 }
 
-// take says how many have passed.
+// take counts messages that have passed.
 func (p *pace) take(n int) { p.tokens -= float64(n) }

@@ -11,21 +11,21 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Teller says what would become of deliveries.
+// Teller predicts the outcomes of deliveries.
 type Teller interface {
 	Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error)
 }
 
-// fetchMost and fetchBytes bound what is asked about at once.
+// fetchMost and fetchBytes bound one request for predictions.
 const (
 	fetchMost  = 1024
 	fetchBytes = 8 << 20
 )
 
-// Preview reads a source to its end, and says what would become of its messages; told, if not
-// nil, hears now and then how many were read. Nothing is changed. Where two copies are both
-// new, the first would be applied, and the other be its duplicate, or in conflict with it: of
-// each new message some dozens of bytes are kept.
+// Preview reads a source to its end and predicts the outcomes of its messages. It calls told, if not
+// nil, with the number read so far. It changes nothing. Of two new copies, the first counts as applied
+// and the second as its duplicate, or as a conflict with it. Each new message takes some dozens of
+// bytes of memory.
 func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(admin.ReplayCounts)) (admin.ReplayCounts, error) {
 	s.Lanes(deaf{})
 	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ActionKeepFirst}
@@ -55,11 +55,11 @@ func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told f
 	}
 }
 
-// copies are what is known of messages that are new to the store.
+// copies remembers the messages that are new to the store.
 type copies struct {
 	seen      map[[16]byte]semel.Fingerprint
 	conflicts map[[16]byte]bool // by identity and content
-	accept    bool              // the first content stands, and others leave no row
+	accept    bool              // the first content counts, and others leave no row
 }
 
 func (c *copies) ending(f *admin.Prediction) ending {
@@ -83,7 +83,7 @@ func (c *copies) ending(f *admin.Prediction) ending {
 	return skipped
 }
 
-// conflict is how one ends: a further copy of its content is a duplicate of the first.
+// conflict returns the outcome of a conflict: another copy of its content is a duplicate of the first.
 func (c *copies) conflict(f *admin.Prediction) ending {
 	key := sumOf(f.Key, f.Fingerprint)
 	if c.conflicts[key] && !c.accept {
@@ -104,7 +104,7 @@ func sumOf(k semel.Key, f semel.Fingerprint) (short [16]byte) {
 	return short
 }
 
-// deaf hears nothing of lanes.
+// deaf ignores events of lanes.
 type deaf struct{}
 
 func (deaf) Given(source.Lane)                     {}

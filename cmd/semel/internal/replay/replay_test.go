@@ -21,11 +21,11 @@ func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 		w := newWorld(t, lines(0, 30)+lines(5, 8)+`{"id":"m3","n":99}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"n":1}`+"\n")
 		w.live(lines(0, 10))
 		want := admin.ReplayCounts{Read: 37, Applied: 20, Skipped: 14, Conflicts: 2, Parked: 1}
-		if got := w.foretell(); got != want {
-			t.Errorf("foretold is %+v, want %+v", got, want)
+		if got := w.predict(); got != want {
+			t.Errorf("predicted %+v, want %+v", got, want)
 		}
-		if got := w.foretell(); got != want {
-			t.Errorf("what was foretold has changed something: %+v", got)
+		if got := w.predict(); got != want {
+			t.Errorf("the prediction has changed something: %+v", got)
 		}
 		r := w.begin()
 		_, state, err := w.run(t.Context(), r, 0)
@@ -37,7 +37,7 @@ func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 		if err != nil || kept.Progress.Counts != want || kept.State != admin.ReplayDone || kept.Progress.Lanes[0].After < 0 {
 			t.Errorf("kept is %+v, %v; want %+v", kept, err, want)
 		}
-		if got := w.foretell(); got.Applied+got.Conflicts+got.Parked != 0 || got.Skipped != 37 {
+		if got := w.predict(); got.Applied+got.Conflicts+got.Parked != 0 || got.Skipped != 37 {
 			t.Errorf("afterwards would be %+v", got)
 		}
 	})
@@ -103,7 +103,7 @@ func TestAReplayThatIsKilledGoesOn(t *testing.T) {
 	}
 }
 
-// killed kills who runs a replay at a point, and has another run on.
+// killed kills the process of a replay at a point, and resumes the replay in another.
 func killed(t *testing.T, point faults.Point, times int64) {
 	w := newWorld(t, lines(0, 60))
 	w.live(lines(0, 10))
@@ -210,7 +210,7 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 	})
 }
 
-// endless is a source that gives one message and then fails.
+// endless is a source that delivers one message and then fails.
 type endless struct {
 	source.Source
 	given bool
@@ -272,7 +272,7 @@ func TestAReplayOfATimeRange(t *testing.T) {
 	})
 }
 
-// silent is a store that keeps no progress from some moment on.
+// silent is a store that stops recording progress at some moment.
 type silent struct {
 	admin.Replays
 	asked int

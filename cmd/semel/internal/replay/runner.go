@@ -15,12 +15,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Lease is how long a replay is a process's that does not say that it lives; every third of
-// it the process says so, and keeps how far it has come.
+// Lease is how long a replay belongs to a process that sends no sign of life. Every third of it, the
+// process renews the lease and records the progress.
 const Lease = 15 * time.Second
 
-// ErrStopped: somebody has stopped the replay.
-var ErrStopped = errors.New("somebody has stopped the replay")
+// ErrStopped: an operator has stopped the replay.
+var ErrStopped = errors.New("an operator has stopped the replay")
 
 // Runner runs one replay.
 type Runner struct {
@@ -28,13 +28,13 @@ type Runner struct {
 	Number int64
 	Token  store.Token
 	Source *Source
-	// Progress is what is kept beside how far it has come.
+	// Progress is the recorded progress.
 	Progress admin.ReplayProgress
-	// Who runs it, for the record of its end.
+	// Who runs the replay, for the record of its end.
 	Who string
-	// Told, if not nil, is called whenever its progress was kept.
+	// Told, if not nil, is called whenever the progress was recorded.
 	Told func()
-	// Plan is of tests.
+	// Plan is for tests.
 	Plan faults.Plan
 }
 
@@ -44,19 +44,19 @@ func (r *Runner) at(p faults.Point) {
 	}
 }
 
-// Run runs the consumer until its source has ended, somebody stops the replay, or ctx ends,
-// and says how it ended: as ReplayDone, or as ReplayStopped with the reason.
+// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends. It
+// records the end: ReplayDone, or ReplayStopped with the reason.
 func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, admin.ReplayState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	keeping, done := context.WithCancel(context.WithoutCancel(ctx)) // it is run until what is in hand has ended
+	keeping, done := context.WithCancel(context.WithoutCancel(ctx)) // renews the lease until messages in flight have ended
 	var group worker.Group
 	group.Go(func() { r.keep(keeping, cancel) })
 	summary, err := running.All(ctx, map[string]running.Consumer{name: c}, nil, nil)
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)
-	if errors.Is(cause, store.ErrClaimLost) { // it is another's
+	if errors.Is(cause, store.ErrClaimLost) { // another process runs it
 		return summary, admin.ReplayRunning, errors.Join(err, cause)
 	}
 	state := admin.ReplayStopped
@@ -67,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (runn
 	return summary, state, errors.Join(err, r.end(context.WithoutCancel(ctx), state, err))
 }
 
-// keep says that the replay is run, and hears whether it is to stop, until ctx ends.
+// keep renews the lease and checks whether the replay was stopped, until ctx ends.
 func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, Lease/3) {
@@ -79,12 +79,12 @@ func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 			stop(err)
 			return
 		case err != nil && time.Since(alive) > Lease && ctx.Err() == nil:
-			stop(fmt.Errorf("the store has not heard for %v that the replay is run, and may give it to another: %w", Lease, err))
+			stop(fmt.Errorf("the lease was not renewed for %v, so another process may take the replay: %w", Lease, err))
 			return
 		case err == nil:
 			alive = time.Now()
 			if state == admin.ReplayStopping {
-				stop(ErrStopped) // once; later ones are not heard
+				stop(ErrStopped) // the first cause counts
 			}
 			if r.Told != nil {
 				r.Told()
@@ -99,17 +99,17 @@ func (r *Runner) progress() admin.ReplayProgress {
 	return p
 }
 
-// Abandon ends a replay that was written down, and could not begin.
+// Abandon ends a recorded replay that could not begin.
 func (r *Runner) Abandon(ctx context.Context) error {
 	return r.end(context.WithoutCancel(ctx), admin.ReplayStopped, errAbandoned)
 }
 
 var errAbandoned = errors.New("it could not begin")
 
-// endWithin is how long the end of a replay may take to be written down.
+// endWithin limits how long recording the end may take.
 const endWithin = 10 * time.Second
 
-// end writes down how it ended.
+// end records how the replay ended.
 func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
@@ -118,26 +118,26 @@ func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) er
 	if state != admin.ReplayDone {
 		act.Verb = "replay stopped"
 		if why != nil && !errors.Is(why, ErrStopped) && !errors.Is(why, context.Canceled) {
-			act.Why += "; it could not go on"
+			act.Why += "; it could not continue"
 		}
 	}
 	r.at(faults.BeforeReplayEnd)
 	err := r.Store.EndReplay(ctx, r.Number, r.Token, state, p, act)
 	r.at(faults.AfterReplayEnd)
 	if err != nil && !errors.Is(err, semel.ErrState) {
-		return fmt.Errorf("how replay %d ended is not written down: %w", r.Number, err)
+		return fmt.Errorf("replay %d: record its end: %w", r.Number, err)
 	}
 	return err
 }
 
-// Sum says what became of messages.
+// Sum describes the counts of messages.
 func Sum(c admin.ReplayCounts) string {
 	text := fmt.Sprintf("%d messages read, %d applied, %d skipped", c.Read, c.Applied, c.Skipped)
 	for _, one := range []struct {
 		n    int64
 		what string
 	}{{c.Conflicts, "conflicts"}, {c.Received, "received"}, {c.Waiting, "waiting"}, {c.Parked, "parked"}, {c.DeadLettered, "dead-lettered"}, {c.Discarded, "discarded"},
-		{c.Foreign, "not the consumer's"}, {c.TooOld, "too old"}, {c.Timeless, "without a time"}, {c.Unknown, "of which it cannot be known"}} {
+		{c.Foreign, "for other consumers"}, {c.TooOld, "too old"}, {c.Timeless, "without a time"}, {c.Unknown, "with unknown outcome"}} {
 		if one.n > 0 {
 			text += fmt.Sprintf(", %d %s", one.n, one.what)
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Source is what a replay gives to its consumer: what another source has, without what is too
-// old, and without what was done before. It knows how far each lane is done.
+// Source is the source of a replay's consumer. It reads another source and leaves out messages that
+// are too old or were done before. It counts how far each lane is done.
 type Source struct {
 	inner   source.Source
 	options Options
-	pace    pace // of the goroutine that fetches
+	pace    pace // used by the goroutine that fetches
 
 	mutex  sync.Mutex
 	lanes  map[string]*lane
@@ -29,19 +29,19 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// Options say what of a source is replayed.
+// Options choose what is replayed.
 type Options struct {
-	// Progress is how far it has come; its lanes are those that are replayed.
+	// Progress is the progress so far; its lanes are replayed.
 	Progress admin.ReplayProgress
-	// Oldest is when a message must have been sent at least; zero: any will do. SentAt says
-	// of a delivery when it was, zero if nobody knows.
+	// Oldest is the earliest time at which a message may have been sent; zero: no limit. SentAt returns
+	// that time of a delivery, zero if unknown.
 	Oldest time.Time
 	SentAt func(*source.Delivery) time.Time
-	// PerSecond is how many messages are given in a second; 0: no limit.
+	// PerSecond limits the messages per second; 0: no limit.
 	PerSecond int
 }
 
-// NewSource returns what gives the messages of inner behind those that are done.
+// NewSource returns a source with the messages of inner that are not done yet.
 func NewSource(inner source.Source, o Options) *Source {
 	s := &Source{inner: inner, options: o, pace: pace{perSecond: o.PerSecond}, lanes: map[string]*lane{}, counts: o.Progress.Counts}
 	for _, l := range o.Progress.Lanes {
@@ -63,8 +63,8 @@ func (s *Source) Flow(l source.Lane, on bool) { s.inner.Flow(l, on) }
 // Close implements source.Source.
 func (s *Source) Close(ctx context.Context) error { return s.inner.Close(ctx) }
 
-// Fetch implements source.Source. That something is not there any more as it was ends it:
-// what was replayed is kept, and Fault tells. Other errors pass, as those of any source.
+// Fetch implements source.Source. If inner has changed, the source ends: the progress is kept, and
+// Fault returns the reason. Other errors are passed on.
 func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	for {
 		if most.Messages = s.pace.ask(ctx, most.Messages); most.Messages == 0 {
@@ -91,19 +91,19 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// gone reports whether an error is that something is not there any more.
+// gone reports whether an error says that the source has changed.
 func gone(err error) bool {
 	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }
 
-// end notes that nothing more comes, and why.
+// end records why the source has ended.
 func (s *Source) end(fault error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.ended, s.fault = true, fault
 }
 
-// choose takes out what is not for the consumer.
+// choose removes deliveries that the consumer must not get.
 func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, dropped []source.Settlement) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -115,7 +115,7 @@ func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, droppe
 		if fresh := l.begin(offset); fresh {
 			ending = s.refused(d)
 		} else if offset <= l.After {
-			ending = skipped // it was done before, and is counted already
+			ending = skipped // done before and already counted
 		}
 		if ending == open {
 			wanted = append(wanted, *d)
@@ -127,7 +127,7 @@ func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, droppe
 	return wanted, dropped
 }
 
-// lane is one of the lanes; one that nobody spoke of is new.
+// lane returns a lane; an unknown one is added.
 func (s *Source) lane(id string) *lane {
 	l := s.lanes[id]
 	if l == nil {
@@ -138,7 +138,7 @@ func (s *Source) lane(id string) *lane {
 	return l
 }
 
-// refused says why a message is not replayed; open if it is.
+// refused returns the outcome of a message that is not replayed; open if it is.
 func (s *Source) refused(d *source.Delivery) ending {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {
@@ -165,7 +165,7 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// settled notes what became of messages, but for those that are left.
+// settled records the outcomes of messages, except of those that are left.
 func (s *Source) settled(all []source.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -181,7 +181,7 @@ func (s *Source) settled(all []source.Settlement, left []int) {
 	}
 }
 
-// predict ends deliveries as it is foretold of them.
+// predict ends deliveries with their predicted outcomes.
 func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []ending) error {
 	settled := make([]source.Settlement, len(all))
 	s.mutex.Lock()
@@ -194,7 +194,7 @@ func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []e
 	return err
 }
 
-// Part is how much of the range is done, from 0 to 1.
+// Part returns how much of the range is done, from 0 to 1.
 func (s *Source) Part() float64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -209,7 +209,7 @@ func (s *Source) Part() float64 {
 	return done / all
 }
 
-// Progress is how far it has come.
+// Progress returns the progress so far.
 func (s *Source) Progress() (lanes []admin.ReplayLane, counts admin.ReplayCounts) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -219,7 +219,7 @@ func (s *Source) Progress() (lanes []admin.ReplayLane, counts admin.ReplayCounts
 	return lanes, s.counts
 }
 
-// Done reports whether everything was given and has ended.
+// Done reports whether all messages were delivered and have ended.
 func (s *Source) Done() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -231,7 +231,7 @@ func (s *Source) Done() bool {
 	return s.ended && s.fault == nil
 }
 
-// Fault is why it ended before its end; nil if it did not.
+// Fault returns why the source ended early; nil if it did not.
 func (s *Source) Fault() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Topics are topics of Kafka that are replayed.
+// Topics are Kafka topics that are replayed.
 type Topics struct{ reader *kafka.Range }
 
-// NewTopics reads with the configuration of the consumer's own source.
+// NewTopics returns topics that are read with the configuration of the consumer's source.
 func NewTopics(c kafka.Config) (*Topics, error) {
 	reader, err := kafka.NewRange(c)
 	return &Topics{reader}, err
@@ -24,7 +24,7 @@ func NewTopics(c kafka.Config) (*Topics, error) {
 func (t *Topics) Plan(ctx context.Context, from, to Bound) (p admin.ReplayProgress, err error) {
 	for _, b := range []Bound{from, to} {
 		if _, unnamed := b.Offsets[""]; unnamed {
-			return p, errors.New("an offset is of one partition: write it as orders/0=1200")
+			return p, errors.New("an offset needs a partition: write it as orders/0=1200")
 		}
 	}
 	p.Lanes, err = t.reader.Lanes(ctx, kafka.Bound{Time: from.Time, Offsets: from.Offsets}, kafka.Bound{Time: to.Time, Offsets: to.Offsets})

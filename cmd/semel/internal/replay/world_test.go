@@ -24,14 +24,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// world is a store, and what a consumer's file has.
+// world is a store, and the contents of a consumer's file.
 type world struct {
 	t     *testing.T
 	store *memstore.Store
 	text  string
-	// dead: the process that runs reaches its store no more.
+	// dead: the process no longer reaches its store.
 	dead atomic.Bool
-	// handle, if not nil, is asked before an effect.
+	// handle, if not nil, is called before an effect.
 	handle func(*semel.Message) error
 }
 
@@ -48,7 +48,7 @@ func newWorld(t *testing.T, text string) *world {
 	return w
 }
 
-// lines are so many messages, as a file has them.
+// lines returns a number of messages as a file has them.
 func lines(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
@@ -64,7 +64,7 @@ func (w *world) config(src source.Source) consumer.Config {
 	}
 }
 
-// consumer is the one whose messages are replayed.
+// consumer returns the consumer whose messages are replayed.
 func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Plan) *consumer.Consumer[*memstore.Tx] {
 	w.t.Helper()
 	c := w.config(src)
@@ -91,7 +91,7 @@ func (w *world) live(text string) {
 	}
 }
 
-// source is what a replay gives, from where it has come to.
+// source returns the source of a replay with this progress.
 func (w *world) source(p admin.ReplayProgress, perSecond int) *Source {
 	from := max(p.Lanes[0].From, p.Lanes[0].After)
 	section := file.Section(strings.NewReader(w.text[from:p.Lanes[0].To]), from, "in", file.Options{Format: file.JSON, Lane: "in"})
@@ -102,8 +102,8 @@ func (w *world) whole() admin.ReplayProgress {
 	return admin.ReplayProgress{Lanes: []admin.ReplayLane{{Lane: "in", From: 0, To: int64(len(w.text)), After: -1}}}
 }
 
-// foretell says what would become of everything.
-func (w *world) foretell() admin.ReplayCounts {
+// predict returns the predicted outcomes of all messages.
+func (w *world) predict() admin.ReplayCounts {
 	w.t.Helper()
 	source := w.source(w.whole(), 0)
 	defer func() { _ = source.Close(w.t.Context()) }()
@@ -116,7 +116,7 @@ func (w *world) foretell() admin.ReplayCounts {
 
 var start = store.Act{Verb: "replay start", Who: "ana", Why: "x"}
 
-// begin writes a replay of everything down.
+// begin records a replay of all messages.
 func (w *world) begin() *Runner {
 	w.t.Helper()
 	r := &Runner{Store: w.store, Token: store.NewToken(), Progress: w.whole(), Who: "ana"}
@@ -127,7 +127,7 @@ func (w *world) begin() *Runner {
 	return r
 }
 
-// take takes up a replay.
+// take resumes a replay.
 func (w *world) take(number int64) *Runner {
 	w.t.Helper()
 	r := &Runner{Store: w.store, Token: store.NewToken(), Number: number, Who: "bo"}
@@ -145,7 +145,7 @@ func (w *world) run(ctx context.Context, r *Runner, perSecond int, plans ...faul
 	return r.Run(ctx, "billing", w.consumer(r.Source, &semel.Replay{ID: r.Number}, plans...))
 }
 
-// wantEffects holds each message to have taken effect once.
+// wantEffects checks that each message took effect once.
 func (w *world) wantEffects(from, to int) {
 	w.t.Helper()
 	for i := from; i < to; i++ {

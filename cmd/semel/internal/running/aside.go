@@ -16,25 +16,24 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Aside counts, while consumers run, what they set aside and why. It is a
+// Aside counts the messages that running consumers park, dead-letter or discard, by reason. It is a
 // semel.Observer; the zero value is ready.
 type Aside struct {
-	// Rowless reports whether a consumer's store keeps no rows, as Redis; nil: all keep some.
+	// Rowless reports whether a consumer's store keeps no rows, like Redis; nil: all stores keep rows.
 	Rowless func(consumer string) bool
 
 	mutex  sync.Mutex
 	counts map[group]int // guarded by mutex
 }
 
-// group is what is counted together.
+// group is one line of the count.
 type group struct {
 	consumer string
 	how      semel.EventKind
 	reason   semel.Reason
 }
 
-// aside names the events by which a message is set aside, in the words of the
-// summary.
+// aside names the counted events as the summary does.
 var aside = map[semel.EventKind]string{
 	semel.EventParked:       "parked",
 	semel.EventConflict:     "conflicts",
@@ -59,23 +58,23 @@ func (a *Aside) Observe(e semel.Event) {
 	a.counts[g] += e.Messages
 }
 
-// Handlers may make up reasons: so many are counted apart and so many shown.
+// Handlers may invent reasons, so the counted and the shown groups are limited.
 const (
 	mostGroups     = 1000
 	mostShown      = 20
 	furtherReasons = "further reasons"
 )
 
-// longestCell is how many columns a reason takes in the table.
+// longestCell limits the columns of a reason in the table.
 const longestCell = 40
 
-// shortestCell is what it keeps on a narrow terminal.
+// shortestCell is the width of a reason on a narrow terminal.
 const shortestCell = 8
 
-// Write prints how many messages were set aside for which reason, the most
-// first, and the commands that list them: list is the start of such a command.
-// It prints nothing if there are none. The table has at most so many columns;
-// terminal.Unlimited cuts long reasons only.
+// Write prints how many messages were parked, dead-lettered or discarded for which reason, most
+// frequent first, and the commands that list them; list returns the beginning of such a command. It
+// prints nothing if there are none. The table has at most the given columns; terminal.Unlimited cuts
+// only long reasons.
 func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...string) string) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -85,7 +84,7 @@ func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...
 	groups := slices.SortedFunc(maps.Keys(a.counts), func(x, y group) int {
 		return cmp.Or(cmp.Compare(a.counts[y], a.counts[x]), cmp.Compare(x.reason, y.reason), cmp.Compare(x.consumer, y.consumer), cmp.Compare(x.how, y.how))
 	})
-	fmt.Fprintln(w, "\nset aside in this run:")
+	fmt.Fprintln(w, "\nparked, dead-lettered or discarded in this run:")
 	if err := a.table(w, columns, groups[:min(len(groups), mostShown)]); err != nil {
 		return err
 	}
@@ -94,14 +93,14 @@ func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...
 	}
 	listed := slices.DeleteFunc(groups, func(g group) bool { return a.Rowless != nil && a.Rowless(g.consumer) })
 	if len(listed) == 0 {
-		_, err := fmt.Fprintln(w, "\ntheir store is Redis, which keeps no rows that could be listed; the log names them")
+		_, err := fmt.Fprintln(w, "\ntheir store is Redis, which keeps no rows to list; the log names the messages")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nlisted by error, and one by one, by:\n  %s\n  %s\n", list("summary"), list("ls", example(listed).flags()...))
+	_, err := fmt.Fprintf(w, "\nlist them by error, or one by one:\n  %s\n  %s\n", list("summary"), list("ls", example(listed).flags()...))
 	return err
 }
 
-// table prints the groups; the reason gives way where they are too wide.
+// table prints the groups; reasons are cut if the table is too wide.
 func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	reason := longestCell
 	if columns != terminal.Unlimited {
@@ -129,7 +128,7 @@ func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	return nil
 }
 
-// example is the first of the groups that wait for somebody, or the first.
+// example returns the first group that waits for a person, or else the first.
 func example(groups []group) group {
 	for _, g := range groups {
 		if (g.how == semel.EventParked || g.how == semel.EventConflict) && g.reason != furtherReasons {

@@ -36,14 +36,14 @@ func TestWhatWasSetAsideIsSummedUpByReasonWithTheCommandsThatListIt(t *testing.T
 		t.Fatal(err)
 	}
 	want := `
-set aside in this run:
+parked, dead-lettered or discarded in this run:
     40  attempts exhausted                         dead_lettered   audit
      3  malformed                                  parked          billing
      2  conflict                                   conflicts       billing
      1  by\x1b[2J\nhand xxxxxxxxxxxxxxxxxxxxxxx…   discarded       billing
      1  conflict with a former identity            conflicts       billing
 
-listed by error, and one by one, by:
+list them by error, or one by one:
   summary 
   ls --reason malformed
 `
@@ -56,7 +56,7 @@ func TestWhatHasNoRowIsNotListedByACommandForRows(t *testing.T) {
 	aside := Aside{Rowless: func(consumer string) bool { return consumer == "charge" }}
 	aside.Observe(semel.Event{Kind: semel.EventDiscarded, Consumer: "charge", Reason: semel.ReasonOutcomeUnknown, Messages: 9})
 	var out bytes.Buffer
-	if err := aside.Write(&out, terminal.Unlimited, listing); err != nil || strings.Contains(out.String(), "summary") || !strings.Contains(out.String(), "the log names them") {
+	if err := aside.Write(&out, terminal.Unlimited, listing); err != nil || strings.Contains(out.String(), "summary") || !strings.Contains(out.String(), "the log names the messages") {
 		t.Errorf("%v:\n%s", err, &out)
 	}
 	aside.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonMalformed, Messages: 1})
@@ -89,7 +89,7 @@ func TestTheTableOfWhatWasSetAsideFitsTheTerminal(t *testing.T) {
 		if err := aside.Write(&out, columns, listing); err != nil {
 			t.Fatal(err)
 		}
-		table, _, _ := strings.Cut(out.String(), "\nlisted")
+		table, _, _ := strings.Cut(out.String(), "\nlist them")
 		_, table, _ = strings.Cut(table, "run:\n")
 		for line := range strings.Lines(table) {
 			if got := terminal.Columns(strings.TrimRight(line, "\n")); got > columns {

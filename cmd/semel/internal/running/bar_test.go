@@ -17,7 +17,7 @@ func TestALineTellsNowAndThenHowFarItIs(t *testing.T) {
 	}
 	l.Close()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 10 || lines[0] != "10 of 200 letters, 1/s" || lines[9] != "100 of 200 letters, 1/s" {
+	if len(lines) != 10 || lines[0] != "10 of 200 messages, 1/s" || lines[9] != "100 of 200 messages, 1/s" {
 		t.Errorf("it says %q", lines)
 	}
 }
@@ -27,7 +27,7 @@ func TestABarEndsWhereItIsClosed(t *testing.T) {
 	b := NewBar(&out, 10)
 	b.Set(4)
 	b.Close()
-	if !strings.Contains(out.String(), "4 of 10 letters") {
+	if !strings.Contains(out.String(), "4 of 10 messages") {
 		t.Errorf("it shows %q", out.String())
 	}
 }

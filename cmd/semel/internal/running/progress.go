@@ -15,15 +15,15 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// Live shows one line a consumer on a terminal and lets a log be written above
-// the lines. Close it before anything else is written there.
+// Live shows one line for each consumer on a terminal and lets a log be written above the lines. Close
+// it before anything else is written there.
 type Live struct {
 	screen    io.Writer
 	container *mpb.Progress
 	bars      []*mpb.Bar
 }
 
-// refresh is how often the lines are drawn.
+// refresh is the interval in which the lines are drawn.
 const refresh = 200 * time.Millisecond
 
 // NewLive shows nothing until lines are added.
@@ -41,12 +41,12 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Watched is what a live line is made of. Its methods may be called at any time.
+// Watched is the source of a live line. Its methods may be called at any time.
 type Watched interface {
 	Counts() semel.Counts
-	// Ready is false, with the reason, while something stands still.
+	// Ready is false, with the reason, while the consumer or a lane is blocked.
 	Ready() (bool, string)
-	// Source says how far the consumer is behind its source, or nothing.
+	// Source returns how far the consumer is behind its source, or nothing.
 	Source() string
 }
 
@@ -59,8 +59,8 @@ func (l *Live) Add(name string, c Watched) {
 	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show), mpb.BarFillerTrim()))
 }
 
-// Interrupted erases the ^C that a terminal shows where it stands below the lines: from behind it
-// they would be drawn again in the wrong column, and only in part.
+// Interrupted erases the ^C that a terminal shows below the lines. With it the lines would be drawn
+// again in the wrong column, and only in part.
 func (l *Live) Interrupted() { _, _ = io.WriteString(l.screen, "\r\x1b[K") }
 
 // Close draws the lines a last time and leaves them.
@@ -71,14 +71,13 @@ func (l *Live) Close() {
 	l.container.Wait()
 }
 
-// longestName is how many columns a consumer's name takes on its line.
+// longestName limits the columns of a consumer's name on its line.
 const longestName = 24
 
-// longestReason is how many columns the reason for a standstill takes.
+// longestReason limits the columns of the reason why a consumer is not ready.
 const longestReason = 40
 
-// meter turns counts into the parts of a line, with a rate over the last
-// seconds. It is used by one goroutine.
+// meter formats counts for a line, with a rate over the last seconds. It is used by one goroutine.
 type meter struct {
 	now      func() time.Time
 	consumer Watched
@@ -87,14 +86,14 @@ type meter struct {
 	then     int64
 }
 
-// settle is how long an old rate takes to lose half of its weight.
+// settle is the half-life of an old rate.
 const settle = time.Second
 
-// bad are the counts that want somebody's eye: they stand first and are the
-// last that a narrow terminal loses.
+// bad are the counts that need attention. They come first and are the last that a narrow terminal
+// drops.
 var bad = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
 
-// urgency is the place of a count among the bad ones, or behind them.
+// urgency returns the place of a count among the bad ones, or the place after them.
 func urgency(name string) int {
 	if i := slices.Index(bad, name); i >= 0 {
 		return i
@@ -102,8 +101,8 @@ func urgency(name string) int {
 	return len(bad)
 }
 
-// line is the consumer's in so many columns. That it is not ready is cut, where
-// it does not fit, and not passed over as counts are: it says why they stand.
+// line returns the consumer's line, at most the given columns wide. A reason for not being ready is
+// cut instead of dropped, because it explains the counts.
 func (m *meter) line(name string, columns int) string {
 	const between, missing = "  ", "  …"
 	name = terminal.Cut(name, longestName)
@@ -114,8 +113,8 @@ func (m *meter) line(name string, columns int) string {
 	return terminal.Parts(columns, append([]string{name}, m.parts(reason)...)...)
 }
 
-// parts are what the line shows, the most urgent first: counts that are zero are
-// left out. The reason for a standstill takes so many columns at most.
+// parts returns the parts of the line, most urgent first, without counts that are zero. The reason for
+// not being ready takes at most the given columns.
 func (m *meter) parts(reason int) []string {
 	c := m.consumer.Counts()
 	done := c.Deliveries - c.InFlight
@@ -127,7 +126,7 @@ func (m *meter) parts(reason int) []string {
 	switch ready, why := m.consumer.Ready(); {
 	case !ready:
 		parts = append(parts, terminal.Cut("not ready: "+terminal.Line(why), reason))
-	case why != "": // it works, and a lane of it stands still
+	case why != "": // the consumer works, but one of its lanes is blocked
 		parts = append(parts, terminal.Cut(terminal.Line(why), reason))
 	}
 	lines := append(endings(), fromInbox()...)
@@ -149,7 +148,7 @@ func (m *meter) parts(reason int) []string {
 	return append(append(parts, fmt.Sprintf("deliveries %d", c.Deliveries)), good...)
 }
 
-// measure adds what was done since the last time to the rate.
+// measure adds the progress since the last call to the rate.
 func (m *meter) measure(done int64) {
 	now := m.now()
 	if passed := now.Sub(m.at); passed > 0 {

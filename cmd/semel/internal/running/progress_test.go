@@ -78,8 +78,8 @@ func TestLiveLinesShowCountsAndLetTheLogPass(t *testing.T) {
 	}
 }
 
-// A terminal shows ^C below the lines, and leaves the cursor behind it: what is drawn next goes up
-// in that column.
+// A terminal shows ^C below the lines and leaves the cursor after it, so the next drawing starts in
+// that column.
 func TestALiveLineIsClearedAfterAnInterrupt(t *testing.T) {
 	var screen bytes.Buffer
 	live := NewLive(&screen)

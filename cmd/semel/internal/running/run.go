@@ -1,5 +1,4 @@
-// Package running runs consumers side by side and counts what becomes of their
-// deliveries.
+// Package running runs consumers side by side and counts the outcomes of their deliveries.
 package running
 
 import (
@@ -14,19 +13,18 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Consumer is what a consumer.Consumer can do, whatever its transactions are.
+// Consumer is the interface of consumer.Consumer, independent of its transaction type.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
-	// Unfinished is what is left when the run has ended idle.
+	// Unfinished is what is left when a run has ended idle.
 	Unfinished() []semel.Unfinished
 }
 
-// All runs the consumers until each has ended: by itself, by an error, or
-// because ctx is over and it has drained. The error joins those of the
-// consumers, each with its name. Of a consumer that fails, log, if not nil, has an error
-// at once, and one a minute while others run. The others are drained if stops, which may be
-// nil, says so of the consumer that failed.
+// All runs the consumers until each has ended: by itself, by an error, or because ctx has ended and it
+// has drained. The error joins the errors of the consumers, each with its name. If a consumer fails,
+// log, if not nil, gets an error at once, and again every minute while others run. If stops, which may
+// be nil, returns true for the failed consumer, the others are drained.
 func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, stops func(consumer string) bool) (Summary, error) {
 	over, end := context.WithCancel(context.Background())
 	defer end()
@@ -45,7 +43,7 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 				errs <- err
 				if stops != nil && stops(name) {
 					if log != nil && len(consumers) > 1 && ctx.Err() == nil {
-						log.Error("the other consumers are drained, and the process ends: a consumer failed whose policy says on_failure: exit", "consumer", name)
+						log.Error("a consumer with on_failure: exit failed; the other consumers are drained and the process ends", "consumer", name)
 					}
 					drain()
 				}
@@ -69,15 +67,15 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 	return s, errors.Join(joined...)
 }
 
-// failedEvery is how often the log has it that the run of a consumer has ended by an error.
+// failedEvery is the interval in which a failed consumer is logged.
 const failedEvery = time.Minute
 
-// logFailure logs that the run of a consumer has ended by an error, now and until over ends.
-// A run whose source ended with something left is the command's error only.
+// logFailure logs that a consumer has failed, now and again until over ends. If the source ended with
+// messages left, only the command reports the error.
 func logFailure(over context.Context, log *slog.Logger, name string, err error) {
 	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
 		return
 	}
-	log.Error("the consumer's run has ended, and it is not started again; restart the process when the cause is mended", "consumer", name, "error", err)
+	log.Error("the consumer has stopped and is not restarted; fix the cause and restart the process", "consumer", name, "error", err)
 	time.AfterFunc(failedEvery, func() { logFailure(over, log, name, err) })
 }

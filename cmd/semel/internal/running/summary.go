@@ -11,14 +11,14 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Summary is what became of the deliveries of a run, by consumer.
+// Summary counts the outcomes of a run's deliveries, by consumer.
 type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
-	// Left is what runs that ended idle left: what sources had and could not
-	// deliver, and what a newer release has to end.
+	// Left is what runs that ended idle left: messages that sources could not deliver, and messages that
+	// only a newer release can finish.
 	Left map[string][]semel.Unfinished `json:"left,omitempty"`
-	// ReadBefore are the consumers whose file had been read to its end, this
-	// byte, before the run, and has not grown.
+	// ReadBefore are the consumers whose file had been read to its end, this byte, before the run, and has
+	// not grown.
 	ReadBefore map[string]int64 `json:"-"`
 }
 
@@ -38,7 +38,7 @@ type line struct {
 	count func(semel.Counts) int64
 }
 
-// endings are the ways in which a delivery ends; their sum is the deliveries.
+// endings are the possible outcomes of a delivery; their sum is the deliveries.
 func endings() []line {
 	return []line{
 		{"applied", func(c semel.Counts) int64 { return c.Applied }},
@@ -55,7 +55,7 @@ func endings() []line {
 	}
 }
 
-// besides are counts that stand beside the sum.
+// besides are counts that are not part of the sum.
 func besides() []line {
 	return []line{
 		{"retried", func(c semel.Counts) int64 { return c.Retried }},
@@ -63,7 +63,7 @@ func besides() []line {
 	}
 }
 
-// wanting are shown where there are some: they want an eye.
+// wanting are counts that need attention; they are shown if they are not zero.
 func wanting() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
@@ -73,8 +73,7 @@ func wanting() []line {
 	}
 }
 
-// fromInbox are what became of claims; their sum is the claims, but for what is in
-// hand.
+// fromInbox are the outcomes of claims; their sum is the claims, except those in flight.
 func fromInbox() []line {
 	return []line{
 		{"inbox.applied", func(c semel.Counts) int64 { return c.Inbox.Applied }},
@@ -89,24 +88,23 @@ func fromInbox() []line {
 	}
 }
 
-// inboxStepped is shown where a handler has steps.
+// inboxStepped is shown if a handler has steps.
 const inboxStepped = "inbox.stepped"
 
-// claims are beside the deliveries: a message that was received is claimed later,
-// by any process.
+// claims returns the line of the claims, which are not part of the deliveries: a received message is
+// claimed later, by any process.
 func claims() line {
 	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
 }
 
-// reclaimed are among the claims, and shown where there are some: who had them before may
-// have died of them.
+// reclaimed returns the line of the claims taken over from processes that may have died. It is shown
+// if it is not zero.
 func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }
 
-// Write prints the summary as a sum: one column a consumer, the endings above
-// the line, the deliveries below it; then the same of the inbox, if anything of it
-// was claimed.
+// Write prints the summary as a sum: one column for each consumer, the outcomes above the line and the
+// deliveries below it. If any inbox row was claimed, the same follows for the inbox.
 func (s Summary) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	names := s.names()
@@ -149,19 +147,19 @@ func (s Summary) Write(w io.Writer) error {
 	return errors.Join(s.writeLeft(w), s.writeReadBefore(w))
 }
 
-// writeReadBefore says why nothing was delivered where a file had been read.
+// writeReadBefore explains why nothing was delivered if a file had been read before.
 func (s Summary) writeReadBefore(w io.Writer) error {
 	var err error
 	for _, name := range s.names() {
 		if at, ok := s.ReadBefore[name]; ok && s.Consumers[name].Deliveries == 0 {
-			_, wrote := fmt.Fprintf(w, "%s: nothing new, its file was read to its end (byte %d) before\n", name, at)
+			_, wrote := fmt.Fprintf(w, "%s: nothing new; its file was already read to its end (byte %d)\n", name, at)
 			err = errors.Join(err, wrote)
 		}
 	}
 	return err
 }
 
-// writeLeft prints what is left, one line a lane.
+// writeLeft prints what is left, one line for each lane.
 func (s Summary) writeLeft(w io.Writer) error {
 	var err error
 	for _, name := range s.names() {

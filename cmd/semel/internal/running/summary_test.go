@@ -54,7 +54,7 @@ func TestAFileThatWasReadBeforeIsNamedBelowTheCounts(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	last := lines[len(lines)-1]
-	if want := "billing: nothing new, its file was read to its end (byte 1099511627776) before"; last != want || len(last) > 80 {
+	if want := "billing: nothing new; its file was already read to its end (byte 1099511627776)"; last != want || len(last) > 80 {
 		t.Errorf("the last line is %q, want %q", last, want)
 	}
 	if strings.Contains(out.String(), "audit: nothing") {

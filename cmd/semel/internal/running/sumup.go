@@ -8,17 +8,17 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// single are the events of single messages that the log tells of. A message
-// that halts its consumer is not among them: that is the consumer's end.
+// single are the log events about single messages. A message
+// that halts its consumer is not among them, because it ends the consumer.
 var single = []semel.EventKind{semel.EventDuplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
 	semel.EventDiscarded, semel.EventRetry, semel.EventBackstop, semel.EventSameContent, semel.EventWithoutKey}
 
-// shown are log lines that repeat what the live line and the summary show: they stand in the log
-// of package consumer under these texts.
+// shown are log lines that repeat the live line and the summary; package consumer logs
+// them with these texts.
 var shown = []string{"the consumer starts", "the consumer has ended"}
 
-// SumUp leaves single messages out of a log that a person reads while the run
-// goes on: there may be millions, and what was set aside is summed up at the
+// SumUp removes the lines about single messages from a log that a person reads during
+// the run: there may be millions, and the summary counts parked messages at the
 // end.
 func SumUp(log slog.Handler) slog.Handler { return sumUp{log} }
 

@@ -10,14 +10,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MostEffects is how many effects an answer may have, and how many intents.
+// MostEffects limits the effects of a response, and its intents.
 const MostEffects = 1000
 
-// ParamType is what a parameter of a statement must be.
+// ParamType is the required type of a parameter.
 type ParamType string
 
-// The types. A number may be written as a JSON number or as a string of one, since many
-// languages cannot write long ones otherwise.
+// The types. A number may be written as a JSON number or as a string with a number, because many
+// languages cannot write long JSON numbers.
 const (
 	// Text is a string.
 	Text ParamType = "text"
@@ -27,7 +27,7 @@ const (
 	Decimal ParamType = "decimal"
 	// Boolean is true or false.
 	Boolean ParamType = "boolean"
-	// Timestamp is a string of a time with its zone, as in RFC 3339. It is bound in UTC.
+	// Timestamp is an RFC 3339 string with a time zone. It is bound in UTC.
 	Timestamp ParamType = "timestamp"
 	// JSON is any value, bound as its JSON text.
 	JSON ParamType = "json"
@@ -36,16 +36,15 @@ const (
 // ParamTypes returns the types.
 func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boolean, Timestamp, JSON} }
 
-// Read reads an answer to m: {"effects": [{"statement": NAME, "params": {…}}, …],
-// "intents": [{"to": SENDER, "purpose": …}, …], "result": VALUE}; one of them is enough. What
-// it may
-// not have is an error that parks its message, or whatever the policy does with what
-// waiting cannot mend. The error shows nothing of what was answered.
+// Read parses the response to m: {"effects": [{"statement": NAME, "params": {…}}, …], "intents":
+// [{"to": SENDER, "purpose": …}, …], "result": VALUE}; one of the three is enough. If the response is
+// invalid, Read returns a permanent error, so the message is parked or treated as the policy
+// configures. The error shows nothing of the response.
 func (e *Effects) Read(answer []byte, m *semel.Message) (*Answer, error) {
 	all, err := e.read(answer, m)
 	if err != nil {
 		return nil, &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonBadEffects,
-			Err: fmt.Errorf("the effects in the answer cannot be applied, and none was: %w", err)}
+			Err: fmt.Errorf("the effects in the response are invalid and none was applied: %w", err)}
 	}
 	return all, nil
 }
@@ -53,18 +52,18 @@ func (e *Effects) Read(answer []byte, m *semel.Message) (*Answer, error) {
 func (e *Effects) read(answer []byte, m *semel.Message) (*Answer, error) {
 	document, err := strictjson.Parse(answer)
 	if err != nil {
-		return nil, fmt.Errorf("it is no strict JSON: %w", err)
+		return nil, fmt.Errorf("it is not strict JSON: %w", err)
 	}
 	list, has := document.Root().Member("effects")
 	intents, causes := document.Root().Member("intents")
 	result, made := document.Root().Member("result")
 	switch {
 	case has && list.Kind() != strictjson.Array || !has && !causes && !made:
-		return nil, errors.New(`it is no object with a list "effects", or "intents", or a "result"`)
+		return nil, errors.New(`it is not an object with a list "effects" or "intents", or with a "result"`)
 	case !only(document.Root(), "effects", "intents", "result"):
-		return nil, errors.New(`it has a member beside "effects", "intents" and "result", which this release does not know`)
+		return nil, errors.New(`it has a member other than "effects", "intents" and "result", which this release does not know`)
 	case made && len(result.Raw()) > store.MaxResult:
-		return nil, fmt.Errorf("its result has %d bytes, and at most %d are kept", len(result.Raw()), store.MaxResult)
+		return nil, fmt.Errorf("its result has %d bytes, but at most %d are allowed", len(result.Raw()), store.MaxResult)
 	}
 	var all Answer
 	if has {
@@ -94,7 +93,7 @@ func (e *Effects) effects(list strictjson.Value) ([]Effect, error) {
 	return all, nil
 }
 
-// only reports whether an object has no member but these.
+// only reports whether an object has no members except these.
 func only(v strictjson.Value, names ...string) bool {
 	for name := range v.Members() {
 		if !slices.Contains(names, name) {
@@ -107,11 +106,11 @@ func only(v strictjson.Value, names ...string) bool {
 func (e *Effects) effect(item strictjson.Value) (Effect, error) {
 	name, has := item.Member("statement")
 	if !has || name.Kind() != strictjson.String || !only(item, "statement", "params") {
-		return Effect{}, errors.New(`it is no object of a text "statement" and "params" alone`)
+		return Effect{}, errors.New(`it is not an object with only a text "statement" and "params"`)
 	}
 	of := e.named[string(name.Text())]
 	if of == nil {
-		return Effect{}, errors.New("the policy declares no statement of this name")
+		return Effect{}, errors.New("the policy declares no statement with this name")
 	}
 	values, err := of.read(item, e.texts)
 	if err != nil {
@@ -124,7 +123,7 @@ func (e *Effects) effect(item strictjson.Value) (Effect, error) {
 func (n *named) read(item strictjson.Value, texts bool) ([]any, error) {
 	params, given := item.Member("params")
 	if given && params.Kind() != strictjson.Object {
-		return nil, errors.New(`"params" is no object`)
+		return nil, errors.New(`"params" is not an object`)
 	}
 	if given && !only(params, n.names...) {
 		return nil, errors.New("it has a parameter that the policy does not declare")

@@ -12,11 +12,10 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// intents reads the intents of an answer to m: {"to": SENDER, "purpose": …} and what else
-// is known of one.
+// intents reads the intents of a response to m: {"to": SENDER, "purpose": …} and the optional members.
 func (e *Effects) intents(list strictjson.Value, m *semel.Message) ([]semel.Intent, error) {
 	if list.Kind() != strictjson.Array {
-		return nil, errors.New(`"intents" is no list`)
+		return nil, errors.New(`"intents" is not a list`)
 	}
 	var all []semel.Intent
 	ids := map[[3]string]bool{}
@@ -26,7 +25,7 @@ func (e *Effects) intents(list strictjson.Value, m *semel.Message) ([]semel.Inte
 		}
 		one, err := e.intent(item, m)
 		if id := [3]string{one.To, one.Purpose, one.Recipient}; err == nil && ids[id] {
-			err = errors.New("another one has its sender, purpose and recipient, so that both would have one id")
+			err = errors.New("another intent has the same sender, purpose and recipient, so both would have the same id")
 		} else {
 			ids[id] = true
 		}
@@ -40,13 +39,13 @@ func (e *Effects) intents(list strictjson.Value, m *semel.Message) ([]semel.Inte
 
 func (e *Effects) intent(item strictjson.Value, m *semel.Message) (semel.Intent, error) {
 	if item.Kind() != strictjson.Object || !only(item, "to", "purpose", "type", "recipient", "key", "headers", "body", "body_base64") {
-		return semel.Intent{}, errors.New("it is no object of what is known of an intent alone: to, purpose, type, recipient, key, headers, body or body_base64")
+		return semel.Intent{}, errors.New("it is not an object with only the members of an intent: to, purpose, type, recipient, key, headers, body or body_base64")
 	}
 	var n semel.Intent
 	for name, to := range map[string]*string{"to": &n.To, "purpose": &n.Purpose, "type": &n.Type, "recipient": &n.Recipient, "key": &n.Key} {
 		v, given := item.Member(name)
 		if given && v.Kind() != strictjson.String {
-			return n, fmt.Errorf("its %q is no text", name)
+			return n, fmt.Errorf("its %q is not text", name)
 		}
 		if given {
 			*to = string(v.Text())
@@ -56,7 +55,7 @@ func (e *Effects) intent(item strictjson.Value, m *semel.Message) (semel.Intent,
 	case n.Purpose == "":
 		return n, errors.New(`it has no "purpose"`)
 	case !slices.Contains(e.senders, n.To):
-		return n, errors.New("the policy does not let this endpoint write to such a sender (handler.http.effects.intents)")
+		return n, errors.New("the policy does not allow this endpoint intents for this sender (handler.http.effects.intents)")
 	}
 	var err error
 	if n.Headers, err = answeredHeaders(item); err == nil {
@@ -65,8 +64,8 @@ func (e *Effects) intent(item strictjson.Value, m *semel.Message) (semel.Intent,
 	return n, err
 }
 
-// answeredBody is what the answer gives: any JSON value as it was written, bytes in base64,
-// or nothing for the message's own.
+// answeredBody returns the body in the response: any JSON value unchanged, decoded base64, or nil for
+// the body of the message.
 func answeredBody(item strictjson.Value, m *semel.Message) ([]byte, error) {
 	body, written := item.Member("body")
 	encoded, bytes := item.Member("body_base64")
@@ -78,35 +77,35 @@ func answeredBody(item strictjson.Value, m *semel.Message) ([]byte, error) {
 	case !bytes:
 		return m.Body, nil
 	case encoded.Kind() != strictjson.String:
-		return nil, errors.New(`its "body_base64" is no text`)
+		return nil, errors.New(`its "body_base64" is not text`)
 	}
 	decoded, err := base64.StdEncoding.Strict().DecodeString(string(encoded.Text()))
 	if err != nil {
-		return nil, errors.New(`its "body_base64" is no base64`)
+		return nil, errors.New(`its "body_base64" is not valid base64`)
 	}
 	return decoded, nil
 }
 
-// answeredHeaders are those that an answer gives an intent, by name. What Semel tells of
-// an intent, and the attributes of its event, an answer cannot say in their place.
+// answeredHeaders returns the headers in the response, by name. Headers that Semel sets and the
+// attributes of the event are not allowed.
 func answeredHeaders(item strictjson.Value) (all semel.Headers, err error) {
 	list, given := item.Member("headers")
 	if !given {
 		return nil, nil
 	}
 	if list.Kind() != strictjson.Object {
-		return nil, errors.New(`its "headers" are no object`)
+		return nil, errors.New(`its "headers" is not an object`)
 	}
 	for name, v := range list.Members() {
 		switch {
 		case v.Kind() != strictjson.String:
-			return nil, errors.New("a header of it is no text")
+			return nil, errors.New("one of its headers is not text")
 		case !headername.Valid(name) || ofSemel(name):
-			return nil, errors.New("a header of it has a name that no header can have, or that only Semel gives (semel-…, ce-…, traceparent, tracestate)")
+			return nil, errors.New("one of its headers has an invalid name, or a name reserved for Semel (semel-…, ce-…, traceparent, tracestate)")
 		}
 		all = append(all, semel.Header{Name: name, Value: slices.Clone(v.Text())})
 	}
-	// The same headers have one order, so that the same answer is the same intent.
+	// Sorted, so that the same response gives the same intent.
 	slices.SortFunc(all, func(a, b semel.Header) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }

@@ -37,22 +37,22 @@ func TestWhatIntentsAnAnswerMayHave(t *testing.T) {
 	t.Run("K10_law_15_a_wrong_one_refuses_the_answer_whole_and_shows_nothing_of_it", func(t *testing.T) {
 		good := `{"to":"mailer","purpose":"confirmation","recipient":"` + secret + `"}`
 		for _, c := range [][2]string{
-			{`{}`, `"intents" is no list`},
-			{`[` + good + `,7]`, "intent 2: it is no object"},
-			{`[` + good + `,` + good + `]`, "intent 2: another one has its sender, purpose and recipient"},
+			{`{}`, `"intents" is not a list`},
+			{`[` + good + `,7]`, "intent 2: it is not an object"},
+			{`[` + good + `,` + good + `]`, "intent 2: another intent has the same sender, purpose and recipient"},
 			{`[{"to":"mailer"}]`, `intent 1: it has no "purpose"`},
-			{`[{"purpose":"p"}]`, "does not let this endpoint write to such a sender"},
-			{`[{"to":"` + secret + `","purpose":"p"}]`, "does not let this endpoint write to such a sender"},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"id":"x","purpose"`, 1), "it is no object of what is known of an intent"},
-			{`[{"to":"mailer","purpose":1}]`, `its "purpose" is no text`},
+			{`[{"purpose":"p"}]`, "does not allow this endpoint intents for this sender"},
+			{`[{"to":"` + secret + `","purpose":"p"}]`, "does not allow this endpoint intents for this sender"},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"id":"x","purpose"`, 1), "it is not an object with only the members of an intent"},
+			{`[{"to":"mailer","purpose":1}]`, `its "purpose" is not text`},
 			{strings.Replace(`[`+good+`]`, `"purpose"`, `"body":1,"body_base64":"","purpose"`, 1), `both "body" and "body_base64"`},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"body_base64":"`+secret+`","purpose"`, 1), "no base64"},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"body_base64":1,"purpose"`, 1), `"body_base64" is no text`},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":[],"purpose"`, 1), `"headers" are no object`},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"x":1},"purpose"`, 1), "a header of it is no text"},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"Semel-Intent-Key":"`+secret+`"},"purpose"`, 1), "a name that no header can have, or that only Semel gives"},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"ce_id":"`+secret+`"},"purpose"`, 1), "a name that no header can have, or that only Semel gives"},
-			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"a b":"`+secret+`"},"purpose"`, 1), "a name that no header can have, or that only Semel gives"},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"body_base64":"`+secret+`","purpose"`, 1), "not valid base64"},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"body_base64":1,"purpose"`, 1), `"body_base64" is not text`},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":[],"purpose"`, 1), `"headers" is not an object`},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"x":1},"purpose"`, 1), "one of its headers is not text"},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"Semel-Intent-Key":"`+secret+`"},"purpose"`, 1), "an invalid name, or a name reserved for Semel"},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"ce_id":"`+secret+`"},"purpose"`, 1), "an invalid name, or a name reserved for Semel"},
+			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"a b":"`+secret+`"},"purpose"`, 1), "an invalid name, or a name reserved for Semel"},
 			{`[` + many(MostEffects+1) + `]`, "more than 1000 intents"},
 		} {
 			all, err := effectsOf(t, Postgres()).Read([]byte(`{"effects":[{"statement":"tick"}],"intents":`+c[0]+`}`), m)
@@ -67,7 +67,7 @@ func TestWhatIntentsAnAnswerMayHave(t *testing.T) {
 	})
 }
 
-// many are so many intents, each to somebody else.
+// many returns a number of intents, each for another recipient.
 func many(n int) string {
 	var all []string
 	for i := range n {

@@ -8,13 +8,13 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// Fault is one thing that is wrong with a statement.
+// Fault is one fault of a statement.
 type Fault struct{ Reason, Remedy string }
 
 func (f Fault) Error() string { return f.Reason + "; " + f.Remedy }
 
-// Params are the names of the parameters in text, each once, in order. The
-// error says why it cannot be read.
+// Params returns the names of the parameters in text, each once, in order. It returns an error if the
+// text cannot be read.
 func (d Dialect) Params(text string) ([]string, error) {
 	tokens, err := d.text.Scan(text)
 	if err != nil {
@@ -29,13 +29,12 @@ func (d Dialect) Params(text string) ([]string, error) {
 	return names, nil
 }
 
-// Check returns what makes text unfit as a statement of a handler: it cannot
-// be read, is several statements or none, has placeholders of another kind,
-// would end the transaction that marker and effect share, would outlive it, or
-// names Semel's own tables.
+// Check returns the faults of text as a statement of a handler: it cannot be read, contains several
+// statements or none, has placeholders of another kind, would end the transaction that marker and
+// effect share, would outlive that transaction, or names Semel's own tables.
 func (d Dialect) Check(text string) []Fault {
 	if before, _, found := strings.Cut(text, "\x00"); found {
-		return []Fault{{fmt.Sprintf("character %d is NUL, at which a database stops reading or refuses each message", len([]rune(before))+1), "remove it"}}
+		return []Fault{{fmt.Sprintf("character %d is NUL, where databases stop reading or reject each message", len([]rune(before))+1), "remove it"}}
 	}
 	tokens, err := d.text.Scan(text)
 	if err != nil {
@@ -60,8 +59,8 @@ func (d Dialect) Check(text string) []Fault {
 	return faults
 }
 
-// changes reports whether a statement says how many rows it changed: one that
-// inserts, updates or deletes, also behind WITH.
+// changes reports whether a statement returns how many rows it changed: an insert, update or delete,
+// also after WITH.
 func changes(s sqltext.Statement) bool {
 	if !s[0].Is("with") {
 		return isChange(s[0])
@@ -91,8 +90,7 @@ func isChange(t sqltext.Token) bool {
 	return false
 }
 
-// Changes reports whether text is a statement that says how many rows it
-// changed.
+// Changes reports whether text is a statement that returns how many rows it changed.
 func (d Dialect) Changes(text string) bool {
 	tokens, err := d.text.Scan(text)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Config is a handler as a policy declares it.
 type Config struct {
-	// Step names the handler's step in errors; empty if it is none.
+	// Step is the name of the handler's step in errors; empty if the handler is not a step.
 	Step string
 	// Params are the parameters of the statements.
 	Params []Param
@@ -23,91 +23,88 @@ type Config struct {
 	Statements []Statement
 	// Intents are made by Handler.Intents.
 	Intents []Intent
-	// Violates, when set, reports whether an error is the violation of the
-	// business key: the effect is there already, and the message a duplicate.
+	// Violates, if set, reports whether an error is a violation of the business key. The effect then
+	// exists already, and the message is a duplicate.
 	Violates func(error) bool
-	// NoEffect, when set, is called when a statement without Rows changed no
-	// row, with its index. The message is applied all the same. It is called
-	// once for each run of the handler, also for one that is rolled back.
+	// NoEffect, if set, is called with the index of a statement without Rows that changed no row. The
+	// message is applied anyway. NoEffect is called once for each run of the handler, including runs that
+	// are rolled back.
 	NoEffect func(m *semel.Message, statement int)
 }
 
 // Param binds the value that a selector finds to a name. See identity.ParseSelector.
 type Param struct {
 	Name, Selector string
-	// Type is what the value must be. Empty for any value except text that a number's
-	// column would read as NaN or an infinity.
+	// Type is the required type of the value. Empty: any value, except text that a numeric column would
+	// read as NaN or an infinity.
 	Type ParamType
 }
 
 // Statement is one SQL statement with named parameters.
 type Statement struct {
 	SQL string
-	// Upsert: it names a unique key, which PostgreSQL looks for when it plans.
+	// Upsert: the statement names a unique key, which PostgreSQL looks up when it plans.
 	Upsert bool
-	// Rows, when not nil, is how many rows it must change.
+	// Rows, if not nil, is how many rows the statement must change.
 	Rows *int64
-	// Otherwise ends a message whose statement changed another number.
+	// Otherwise is the outcome of a message whose statement changed another number.
 	Otherwise Otherwise
 }
 
-// Otherwise is what becomes of a message whose statement changed another
-// number of rows than it must.
+// Otherwise is the outcome of a message whose statement changed another number of rows than Rows.
 type Otherwise uint8
 
-// The ways to end.
+// The outcomes.
 const (
-	// OtherwiseUnmet leaves it to the consumer's on_precondition. The default.
+	// OtherwiseUnmet applies the consumer's on_precondition. The default.
 	OtherwiseUnmet Otherwise = iota
-	// OtherwisePark sets the message aside for a person.
+	// OtherwisePark parks the message for a person.
 	OtherwisePark
-	// OtherwiseDiscard closes the message without an effect.
+	// OtherwiseDiscard discards the message without an effect.
 	OtherwiseDiscard
-	// OtherwiseFail is a failed attempt, to be tried again as any other.
+	// OtherwiseFail is a failed attempt, which is retried like any other.
 	OtherwiseFail
 )
 
-// Handler runs statements for messages. It is safe for use by several
-// goroutines.
+// Handler runs statements for messages. It is safe for concurrent use.
 type Handler struct {
 	names     []string
 	selectors []identity.Selector
 	types     []ParamType
-	// plain, by parameter: each place of it holds text, so that any text may go there.
+	// plain, by parameter: all its places hold text, so any text is allowed.
 	plain      []bool
 	statements []statement
 	violates   func(error) bool
 	noEffect   func(m *semel.Message, statement int)
-	// prepares: statements are prepared once a transaction.
+	// prepares: statements are prepared once per transaction.
 	prepares bool
 	prepared prepared
 	texts    bool
 	watched  watched
 	intents  []intent
-	// generation is bound to the name behind the last of the selectors; nil without one.
+	// generation is bound to the name after the last selector; nil if it is not used.
 	generation any
 }
 
-// statement is ready to be sent.
+// statement is a compiled statement.
 type statement struct {
-	// label names it in errors.
+	// label names the statement in errors.
 	label string
 	text  string
-	// args are the indexes of the values to bind, in the order of the
-	// placeholders.
+	// args are the indexes of the values to bind, in the order of the placeholders.
 	args    []int
 	changes bool
-	// simple: it changes rows, neither begins with WITH nor returns any, and
-	// fits into a statement that counts what it returns.
+	// simple: the statement changes rows, neither begins with WITH nor returns rows, and can be wrapped
+	// into a statement that counts what it returns.
 	simple bool
-	// planned: Try has to have it planned.
+	// planned: Try has to have the statement planned.
 	planned   bool
 	rows      *int64
 	otherwise Otherwise
 }
 
-// Compile checks a handler and makes it ready. The error names every fault of
-// the statements and parameters.
+// Compile checks a handler and prepares it for use. The error names every fault of the statements and
+// parameters.
 func Compile(d Dialect, c Config) (*Handler, error) {
 	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares, texts: d.texts}
 	var faults []error
@@ -141,7 +138,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 	return h, errors.Join(faults...)
 }
 
-// label names a statement in errors.
+// label returns the name of a statement in errors.
 func (c *Config) label(statement int) string {
 	if c.Step == "" {
 		return fmt.Sprintf("statement %d", statement+1)
@@ -169,9 +166,8 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 	return ready, nil
 }
 
-// bind puts the dialect's placeholders in place of the parameters' names. What
-// is sent begins and ends with the statement: comments and semicolons around it
-// would be in the way of one that it is put into.
+// bind replaces the parameters' names by the dialect's placeholders. The text begins and ends with the
+// statement, because surrounding comments and semicolons would break a statement that wraps it.
 func (h *Handler) bind(d Dialect, text string) statement {
 	tokens, _ := d.text.Scan(text)
 	words := sqltext.Split(tokens)[0]
@@ -193,7 +189,7 @@ func (h *Handler) bind(d Dialect, text string) statement {
 	return out
 }
 
-// place is the number of the placeholder for value i.
+// place returns the number of the placeholder for value i.
 func (s *statement) place(i int, reuse bool) int {
 	if at := slices.Index(s.args, i); reuse && at >= 0 {
 		return at + 1

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// sameDecimal reports whether two JSON numbers are the same decimal: 1.50 and
-// 15e-1 are. Numbers with exponents beyond an int are the same as none.
+// sameDecimal reports whether two JSON numbers are the same decimal, such as 1.50 and 15e-1. A number
+// whose exponent exceeds an int equals no other.
 func sameDecimal(a, b string) bool {
 	x, xOK := parseDecimal(a)
 	y, yOK := parseDecimal(b)

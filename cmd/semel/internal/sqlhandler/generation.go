@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Generation is the name of the parameter that has the generation in which the consumer
-// works, where nothing else is bound to it.
+// Generation is the name of the parameter with the consumer's generation, unless the policy binds
+// another value to the name.
 const Generation = "generation"
 
-// bindGeneration binds the generation's name behind those of all parameters.
+// bindGeneration binds the generation after all parameters.
 func (h *Handler) bindGeneration(number *int64) {
 	if number == nil || slices.Contains(h.names, Generation) {
 		return

@@ -8,32 +8,31 @@ import (
 	"github.com/semel-go/semel/identity"
 )
 
-// Intent is an effect outside of the database that is written down for each message, as a
-// policy declares it.
+// Intent is an effect outside of the database that is recorded for each message, as a policy declares
+// it.
 type Intent struct {
 	// To, Purpose and Type are as in semel.Intent.
 	To, Purpose, Type string
 	// Recipient and Key are selectors; empty for none.
 	Recipient, Key string
-	// Body are the members of a JSON object; without any, the message's body is the
-	// intent's.
+	// Body are the members of a JSON object; empty: the intent has the message's body.
 	Body []Param
 }
 
-// intent is ready to be made of a message.
+// intent is a compiled Intent.
 type intent struct {
 	Intent
-	// selectors are those of Recipient and Key, where there are, and of the body's members.
+	// selectors are those of Recipient and Key, if set, and of the body's members.
 	names     []string
 	selectors []identity.Selector
 }
 
-// compileIntent reads the selectors.
+// compileIntent parses the selectors.
 func compileIntent(n Intent) (intent, error) {
 	ready := intent{Intent: n}
 	for _, p := range append([]Param{{Name: "recipient", Selector: n.Recipient}, {Name: "key", Selector: n.Key}}, n.Body...) {
 		if p.Selector == "" {
-			p.Selector = "const:" // nothing
+			p.Selector = "const:" // an empty value
 		}
 		s, err := identity.ParseSelector(p.Selector)
 		if err != nil {
@@ -44,10 +43,10 @@ func compileIntent(n Intent) (intent, error) {
 	return ready, nil
 }
 
-// HasIntents reports whether Intents makes any.
+// HasIntents reports whether Intents returns any.
 func (h *Handler) HasIntents() bool { return len(h.intents) > 0 }
 
-// Intents are those that m causes. An error is for good.
+// Intents returns the intents that m causes. Its errors are permanent.
 func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	all := make([]semel.Intent, len(h.intents))
 	for i := range h.intents {
@@ -79,7 +78,7 @@ func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 	return made, nil
 }
 
-// missing is what ends a message that lacks a value.
+// missing returns the error for a message that lacks a value.
 func (n *intent) missing(i int, v identity.Value) error {
 	how := "has no value"
 	if v.IsNull() {
@@ -89,7 +88,7 @@ func (n *intent) missing(i int, v identity.Value) error {
 		Err: fmt.Errorf("intent to %s for %s: %s: %s %s", n.To, n.Purpose, n.names[i], n.selectors[i], how)}
 }
 
-// plainText is a value as text; empty for none.
+// plainText returns a value as text; empty for no value.
 func plainText(v identity.Value) string {
 	switch {
 	case v.IsMissing() || v.IsNull():
@@ -101,8 +100,7 @@ func plainText(v identity.Value) string {
 	return text
 }
 
-// object is a JSON object of the values, in their order. The same values always give the
-// same bytes.
+// object returns a JSON object of the values, in order. The same values always give the same bytes.
 func object(names []string, values []identity.Value) []byte {
 	out := []byte{'{'}
 	for i, v := range values {
@@ -114,7 +112,7 @@ func object(names []string, values []identity.Value) []byte {
 	return append(out, '}')
 }
 
-// member is a value as JSON. Numbers keep their digits.
+// member returns a value as JSON. Numbers keep their digits.
 func member(v identity.Value) []byte {
 	switch v.Kind() {
 	case identity.ValueMissing, identity.ValueNull:
@@ -134,8 +132,8 @@ func member(v identity.Value) []byte {
 	return quoted(v.Text())
 }
 
-// quoted is a text as JSON; bytes that are no text become U+FFFD.
+// quoted returns a text as JSON; invalid UTF-8 becomes U+FFFD.
 func quoted(text string) []byte {
-	out, _ := json.Marshal(text) // a text always can
+	out, _ := json.Marshal(text) // never fails for a string
 	return out
 }

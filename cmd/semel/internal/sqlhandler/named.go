@@ -11,56 +11,55 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Named is a statement that an endpoint's answer may name, with the parameters that it
-// must give.
+// Named is a statement that an endpoint's response may name, with its required parameters.
 type Named struct {
 	Name      string
 	Statement Statement
 	Params    []TypedParam
 }
 
-// TypedParam is a parameter whose value an answer brings.
+// TypedParam is a parameter whose value comes from a response.
 type TypedParam struct {
 	Name string
 	Type ParamType
-	// Optional: without a value, or with null, it is NULL.
+	// Optional: a missing or null value is bound as NULL.
 	Optional bool
 }
 
-// Effects runs statements that answers name. It is safe for use by several goroutines.
+// Effects runs statements that responses name. It is safe for concurrent use.
 type Effects struct {
 	named map[string]*named
-	// senders are those that an answer may write intents for.
+	// senders are the senders for which a response may write intents.
 	senders []string
 	// texts: see Dialect.
 	texts bool
 }
 
-// named is a statement as a handler of its own.
+// named is a statement with a handler of its own.
 type named struct {
 	*Handler
 	name   string
 	params []TypedParam
 }
 
-// Effect is a statement with the values that an answer gave.
+// Effect is a statement with the values from the response.
 type Effect struct {
 	of     *named
 	values []any
 }
 
-// Answer is what an answer has done.
+// Answer is a parsed response.
 type Answer struct {
 	effects []Effect
-	// Intents are what it orders elsewhere, to be written after its effects.
+	// Intents are written after the effects.
 	Intents []semel.Intent
-	// Result is what is kept of the message, any JSON; nil if nothing is.
+	// Result is the kept result, any JSON; nil if there is none.
 	Result []byte
 }
 
-// CompileEffects checks statements and makes them ready. senders are the names of those
-// that answers may write intents for. noEffect, when set, is called
-// when one without Rows changed no row; see Config. The error names every fault.
+// CompileEffects checks statements and prepares them for use. senders are the names of the senders for
+// which responses may write intents. noEffect, if set, is called when a statement without Rows changed
+// no row; see Config. The error names every fault.
 func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *semel.Message, name string)) (*Effects, error) {
 	e := &Effects{named: map[string]*named{}, senders: senders, texts: d.texts}
 	var faults []error
@@ -83,7 +82,7 @@ func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *s
 	return e, errors.Join(faults...)
 }
 
-// Handle runs the effects of one answer in tx; see Handler.Handle.
+// Handle runs the effects of one response in tx; see Handler.Handle.
 func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, a *Answer, m *semel.Message) error {
 	for _, one := range a.effects {
 		if err := one.of.run(ctx, tx, m, 0, one.values); err != nil {
@@ -93,7 +92,7 @@ func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, a *Answer, m *semel.Me
 	return nil
 }
 
-// Queue queues the effects of one answer; see Handler.Queue.
+// Queue queues the effects of one response; see Handler.Queue.
 func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, a *Answer, m *semel.Message) error {
 	for _, one := range a.effects {
 		one.of.queue(q, m, 0, one.values)
@@ -101,8 +100,8 @@ func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, a *Answer, m *seme
 	return q.Err()
 }
 
-// Try has each statement prepared by try, which is Handler.Try or TryQueued, and returns
-// the name of the first that was refused, and the error.
+// Try prepares each statement with try, which is Handler.Try or TryQueued. It returns the name of the
+// first statement that the database refused, and the error.
 func (e *Effects) Try(try func(*Handler) (int, error)) (name string, err error) {
 	var names []string
 	for name := range e.named {

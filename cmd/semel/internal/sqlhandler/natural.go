@@ -6,13 +6,12 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// NotNatural says why a statement does not look idempotent by nature; empty if
-// it does. It is a heuristic, for a warning: it looks for a column that is
-// computed from itself (x = x + …) and for an insert that nothing stops from
-// happening twice. The proof is to run the handler twice and reordered.
+// NotNatural returns why a statement does not look naturally idempotent; empty if it does. It is a
+// heuristic for a warning: it looks for a column computed from itself (x = x + …) and for an insert
+// that can happen twice. The proof is to run the handler twice and reordered.
 //
-// It sees neither what triggers, defaults and functions do nor a guard in the
-// WHERE clause, so it warns of some statements that are right.
+// It sees neither triggers, defaults and functions nor a guard in the WHERE clause, so it warns of
+// some statements that are correct.
 func (d Dialect) NotNatural(text string) string {
 	tokens, err := d.text.Scan(text)
 	if err != nil {
@@ -43,7 +42,7 @@ func insertsAgain(s []sqltext.Token) bool {
 	return true
 }
 
-// selfAssigned is a column that a SET clause computes from itself.
+// selfAssigned returns a column that a SET clause computes from itself.
 func selfAssigned(s []sqltext.Token) string {
 	for i, t := range s {
 		if !t.Is("set") && !(t.Is("update") && i > 0 && s[i-1].Is("key")) {
@@ -93,8 +92,8 @@ func endsSet(t sqltext.Token) bool {
 	return t.Is("where") || t.Is("from") || t.Is("returning") || t.Is("order") || t.Is("limit")
 }
 
-// self is the assigned column that stands on the right beside an arithmetic
-// operator; empty if none.
+// self returns the assigned column if the right side uses it beside an arithmetic operator; empty if
+// none.
 func (a assignment) self() string {
 	if !slices.ContainsFunc(a.right, isArithmetic) {
 		return ""
@@ -108,8 +107,8 @@ func (a assignment) self() string {
 	return ""
 }
 
-// uses reports whether the right side reads the column; a column of EXCLUDED
-// or of another row's name is the new value, not the old one.
+// uses reports whether the right side reads the column. A column of EXCLUDED or of another row's name
+// is the new value, not the old one.
 func (a assignment) uses(column string) bool {
 	for i, t := range a.right {
 		if t.Kind != sqltext.Name || t.Word != column {

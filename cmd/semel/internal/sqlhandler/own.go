@@ -10,12 +10,12 @@ import (
 // own are the names of Semel's tables without their prefix.
 var own = []string{"scopes", "markers", "guard", "guard_end", "inbox", "acts", "positions", "setup", "migrations"}
 
-// readable is the view of the markers, which is there to be read.
+// readable is the view of the markers, which statements may read.
 const readable = "markers_readable"
 
-// ownTables finds what is Semel's own in a statement. Its tables may not even
-// be named: where a database takes a table is more than is read here, and a
-// statement that names none of them writes none.
+// ownTables finds Semel's own tables in a statement. A statement may not even name them: this parser
+// does not know every place where a database accepts a table, and a statement that names none of them
+// writes to none.
 func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 	if d.prefix == "" {
 		return nil
@@ -32,24 +32,22 @@ func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 	return faults
 }
 
-// elsewhere reports whether what stands before a name is a schema that is not
-// the one of Semel's tables.
+// elsewhere reports whether a name is qualified with a schema other than that of Semel's tables.
 func (d Dialect) elsewhere(before []sqltext.Token) bool {
 	n := len(before)
 	return d.schema != "" && n > 1 && before[n-1].IsSign(".") && before[n-2].Kind == sqltext.Name &&
 		!strings.EqualFold(before[n-2].Word, d.schema)
 }
 
-// isOwn reports whether a name in lower case is one of these behind the prefix.
+// isOwn reports whether a lower-case name is the prefix followed by one of these names.
 func (d Dialect) isOwn(name string, these ...string) bool {
 	rest, is := strings.CutPrefix(name, strings.ToLower(d.prefix))
 	return is && slices.Contains(these, rest)
 }
 
-// ownTarget is what a change is made to if it is Semel's and not plainly named:
-// the view, which may be read, or a table in the quotes of a text, which SQLite
-// takes for a name where a table must stand. It is empty where rest begins with
-// no change.
+// ownTarget returns the target of a change if it is Semel's own and not plainly named: the view, which
+// may be read, or a table in string quotes, which SQLite accepts as a table name. It returns nothing
+// if rest does not begin with a change.
 func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	schema, t := target(rest)
 	switch {
@@ -62,8 +60,8 @@ func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	return ""
 }
 
-// target is the table that is changed where rest begins with a change, and what
-// stands before its name; otherwise nothing.
+// target returns the changed table if rest begins with a change, and the tokens before its name;
+// otherwise nothing.
 func target(rest []sqltext.Token) (schema []sqltext.Token, table sqltext.Token) {
 	if !isChange(rest[0]) {
 		return nil, sqltext.Token{}

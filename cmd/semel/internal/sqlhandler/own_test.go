@@ -14,8 +14,8 @@ func TestTablesOfSemelsOwn(t *testing.T) {
 			"delete from only (semel_markers)":                                      "names semel_markers",
 			"delete from only ((public . semel_markers))":                           "names semel_markers",
 			"select id from semel_markers for update":                               "names semel_markers",
-			"delete from U&\"semel_m\\0061rkers\"":                                  "writes a name in numbers",
-			"delete from u&\"semel_m!0061rkers\" uescape '!'":                       "writes a name in numbers",
+			"delete from U&\"semel_m\\0061rkers\"":                                  "writes a name with code points",
+			"delete from u&\"semel_m!0061rkers\" uescape '!'":                       "writes a name with code points",
 			"delete from semel_markers_readable":                                    "writes semel_markers_readable",
 			"update only (public.semel_markers_readable) set id = 1":                "writes semel_markers_readable",
 		} {

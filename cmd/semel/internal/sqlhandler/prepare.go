@@ -6,25 +6,24 @@ import (
 	"sync"
 )
 
-// prepared keeps the statements that were prepared in the transaction that was
-// used last, so that the messages of a batch share them: on SQLite, where one
-// transaction writes at a time, preparing is half of what a small statement
-// costs. database/sql closes them with the transaction. Transactions that take
-// turns only prepare again.
+// prepared keeps the statements prepared in the last transaction, so that the messages of a batch
+// share them. On SQLite, with one writing transaction at a time, preparing is half of the cost of a
+// small statement. database/sql closes them with the transaction. Alternating transactions only
+// prepare again.
 type prepared struct {
-	// mu protects what follows and is not held while a statement is prepared.
+	// mu protects tx and the list, and is not held while a statement is prepared.
 	mu sync.Mutex
 	tx *sql.Tx
-	// statements by index; only the goroutine that uses tx touches the items.
+	// statements by index; only the goroutine that uses tx changes the items.
 	statements []*sql.Stmt
 }
 
-// of returns the statements of tx, of which some may be nil yet.
+// of returns the statements of tx; some may still be nil.
 func (p *prepared) of(tx *sql.Tx, n int) []*sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tx != tx {
-		// Holding tx keeps another transaction from having its address.
+		// A kept tx prevents another transaction from getting its address.
 		p.tx, p.statements = tx, make([]*sql.Stmt, n)
 	}
 	return p.statements

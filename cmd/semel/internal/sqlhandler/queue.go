@@ -11,23 +11,23 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// mostWatched is how many runs of a statement without rows are looked at, to
-// warn of one that never changes a row: looking costs its batch a round trip.
+// mostWatched limits the checked runs of a statement without Rows. The check warns of statements that
+// never change a row; it costs the batch a round trip.
 const mostWatched = 100
 
-// watched counts, by statement, the runs that were looked at.
+// watched counts the checked runs, by statement.
 type watched []atomic.Int64
 
 func newWatched(statements int) watched { return make(watched, statements) }
 
 func (w watched) take(i int) bool { return w[i].Load() < mostWatched && w[i].Add(1) <= mostWatched }
 
-// Queue queues the statements for m: they are sent together with those of the
-// other messages of the batch. What a statement must change is judged by the
-// server where it can, else when the results are there, before the commit.
+// Queue queues the statements for m. They are sent together with those of the other messages of the
+// batch. The server checks the number of changed rows if it can; otherwise the results are checked
+// before the commit.
 //
-// A violation of the business key is an error of the commit here, which nobody
-// can call a duplicate any more: consumers with one use Handle.
+// A violation of the business key is an error of the commit here, too late to count as a duplicate.
+// Consumers with a business key use Handle.
 func (h *Handler) Queue(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 	values, err := h.values(m)
 	if err != nil {
@@ -60,8 +60,8 @@ func (h *Handler) queue(q *pgxstore.Queue, m *semel.Message, i int, values []any
 	}
 }
 
-// servers says that the server itself can judge the rows: one row, of a statement that fits
-// into another, and an ending of the message that is not a failed attempt.
+// servers reports whether the server itself can check the rows: exactly one row, a statement that can
+// be wrapped, and an outcome other than a failed attempt.
 func (s *statement) servers() bool {
 	return s.rows != nil && *s.rows == 1 && s.otherwise != OtherwiseFail && s.simple
 }

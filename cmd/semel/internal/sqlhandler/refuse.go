@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// refuses says why a statement is no business of a handler.
+// refuses returns why a statement is not allowed in a handler.
 func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	if !s.Begins() {
 		return []Fault{{fmt.Sprintf("this does not begin like a statement, but with %+q", s[0].Word),
@@ -20,14 +20,14 @@ func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	return slices.Concat(d.escapedNames(s), makesTable(s), d.ownTables(s), d.outlives(s))
 }
 
-// refusesVerb judges a statement by its first word; no fault is the zero Fault.
+// refusesVerb checks the first word of a statement; the zero Fault means no fault.
 func refusesVerb(s sqltext.Statement) Fault {
 	verb := strings.ToUpper(s[0].Word)
 	switch s[0].Word {
 	case "select", "insert", "update", "delete", "merge", "replace", "with", "values", "table", "call", "notify", "(":
 		return Fault{}
 	case "do":
-		return Fault{"DO runs code that nobody can check here, has no parameters, and fails with each message if it commits or rolls back",
+		return Fault{"DO runs code that cannot be checked here, has no parameters, and fails with each message if it commits or rolls back",
 			"make it a function in the store's setup file, and call it with values of the message: select f(:x)"}
 	case "begin", "commit", "end", "rollback", "abort", "savepoint", "release", "start":
 		return Fault{verb + " controls the transaction, in which the marker and its neighbours commit with this effect",
@@ -42,22 +42,22 @@ func refusesVerb(s sqltext.Statement) Fault {
 	case "create", "drop", "alter", "reindex", "analyze", "truncate", "grant", "revoke", "comment", "cluster", "vacuum", "refresh", "security":
 		return Fault{verb + " changes the schema or whole tables with each message", "put it into the store's setup file"}
 	}
-	return Fault{verb + " begins no statement that a handler can run for a message", "begin with insert, update, delete, merge, select, with or call"}
+	return Fault{verb + " is not a statement that a handler can run for a message", "begin with insert, update, delete, merge, select, with or call"}
 }
 
-// escapedNames finds PostgreSQL's U&"…", a name that is written in numbers: it
-// would pass by everything that looks at names.
+// escapedNames finds PostgreSQL's U&"…", a name written with code points, which would evade every
+// check of names.
 func (d Dialect) escapedNames(s sqltext.Statement) []Fault {
 	for i := 2; d.text.DollarBodies && i < len(s); i++ {
 		if s[i].Quoted && s[i-1].IsSign("&") && s[i-2].Is("u") && s[i-2].End == s[i-1].Start && s[i-1].End == s[i].Start {
-			return []Fault{{`U&"…" writes a name in numbers, so that nobody can see which`, `write the name itself, as "name"`}}
+			return []Fault{{`U&"…" writes a name with code points, so the name is not readable`, `write the name itself, as "name"`}}
 		}
 	}
 	return nil
 }
 
-// makesTable finds SELECT … INTO, which creates a table, however deep it
-// stands: an INTO that belongs to no change and is no name.
+// makesTable finds SELECT … INTO, which creates a table, at any depth: an INTO that belongs to no
+// change and is not a name.
 func makesTable(s sqltext.Statement) []Fault {
 	for i, t := range s {
 		if t.Is("into") && !isLabel(s[:i]) && !isOfChange(s[:i]) {
@@ -67,15 +67,15 @@ func makesTable(s sqltext.Statement) []Fault {
 	return nil
 }
 
-// isLabel: behind AS, or a point, every word is a name.
+// isLabel: after AS or a point, every word is a name.
 func isLabel(before []sqltext.Token) bool {
 	n := len(before)
 	return n > 0 && (before[n-1].IsSign(".") || before[n-1].Is("as"))
 }
 
-// isOfChange reports whether what stands before an INTO is a change: INSERT,
-// REPLACE, MERGE, or INSERT OR and a word, at the beginning or behind what may
-// end a WITH. A column may be called insert, so a list of columns is none.
+// isOfChange reports whether the tokens before an INTO are a change: INSERT, REPLACE, MERGE, or INSERT
+// OR and a word, at the beginning or after the end of a WITH. A column may be called insert, so a list
+// of columns does not count.
 func isOfChange(before []sqltext.Token) bool {
 	n := len(before)
 	if n > 2 && before[n-2].Is("or") {
@@ -91,14 +91,14 @@ func isOfChange(before []sqltext.Token) bool {
 	return !last.IsSign(",") && !last.IsSign(".") && !last.Is("select") && !last.Is("distinct") && !last.Is("all")
 }
 
-// sessionLocks are functions whose locks outlive the transaction, or that give
-// back what another message has locked.
+// sessionLocks are functions whose locks outlive the transaction, or that release locks of other
+// messages.
 var sessionLocks = []string{
 	"pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock", "pg_try_advisory_lock_shared",
 	"pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
 }
 
-// outlives finds what is called and stays when the transaction is over.
+// outlives finds calls with results that outlive the transaction.
 func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
 	for i, t := range s {
 		if _, table := target(s[i:]); table.Kind == sqltext.Name && table.Word == "pg_settings" {

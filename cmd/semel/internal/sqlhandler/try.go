@@ -8,10 +8,9 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Try asks the database to prepare each statement as Handle sends it, without
-// running any: a missing table or column is found before it costs every
-// message. It returns the index of the first statement that was refused, and
-// the error.
+// Try asks the database to prepare each statement as Handle sends it, without running any. So a
+// missing table or column is found before it costs messages. It returns the index of the first refused
+// statement, and the error.
 func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error) {
 	for i := range h.statements {
 		if err := h.statements[i].fits(ctx, db); err != nil {
@@ -22,10 +21,9 @@ func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error
 	return 0, nil
 }
 
-// TryQueued is Try for the statements as Queue sends them. One that the
-// database takes by itself and not inside the statement that counts its rows,
-// such as an insert into a view with a rule, is judged by its answer from then
-// on. It must return before the first Queue.
+// TryQueued is Try for the statements as Queue sends them. A statement that the database accepts alone
+// but not wrapped into the statement that counts its rows, such as an insert into a view with a rule,
+// is checked by its result from then on. TryQueued must return before the first Queue.
 func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Store) (statement int, err error) {
 	for i := range h.statements {
 		s := &h.statements[i]
@@ -44,7 +42,7 @@ func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Sto
 	return 0, nil
 }
 
-// fits reports why the database refuses a statement.
+// fits returns why the database refuses a statement.
 func (s *statement) fits(ctx context.Context, db *sql.DB) error {
 	if err := prepares(ctx, db, s.text); err != nil || !s.planned {
 		return err
@@ -57,11 +55,11 @@ func (s *statement) fits(ctx context.Context, db *sql.DB) error {
 	if errors.As(err, &coded) && coded.SQLState() == noUniqueKey {
 		return err
 	}
-	return nil // what is wrong with NULLs need not be with what messages bring
+	return nil // an error with NULLs need not be one with values
 }
 
-// noUniqueKey is PostgreSQL's invalid_column_reference: there is no unique key of just the
-// columns that an upsert names.
+// noUniqueKey is PostgreSQL's invalid_column_reference: no unique key has exactly the columns that an
+// upsert names.
 const noUniqueKey = "42P10"
 
 func prepares(ctx context.Context, db *sql.DB, text string) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// given is a value of a message or of an answer, before its type is looked at.
+// given is a value of a message or of a response, before its type is checked.
 type given struct {
 	kind identity.ValueKind
 	// text is a string without quotes and escapes, or a number, true or false as written.
@@ -23,24 +23,24 @@ type given struct {
 	json func() []byte
 }
 
-// givenBy is a value that a selector found.
+// givenBy returns a value that a selector found.
 func givenBy(v identity.Value) given {
 	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
 }
 
-// answered is a value of an answer.
+// answered returns a value of a response.
 func answered(v strictjson.Value) given {
 	kinds := [...]identity.ValueKind{strictjson.Null: identity.ValueNull, strictjson.Bool: identity.ValueBool,
 		strictjson.Number: identity.ValueNumber, strictjson.String: identity.ValueString, strictjson.Array: identity.ValueJSON, strictjson.Object: identity.ValueJSON}
 	return given{kinds[v.Kind()], string(v.Text()), v.Raw}
 }
 
-// isText reports whether the value is text. A header or a key is, if it is UTF-8.
+// isText reports whether the value is text. A header or a key is text if it is UTF-8.
 func (g given) isText() bool {
 	return g.kind == identity.ValueString || g.kind == identity.ValueBytes && utf8.ValidString(g.text)
 }
 
-// number returns the number as it was written: a JSON number, or a text that is one.
+// number returns the number as it was written: a JSON number, or a text with a number.
 func (g given) number() (string, bool) {
 	if g.kind == identity.ValueNumber {
 		return g.text, true
@@ -49,10 +49,10 @@ func (g given) number() (string, bool) {
 	return g.text, g.isText() && err == nil && d.Root().Kind() == strictjson.Number && len(d.Root().Raw()) == len(g.text)
 }
 
-// value returns what is bound for a value of this type, as bound and asText do. The error
-// says what the value is not, and shows nothing of it.
+// value returns the value to bind for this type, as bound and asText do. The error names the missing
+// type, and shows nothing of the value.
 func (t ParamType) value(g given, texts bool) (any, error) {
-	no := fmt.Errorf("is no %s", t)
+	no := fmt.Errorf("is not of type %s", t)
 	switch {
 	case t == JSON && (g.kind != identity.ValueBytes || g.isText()):
 		return string(g.json()), nil
@@ -61,7 +61,7 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 	case t == Timestamp && g.isText():
 		at, err := time.Parse(time.RFC3339Nano, g.text)
 		if err != nil {
-			return nil, errors.New("is no timestamp as 2006-01-02T15:04:05Z")
+			return nil, errors.New("is not a timestamp like 2006-01-02T15:04:05Z")
 		}
 		return at.UTC().Format(time.RFC3339Nano), nil
 	case t == Boolean && (g.kind == identity.ValueBool || g.kind == identity.ValueBytes && (g.text == "true" || g.text == "false")):
@@ -91,8 +91,8 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 	return numberOf(text, exact), nil
 }
 
-// Constant says why no message can have a value of this type at the selector: it is a constant of
-// another one. It is nil for every other selector, and without a type.
+// Constant returns why no message can have a value of this type at the selector: the selector is a
+// constant of another type. It returns nil for every other selector, and without a type.
 func (d Dialect) Constant(t ParamType, s identity.Selector) error {
 	if t == "" || !s.Constant() {
 		return nil
@@ -107,16 +107,16 @@ func (d Dialect) Constant(t ParamType, s identity.Selector) error {
 // errBeyond: see beyondFloat.
 var errBeyond = errors.New("is larger than any number that the database can calculate with: it would become an infinity; where it is not calculated with, type: json keeps it as text")
 
-// beyondFloat reports whether a number is larger than a float can be. SQLite calculates
-// with such a number, also as text, as with an infinity.
+// beyondFloat reports whether a number is larger than a float can be. SQLite calculates with such a
+// number, also as text, as with an infinity.
 func beyondFloat(number string) bool {
 	_, err := strconv.ParseFloat(number, 64)
 	return err != nil
 }
 
-// untyped returns what is bound for a value without a type. It refuses what would become
-// NaN or an infinity in a number's column, which no later amount could mend. plain says that
-// the database takes the value as text wherever it goes.
+// untyped returns the value to bind for a value without a type. It refuses text that becomes NaN or an
+// infinity in a numeric column, where no later amount corrects it. plain reports that the database
+// keeps the value as text in all its places.
 func (h *Handler) untyped(v identity.Value, plain bool) (any, error) {
 	value := bound(v)
 	if h.texts {
@@ -133,8 +133,8 @@ func (h *Handler) untyped(v identity.Value, plain bool) (any, error) {
 	return value, nil
 }
 
-// notFinite reports whether PostgreSQL reads a text as NaN or an infinity where a number
-// is expected: in any case, with a sign and with blanks around it.
+// notFinite reports whether PostgreSQL reads a text as NaN or an infinity where a number is expected:
+// in any case, with a sign and with blanks around it.
 func notFinite(text string) bool {
 	word := strings.Trim(text, " \t\n\v\f\r")
 	if word != "" && (word[0] == '+' || word[0] == '-') {

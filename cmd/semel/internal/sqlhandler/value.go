@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/identity"
 )
 
-// values finds what the parameters are bound to.
+// values finds the values of the parameters.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
 	var room [8]identity.Value // as many as most statements have parameters
 	found, err := identity.AppendValues(room[:0], m, h.selectors)
@@ -36,7 +36,7 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 	return values, nil
 }
 
-// value returns what a parameter is bound to.
+// value returns the value of a parameter.
 func (h *Handler) value(i int, v identity.Value) (any, error) {
 	switch {
 	case h.types[i] != "":
@@ -56,7 +56,7 @@ func (h *Handler) missing(i int, v identity.Value) error {
 		Err: fmt.Errorf("%s: %s %s", h.names[i], h.selectors[i], how)}
 }
 
-// unreadable is a message that a selector cannot read: waiting mends nothing.
+// unreadable returns the permanent error for a message that a selector cannot read.
 func unreadable(err error) error {
 	reason := semel.ReasonMalformed
 	var of *identity.SelectError
@@ -66,8 +66,8 @@ func unreadable(err error) error {
 	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reason, Err: err}
 }
 
-// bound is a value as it is given to the driver. The same bytes always give
-// the same type, so that what was written can be found again.
+// bound returns the value for the driver. The same bytes always give the same type, so that written
+// values can be found again.
 func bound(v identity.Value) any {
 	switch v.Kind() {
 	case identity.ValueBool:
@@ -82,9 +82,8 @@ func bound(v identity.Value) any {
 	return v.Text()
 }
 
-// number is an int64 if the producer wrote a whole number that fits, a float64
-// if that is written back as the very same decimal, and otherwise the exact
-// decimal as text.
+// number returns an int64 if the number is a whole number that fits, a float64 if that represents
+// exactly the same decimal, and otherwise the exact decimal as text.
 func number(v identity.Value) any {
 	return numberOf(v.Number(), v.Decimal())
 }
@@ -100,7 +99,7 @@ func numberOf(text, decimal string) any {
 	return decimal
 }
 
-// asText is what bound gives, as text. A decimal is exact, however long.
+// asText returns the value that bound returns, as text. A decimal is exact at any length.
 func asText(v identity.Value, given any) any {
 	switch v.Kind() {
 	case identity.ValueBool:

@@ -1,5 +1,5 @@
-// Package terminal prints what came from outside so that it neither rules a
-// terminal nor forges a line, and so that it fits the width.
+// Package terminal prints untrusted text so that it cannot control a terminal or forge a line, and so
+// that it fits the width.
 package terminal
 
 import (
@@ -13,14 +13,13 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// Line makes a text one line that rules no terminal: what legible.Printable
-// escapes is escaped, but for backslashes and spaces, which harm nobody and
-// stand in paths and quoted texts.
+// Line makes a text one harmless line. It escapes what legible.Printable escapes, except backslashes
+// and spaces, which are harmless and common in paths and quoted texts.
 func Line(s string) string {
 	return escape(s, func(r rune) bool { return r == '\\' || strconv.IsPrint(r) })
 }
 
-// escape leaves what plain allows and hands the rest to legible.Printable.
+// escape keeps the characters that plain allows and passes the rest to legible.Printable.
 func escape(s string, plain func(rune) bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -35,18 +34,17 @@ func escape(s string, plain func(rune) bool) string {
 	return b.String()
 }
 
-// Text is a writer that escapes what would rule a terminal, whatever is written
-// to it, and leaves line ends and tabs. It is the last line of defence: it
-// cannot tell a line feed of a payload from one of ours. A character that two
-// calls of Write share is escaped byte by byte.
+// Text is a writer that escapes control characters in everything written to it, except line ends and
+// tabs. It is the last line of defence: it cannot distinguish a line feed of a payload from one of the
+// program. A character split over two calls of Write is escaped byte by byte.
 func Text(w io.Writer) io.Writer {
 	return writer{w, func(s string) string {
 		return escape(s, func(r rune) bool { return r == '\n' || r == '\t' || r == '\\' || strconv.IsPrint(r) })
 	}}
 }
 
-// JSON is a writer for documents of JSON. Inside their strings it writes what
-// would rule a terminal as JSON's own escapes, so that they mean the same.
+// JSON is a writer for JSON documents. Inside strings it writes control characters as JSON escapes, so
+// the values stay the same.
 func JSON(w io.Writer) io.Writer { return writer{w, escapeJSON} }
 
 func escapeJSON(s string) string {
@@ -79,9 +77,8 @@ func (w writer) Write(p []byte) (int, error) {
 // longest is how many characters of one error are printed.
 const longest = 2000
 
-// Lines are the lines of an error: one for each of those that it joins, with
-// what was said around them before each. A line feed in a text of an error is
-// escaped, so that no payload begins a line.
+// Lines returns the lines of an error: one for each error that it joins, each with the text wrapped
+// around them. A line feed in an error text is escaped, so no payload begins a line.
 func Lines(err error) []string {
 	var lines []string
 	for _, text := range texts(err) {

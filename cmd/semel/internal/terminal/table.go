@@ -9,18 +9,17 @@ import (
 // Column is a column of a Table.
 type Column struct {
 	Title string
-	// Flexible columns give way where the table is too wide; the others are
-	// shown whole.
+	// Flexible columns are cut if the table is too wide; the others are shown completely.
 	Flexible bool
 }
 
-// Table prints rows below titles, aligned, within a width.
+// Table prints aligned rows below titles, within a width.
 type Table struct {
 	Columns []Column
 	rows    [][]string
 }
 
-// Add adds a row: a text for each column, made safe here.
+// Add adds a row: a text for each column, which Add makes safe.
 func (t *Table) Add(cells ...string) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
@@ -31,11 +30,11 @@ func (t *Table) Add(cells ...string) {
 
 const (
 	gap = "  "
-	// narrowest is what a flexible column keeps while others can give way.
+	// narrowest is the least width of a flexible column while others can be cut.
 	narrowest = 8
 )
 
-// Write prints the table in so many columns; Unlimited cuts nothing.
+// Write prints the table with at most the given columns; Unlimited cuts nothing.
 func (t *Table) Write(w io.Writer, columns int) error {
 	titles := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -51,8 +50,8 @@ func (t *Table) Write(w io.Writer, columns int) error {
 	return nil
 }
 
-// widths are those of the widest cells; the widest flexible column gives way
-// until the table fits.
+// widths returns the widths of the widest cells; the widest flexible column is cut until the table
+// fits.
 func (t *Table) widths(lines [][]string, columns int) []int {
 	widths := make([]int, len(t.Columns))
 	total := len(gap) * (len(widths) - 1)

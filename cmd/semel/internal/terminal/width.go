@@ -9,11 +9,10 @@ import (
 // Unlimited is a width that cuts nothing.
 const Unlimited = 0
 
-// Columns is how many columns of a terminal a text takes.
+// Columns returns how many columns of a terminal a text takes.
 func Columns(s string) int { return runewidth.StringWidth(s) }
 
-// Cut is the text, or as much of it as fits into so many columns, with an
-// ellipsis at its end.
+// Cut returns the text, cut to the given columns with an ellipsis at its end if it is longer.
 func Cut(s string, columns int) string {
 	if columns == Unlimited {
 		return s
@@ -21,9 +20,8 @@ func Cut(s string, columns int) string {
 	return runewidth.Truncate(s, columns, "…")
 }
 
-// Parts joins those parts that fit into so many columns; the first ones have
-// the first say. A part is shown whole or not at all, because half a number is
-// another number; an ellipsis at the end says that some are missing.
+// Parts joins the first parts that fit into the given columns. A part is shown completely or not at
+// all, because half a number is a different number; an ellipsis at the end marks missing parts.
 func Parts(columns int, parts ...string) string {
 	const between, missing = "  ", "  …"
 	whole := strings.Join(parts, between)

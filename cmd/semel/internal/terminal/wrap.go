@@ -2,8 +2,8 @@ package terminal
 
 import "strings"
 
-// Wrap breaks a text between words into lines of so many columns, where it has longer ones;
-// further lines are indented. A word that is longer stays whole.
+// Wrap breaks long lines between words at the given columns and indents the further lines. A longer
+// word stays unbroken.
 func Wrap(text string, columns int) string {
 	if columns == Unlimited || Columns(text) <= columns {
 		return text

@@ -11,16 +11,16 @@ import (
 // Command is a command line, word by word.
 type Command []string
 
-// because adds the flag with which a person says why.
+// because adds the flag for the reason.
 func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
 
-// command is one of semel's that meets the store which the facts are of.
+// command returns a command of semel with the flags that select the store of the facts.
 func (f *Facts) command(words ...string) Command {
 	return slices.Concat(Command{"semel"}, words, f.Where)
 }
 
-// rowCommand is a command that shows a row, act one that changes it; both are written with a space
-// between their words.
+// rowCommand returns a command that shows a row, and act one that changes it. name has spaces between its
+// words.
 func (f *Facts) rowCommand(name string, r *store.StoredRow) Command {
 	return f.command(append(strings.Fields(name), fmt.Sprint(r.Number))...)
 }

@@ -1,4 +1,4 @@
-// Package why gathers what a store knows of one message and says in a sentence or two
-// whether its effect is there, why or why not, and which command changes that. It changes
-// nothing, and decides nothing: what it tells may be another a moment later.
+// Package why collects the records of one message from a store and explains in a sentence or two whether
+// the message was applied, why or why not, and which command changes that. The package only reads; the
+// answer may be out of date a moment later.
 package why

@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Explain says whether the effect of a message is there, why or why not, and what changes
-// that.
+// Explain returns whether a message was applied, why or why not, and the next commands.
 func Explain(f *Facts) Answer {
 	a := f.first()
 	var more []string
@@ -23,30 +22,30 @@ func Explain(f *Facts) Answer {
 		a.Do = append(a.Do, f.show(&others[0]))
 	}
 	if g := f.Generation; g != nil && g.State != store.GenerationActive {
-		more = append(more, fmt.Sprintf("This is of generation %d, which is %s: what takes effect does so in the active one.", g.Number, g.State))
+		more = append(more, fmt.Sprintf("This answer is about generation %d, which is %s; effects happen in the active generation.", g.Number, g.State))
 	}
 	if len(f.Unread) > 0 {
-		more = append(more, "Not all that is known of it may be read here: what is missing is named.")
+		more = append(more, "Some records could not be read; the missing privileges are listed.")
 	}
 	a.Says = strings.Join(append([]string{a.Says}, more...), " ")
 	return a
 }
 
-// contents says that other contents came.
+// contents returns the beginning of a sentence about n other contents.
 func contents(n int) string {
 	if n == 1 {
-		return "another content came"
+		return "other content arrived"
 	}
-	return fmt.Sprintf("%d other contents came", n)
+	return fmt.Sprintf("%d other contents arrived", n)
 }
 
-// first is the answer about the content that has the marker, which is that of the first content
-// unless somebody has let another one run.
+// first returns the answer about the content that owns the marker: the first content, unless an operator has
+// released another one.
 func (f *Facts) first() Answer {
 	owner := f.owner()
 	switch r := f.Row; {
 	case f.newer():
-		return Answer{StageNewer, Unknown, "A newer release wrote what is kept of it, and this one does not know what that means.", []Command{{"semel", "version"}}}
+		return Answer{StageNewer, Unknown, "A newer release wrote its records, which this release cannot interpret.", []Command{{"semel", "version"}}}
 	case owner != nil && owner.Conflict && !f.disagree():
 		return f.letRun(owner)
 	case r == nil && len(f.Conflicts) > 0:
@@ -59,28 +58,28 @@ func (f *Facts) first() Answer {
 		if owner != nil {
 			r = owner
 		}
-		says := "Its marker says %s and its row says %s: these are written in one commit, so something other than Semel changed one of them."
+		says := "Its marker says %s and its row says %s: both are always written in one commit, so another program changed one of them."
 		return Answer{StageBroken, Unknown, fmt.Sprintf(says, named(f.marker().Outcome), r.State), []Command{f.show(r)}}
 	case r.Unreadable != "" && r.State != store.StateCompleted && r.State != store.StateDiscarded:
-		says := fmt.Sprintf("%sit is %s, and its content cannot be read here: %s.", lead(r, "It was not applied: "), r.State, r.Unreadable)
+		says := fmt.Sprintf("%sit is %s, and its content cannot be read: %s.", lead(r, "It was not applied: "), r.State, r.Unreadable)
 		return doubted(r, Answer{StageParked, No, says, []Command{f.show(r)}})
 	}
 	return doubted(f.Row, f.ofRow(f.Row))
 }
 
-// unknownCall begins the answer about a row with a call of unknown outcome, which may have
-// taken effect whatever state the row is in.
-const unknownCall = "Nobody knows whether it was applied: what became of a call for it is unknown. "
+// unknownCall begins the answer about a row with a call of unknown outcome. The call may have taken effect in
+// any state of the row.
+const unknownCall = "It is unknown whether it was applied: a call has an unknown outcome. "
 
-// lead begins an answer: with certain, unless a call of the row has an unknown outcome.
+// lead returns the beginning of an answer: certain, unless a call of the row has an unknown outcome.
 func lead(r *store.StoredRow, certain string) string {
 	if r.UnknownOutcome() {
-		return unknownCall + "What is known: "
+		return unknownCall + "Known facts: "
 	}
 	return certain
 }
 
-// doubted is an answer that does not deny the effect of a call whose outcome is unknown.
+// doubted returns a with Applied Unknown instead of No if a call of the row has an unknown outcome.
 func doubted(r *store.StoredRow, a Answer) Answer {
 	if r.UnknownOutcome() && a.Applied == No {
 		a.Applied = Unknown
@@ -88,7 +87,7 @@ func doubted(r *store.StoredRow, a Answer) Answer {
 	return a
 }
 
-// newer reports whether only a newer release knows what became of it.
+// newer reports whether a newer release wrote the records.
 func (f *Facts) newer() bool {
 	if m := f.marker(); m != nil && !known(m.Outcome) {
 		return true
@@ -99,8 +98,8 @@ func (f *Facts) newer() bool {
 
 func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Discarded }
 
-// disagree reports whether marker and row say different things, which one commit never
-// writes. A row under a surrogate, or of an old derivation, has a marker of its own.
+// disagree reports whether marker and row contradict each other, which one commit never writes. A row under a
+// surrogate, or of an old derivation, has its own marker.
 func (f *Facts) disagree() bool {
 	m, r := f.marker(), f.Row
 	if owner := f.owner(); owner != nil {
@@ -140,8 +139,8 @@ func (f *Facts) datedAhead(r *store.StoredRow) bool {
 
 // notBefore is the answer about a row that was written while the store's clock was ahead.
 func (f *Facts) notBefore(stage Stage, r *store.StoredRow, says string, at time.Time) Answer {
-	return Answer{stage, No, says + fmt.Sprintf(" It is not due before %s; the database clock was probably ahead when the row was written at %s. "+
-		"A process that runs a consumer on this store makes it due at the right time within a minute.", moment(at), moment(r.ChangedAt)), nil}
+	return Answer{stage, No, says + fmt.Sprintf(" It waits until %s; the database clock was probably ahead when the row was written at %s. "+
+		"A process that runs a consumer on this store corrects the time within a minute.", moment(at), moment(r.ChangedAt)), nil}
 }
 
 func (f *Facts) received(r *store.StoredRow) Answer {
@@ -151,21 +150,21 @@ func (f *Facts) received(r *store.StoredRow) Answer {
 		return a
 	}
 	if r.DueAt.After(f.Now) {
-		return Answer{StageLater, No, fmt.Sprintf("It was not applied yet: it was received at %s and is due at %s.", moment(r.ReceivedAt), moment(r.DueAt)), nil}
+		return Answer{StageLater, No, fmt.Sprintf("It was not applied yet: it was received at %s and waits until %s.", moment(r.ReceivedAt), moment(r.DueAt)), nil}
 	}
 	if r.CallsStarted > 0 {
-		a := f.waits(StageDue, "A call for it was made before, and it is to be made again: it is due, and waits for a worker of its consumer.")
+		a := f.waits(StageDue, "A call was made before and will be repeated: the message waits for a worker of its consumer.")
 		a.Applied = Unknown
 		return a
 	}
-	says := fmt.Sprintf("It was not applied yet: it was received at %s, is due, and waits for a worker of its consumer.", moment(r.ReceivedAt))
+	says := fmt.Sprintf("It was not applied yet: it was received at %s and waits for a worker of its consumer.", moment(r.ReceivedAt))
 	if step := len(r.Steps); step > 0 {
-		says = fmt.Sprintf("It was not applied whole yet: its step %s has taken effect, and the next one is due and waits for a worker of its consumer.", r.Steps[step-1].Name)
+		says = fmt.Sprintf("It was not applied completely yet: step %s has taken effect, and the next step waits for a worker of its consumer.", r.Steps[step-1].Name)
 	}
 	return f.waits(StageDue, says)
 }
 
-// waits is the answer about what is due, and says why nobody takes it where that is known.
+// waits returns the answer about a message that waits for a worker, and why no worker takes it if that is known.
 func (f *Facts) waits(stage Stage, says string) Answer {
 	name, _ := admin.GenerationOf(f.Key.Consumer)
 	switch {
@@ -173,7 +172,7 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
 			[]Command{f.command("resume", "--consumer", name).because()}}
 	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > store.LaneTimeout:
-		return Answer{stage, No, says + fmt.Sprintf(" Nobody seems to run the consumer, or its run stands still: it told last at %s that it works.", moment(f.Progress)),
+		return Answer{stage, No, says + fmt.Sprintf(" The consumer does not seem to run, or has stopped: it last reported progress at %s.", moment(f.Progress)),
 			[]Command{f.command("run", "--consumer", name)}}
 	}
 	return Answer{stage, No, says, []Command{f.command("inbox", "stats", "--consumer", name)}}
@@ -182,24 +181,24 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 func (f *Facts) claimed(r *store.StoredRow) Answer {
 	call := ""
 	if r.UnknownOutcome() {
-		call = " A call for it was begun of which it is not known what became."
+		call = " A call was begun whose outcome is unknown."
 	}
 	if r.LockedUntil.After(f.Now) && f.datedAhead(r) {
-		a := f.notBefore(StageClaimed, r, "It was not applied yet: a process has claimed it, and may have died."+call, r.LockedUntil)
+		a := f.notBefore(StageClaimed, r, "It was not applied yet: a process has claimed it and may have died."+call, r.LockedUntil)
 		a.Do = []Command{f.act("inbox release", r)}
 		return a
 	}
 	if r.LockedUntil.After(f.Now) {
-		return Answer{StageClaimed, No, fmt.Sprintf("It is being worked on now: a process has claimed it until %s.%s", moment(r.LockedUntil), call),
+		return Answer{StageClaimed, No, fmt.Sprintf("It is being processed: a process has claimed it until %s.%s", moment(r.LockedUntil), call),
 			[]Command{f.act("inbox release", r)}}
 	}
-	return f.waits(StageStale, fmt.Sprintf("It was not applied yet: who had claimed it came to no end, and the lease ended at %s, so that the next worker of its consumer takes it.%s", moment(r.LockedUntil), call))
+	return f.waits(StageStale, fmt.Sprintf("It was not applied yet: the process that had claimed it did not finish, and its lease ended at %s; the next worker of its consumer takes it.%s", moment(r.LockedUntil), call))
 }
 
 func (f *Facts) retry(r *store.StoredRow) Answer {
 	failed := fmt.Sprintf("It was not applied yet: %s failed%s", attempts(r.Attempts), because(r.LastError))
 	if r.UnknownOutcome() {
-		failed = fmt.Sprintf("Nobody knows whether it was applied: what became of a call for it is unknown%s", because(r.LastError))
+		failed = fmt.Sprintf("It is unknown whether it was applied: a call has an unknown outcome%s", because(r.LastError))
 	}
 	var a Answer
 	switch {
@@ -207,10 +206,10 @@ func (f *Facts) retry(r *store.StoredRow) Answer {
 		a = f.notBefore(StageRetry, r, failed+".", r.DueAt)
 		a.Do = []Command{f.act(f.verb("inbox retry", "intents send"), r)}
 	case r.DueAt.After(f.Now):
-		a = Answer{StageRetry, No, failed + fmt.Sprintf("; the next attempt is due at %s.", moment(r.DueAt)),
+		a = Answer{StageRetry, No, failed + fmt.Sprintf("; the next attempt is at %s.", moment(r.DueAt)),
 			[]Command{f.act(f.verb("inbox retry", "intents send"), r)}}
 	default:
-		a = f.waits(StageRetry, failed+"; the next attempt is due and waits for a worker of its consumer.")
+		a = f.waits(StageRetry, failed+"; the next attempt waits for a worker of its consumer.")
 	}
 	if r.UnknownOutcome() {
 		a.Applied = Unknown
@@ -221,13 +220,13 @@ func (f *Facts) retry(r *store.StoredRow) Answer {
 
 func (f *Facts) blocked(r *store.StoredRow) Answer {
 	if r.Version > 0 && f.Ahead == nil {
-		return f.gap(r, "It was not applied yet: it waits, as version %d of its stream, for version %d, which has not taken effect.", StageGap)
+		return f.gap(r, "It was not applied yet: as version %d of its stream it waits for version %d, which has not taken effect.", StageGap)
 	}
 	if f.Ahead == nil {
-		return f.waits(StageBehind, "It was not applied yet: what kept it back is gone, and it is due within an hour, or when its consumer starts.")
+		return f.waits(StageBehind, "It was not applied yet: the message that blocked it has ended, and it is processed within an hour, or when its consumer starts.")
 	}
 	b := f.Ahead
-	says := fmt.Sprintf("It was not applied yet: it keeps an order, and waits behind row %d, which is %s%s.", b.Number, b.State, ofReason(b))
+	says := fmt.Sprintf("It was not applied yet: to keep the order it waits behind row %d, which is %s%s.", b.Number, b.State, ofReason(b))
 	a := Answer{StageBehind, No, says, []Command{f.show(b)}}
 	if b.State == store.StateParked {
 		a.Do = append(a.Do, f.act("parked retry", b))
@@ -236,7 +235,7 @@ func (f *Facts) blocked(r *store.StoredRow) Answer {
 	return a
 }
 
-// gap is the answer about a version whose turn has not come.
+// gap returns the answer about a version whose predecessor is missing.
 func (f *Facts) gap(r *store.StoredRow, says string, stage Stage) Answer {
 	next := r.Version - 1
 	if f.Stream != nil {
@@ -244,7 +243,7 @@ func (f *Facts) gap(r *store.StoredRow, says string, stage Stage) Answer {
 	}
 	a := Answer{Stage: stage, Applied: No, Says: fmt.Sprintf(says, r.Version, next)}
 	if len(f.Missing) > 0 {
-		a.Says += fmt.Sprintf(" Of %s nothing is here.", spans(f.Missing))
+		a.Says += fmt.Sprintf(" No row of %s exists.", spans(f.Missing))
 	}
 	stream := operate.NewView("", *r).StreamName()
 	a.Do = []Command{f.command("gaps", "show", "--stream", stream), f.command("gaps", "skip", "--stream", stream).because()}
@@ -258,15 +257,15 @@ func (f *Facts) applied(r *store.StoredRow) Answer {
 	}
 	a := Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s%s.", moment(at), after(r))}
 	if act := f.last(r.Number, "resolve"); act != nil {
-		a.Says = fmt.Sprintf("Its effect is there: %s found that out at %s and said so: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
+		a.Says = fmt.Sprintf("It was applied: %s recorded that at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}
 	if r.Reason == semel.ReasonErased {
-		a.Says += " What it held was erased since" + f.eraser(r.Number) + "."
+		a.Says += " Its content was erased since" + f.eraser(r.Number) + "."
 	}
 	return f.copied(a, r)
 }
 
-// after says how many attempts it took.
+// after returns a text about the number of attempts.
 func after(r *store.StoredRow) string {
 	if r.Attempts < 2 {
 		return ""
@@ -274,19 +273,19 @@ func after(r *store.StoredRow) string {
 	return fmt.Sprintf(", with attempt %d", r.Attempts)
 }
 
-// copied says how many copies came.
+// copied adds the number of duplicates to the answer.
 func (f *Facts) copied(a Answer, r *store.StoredRow) Answer {
 	switch n := r.Repeated; {
 	case n == 1:
-		a.Says += " A copy came since and had no effect: it was a duplicate."
+		a.Says += " One copy arrived since: a duplicate without effect."
 	case n > 1:
-		a.Says += fmt.Sprintf(" %d copies came since and had no effect: they were duplicates.", n)
+		a.Says += fmt.Sprintf(" %d copies arrived since: duplicates without effect.", n)
 	}
 	return a
 }
 
 func (f *Facts) deadLettered(r *store.StoredRow) Answer {
-	says := fmt.Sprintf("%safter %s it was given up and dead-lettered at %s%s%s.",
+	says := fmt.Sprintf("%safter %s it was dead-lettered at %s%s%s.",
 		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
 		f.rowCommand("dead show", r),
@@ -300,41 +299,40 @@ func (f *Facts) discarded(r *store.StoredRow) Answer {
 		a.Do, never = []Command{f.act("parked reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {
-		a.Do, never = []Command{f.show(r)}, unknownCall+"It will not be tried again: "
+		a.Do, never = []Command{f.show(r)}, unknownCall+"It is not retried: "
 	}
 	switch act := f.last(r.Number, "discard"); {
 	case act != nil:
 		a.Says = fmt.Sprintf("%s%s discarded it at %s: %s.", never, act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	case r.Reason == semel.ReasonStale:
 		a.Stage = StageStaleVersion
-		a.Says = fmt.Sprintf("%swhen version %d came, its stream had passed it.", never, r.Version)
+		a.Says = fmt.Sprintf("%swhen version %d arrived, its stream was already past it.", never, r.Version)
 		if f.Stream != nil {
 			a.Says = strings.TrimSuffix(a.Says, ".") + fmt.Sprintf("; the stream is at version %d.", f.Stream.Last)
 		}
 	case r.Reason == semel.ReasonErased:
-		a.Says = fmt.Sprintf("%sit was discarded, and what it held was erased since%s.", never, f.eraser(r.Number))
+		a.Says = fmt.Sprintf("%sit was discarded, and its content was erased since%s.", never, f.eraser(r.Number))
 	default:
 		a.Says = fmt.Sprintf("%sits handler or its policy discarded it at %s%s%s.", never, moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	}
 	return f.copied(a, r)
 }
 
-// conflict is the answer about another content of an identity of whose first content no row
-// is kept.
+// conflict returns the answer about other content of an identity whose first content has no row.
 func (f *Facts) conflict(r *store.StoredRow) Answer {
 	m := f.marker()
 	a := Answer{Stage: StageConflict, Do: []Command{f.show(r)}, Applied: Unknown}
 	switch {
 	case f.NoMarkers:
-		a.Says = "Two contents came under this identity, and of the first nothing may be read here."
+		a.Says = "Two messages with different content have this identity, and the records of the first cannot be read."
 	case m == nil:
-		a.Says = "Two contents came under this identity, and of the first nothing is kept any more."
+		a.Says = "Two messages with different content have this identity, and no record of the first is left."
 	case m.Outcome == store.Applied:
 		a.Applied = Yes
-		a.Says = fmt.Sprintf("The content that came first was applied at %s.", moment(m.At))
+		a.Says = fmt.Sprintf("The first content was applied at %s.", moment(m.At))
 	default:
 		a.Applied = No
-		a.Says = fmt.Sprintf("The content that came first was not applied: it is %s since %s.", named(m.Outcome), moment(m.At))
+		a.Says = fmt.Sprintf("The first content was not applied: it is %s since %s.", named(m.Outcome), moment(m.At))
 	}
 	a.Says += fmt.Sprintf(" Then %s under the same identity, and %s: row %d, received at %s, %s since %s%s.",
 		contents(len(f.Conflicts)), effectOf(r), r.Number, moment(r.ReceivedAt), r.State, moment(r.ChangedAt), ofReason(r))
@@ -344,40 +342,40 @@ func (f *Facts) conflict(r *store.StoredRow) Answer {
 	return a
 }
 
-// markedOnly is the answer about an identity of which there is a marker and no row.
+// markedOnly returns the answer about an identity that has a marker and no row.
 func (f *Facts) markedOnly() Answer {
 	m := f.marker()
 	switch {
 	case m == nil && f.Leased != nil:
 		return f.leased(f.Leased)
 	case m == nil:
-		return Answer{StageMarked, Unknown, "Nothing is known of it.", nil}
+		return Answer{StageMarked, Unknown, "The store has no record of it.", nil}
 	}
 	a := Answer{Stage: StageMarked, Applied: No}
 	switch m.Outcome {
 	case store.Applied:
-		a = Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s, in the commit of its marker. Copies that come are duplicates and have no effect.", moment(m.At))}
+		a = Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s, in the commit of its marker. Copies are duplicates and have no effect.", moment(m.At))}
 	case store.Discarded:
 		a.Stage = StageDiscarded
 		if f.NoRows {
 			a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded at %s.", moment(m.At))
 			break
 		}
-		a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded at %s, and no row of it is kept.", moment(m.At))
+		a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded at %s, and its row was removed.", moment(m.At))
 	default:
 		if f.NoRows {
-			return Answer{StageMarked, Unknown, fmt.Sprintf("Its marker says %s, since %s; its row, which tells more, may not be read here.", named(m.Outcome), moment(m.At)), nil}
+			return Answer{StageMarked, Unknown, fmt.Sprintf("Its marker says %s, since %s; its row, which has the details, cannot be read.", named(m.Outcome), moment(m.At)), nil}
 		}
-		a = Answer{Stage: StageBroken, Applied: Unknown, Says: fmt.Sprintf("Its marker says %s, since %s, and its row is gone: somebody removed it by other means than Semel's, and copies that come are taken for duplicates.", named(m.Outcome), moment(m.At))}
+		a = Answer{Stage: StageBroken, Applied: Unknown, Says: fmt.Sprintf("Its marker says %s, since %s, and its row is missing: another program removed it. Copies are treated as duplicates.", named(m.Outcome), moment(m.At))}
 	}
 	if len(f.Erasures) > 0 {
 		e := f.Erasures[len(f.Erasures)-1]
-		a.Says += fmt.Sprintf(" What was kept of its content was erased by %s at %s.", e.Who, moment(e.At))
+		a.Says += fmt.Sprintf(" Its stored content was erased by %s at %s.", e.Who, moment(e.At))
 	}
 	return a
 }
 
-// last is the last act of this name on a row that was done; nil if there is none.
+// last returns the last change of this kind to a row; nil if there is none.
 func (f *Facts) last(row int64, verb string) *store.Act {
 	for _, d := range f.Details {
 		if d.Number != row {

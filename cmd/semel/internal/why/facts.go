@@ -11,56 +11,56 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Facts are what one consumer's part of a store knows of an identity.
+// Facts are the records of one consumer about an identity.
 type Facts struct {
 	Store string
-	// Key has the name under which the consumer's records stand, with its generation.
+	// Key has the stored name of the consumer, with its generation.
 	Key semel.Key
-	// Now is by the store's clock.
+	// Now is the time of the store's clock.
 	Now time.Time
-	// Markers are those of the identity, the newest derivation last.
+	// Markers are the markers of the identity, the newest derivation last.
 	Markers []sqlstore.Known
-	// Row is the one of the content that came first; nil if there is none. Conflicts are
-	// rows of other contents under the identity.
+	// Row is the row of the first content; nil if there is none. Conflicts are the rows of other
+	// contents of the identity.
 	Row       *store.StoredRow
 	Conflicts []store.StoredRow
 	// Leased is the leased key of the identity; nil if there is none.
 	Leased *sqlstore.KnownKey
 	// Details show the rows, by number.
 	Details []operate.Detail
-	// Ahead is the row that this one waits for in its line, if it waits for one.
+	// Ahead is the earlier row that blocks this one; nil if there is none.
 	Ahead *store.StoredRow
-	// Stream is where the message has its version; nil if it has none. Missing are versions
-	// before the first that waits of which there is no row.
+	// Stream is the stream of the message; nil without a version. Missing are the versions before the
+	// first waiting one that have no row.
 	Stream  *admin.StoredStream
 	Missing []operate.Span
-	// Control is what operators want of the consumer.
+	// Control is the pause and limit of the consumer.
 	Control admin.Control
-	// Progress is when the consumer told last that it works; zero if it never did, and where
-	// it keeps its markers for ever, since then it does not.
+	// Progress is the last time at which the consumer reported progress; zero if it never did. Consumers
+	// that keep markers forever do not report progress.
 	Progress time.Time
-	// Generation is the consumer's, where it works in generations.
+	// Generation is the generation of the consumer; nil if it has none.
 	Generation *admin.StoredGeneration
-	// Caused are rows of what the message caused; MoreCaused says that there are more, and
-	// UnknownCaused why they are not known.
+	// Caused are the rows of intents that the message caused. MoreCaused reports that there are more, and
+	// UnknownCaused why they could not be read.
 	Caused        []store.StoredRow
 	MoreCaused    bool
 	UnknownCaused string
-	// Replays have, or had, the place of a row in their range.
+	// Replays are the replays whose range includes a row of the message.
 	Replays []admin.Replay
-	// Sends says that the consumer carries out intents; its rows are those of semel intents.
+	// Sends reports that the consumer sends intents; the commands for its rows are semel intents.
 	Sends bool
-	// Erasures are acts that erased the identity where it has no row.
+	// Erasures are the erasures of an identity without a row.
 	Erasures []store.Act
-	// NoMarkers and NoRows say that the role may read no markers, or no rows; Unread is all
-	// that it may not read, each with the right that is missing.
+	// NoMarkers and NoRows report that the role cannot read markers, or rows. Unread lists everything
+	// that it cannot read, with the missing privileges.
 	NoMarkers, NoRows bool
 	Unread            []string
-	// Where are the flags that have a command meet the same store.
+	// Where are the flags with which a command selects the same store.
 	Where []string
 }
 
-// marker is the one that counts; nil if there is none.
+// marker returns the marker of the newest derivation; nil if there is none.
 func (f *Facts) marker() *sqlstore.Known {
 	if len(f.Markers) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (f *Facts) marker() *sqlstore.Known {
 	return &f.Markers[len(f.Markers)-1]
 }
 
-// Applied says whether the effect of a message is there.
+// Applied reports whether a message was applied.
 type Applied string
 
 // The answers.
@@ -78,7 +78,7 @@ const (
 	Unknown Applied = "unknown"
 )
 
-// Stage is what became of a message, in one word.
+// Stage is the state of a message in one word.
 type Stage string
 
 // The stages.
@@ -103,19 +103,19 @@ const (
 	StageNewer        Stage = "newer_release"
 )
 
-// Answer is what is said of a message first.
+// Answer explains a message.
 type Answer struct {
 	Stage   Stage
 	Applied Applied
-	// Says is a sentence or two; Do are commands that change it, or tell more.
+	// Says is a sentence or two. Do are the next commands.
 	Says string
 	Do   []Command
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.DateTime + "Z") }
 
-// Writer is the consumer that wrote an intent down; empty for what is none. The source of an
-// intent is the escaped name of who wrote it.
+// Writer returns the consumer that wrote an intent; "" if the message is not an intent. The source of an
+// intent is the escaped name of that consumer.
 func (f *Facts) Writer() string {
 	if !f.Sends {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is what is asked of a store.
+// Store is the part of a store that Search reads.
 type Store interface {
 	admin.Controls
 	admin.Generations
@@ -32,31 +32,31 @@ type Store interface {
 type Search struct {
 	Store Store
 	Box   operate.Box
-	// Where are the flags that have a command meet the store.
+	// Where are the flags with which a command selects the store.
 	Where []string
-	// Sources are further ones under which a leased key is looked for.
+	// Sources are additional sources under which a leased key is looked up.
 	Sources []string
-	// Payload asks for headers and bodies.
+	// Payload also reads headers and bodies.
 	Payload bool
-	// Sends reports whether a consumer carries out intents.
+	// Sends reports whether a consumer sends intents.
 	Sends func(consumer string) bool
 }
 
 const (
-	// mostShown is how many rows of an identity are shown with all that is known of them.
+	// mostShown is the number of rows of an identity that are shown with details.
 	mostShown = 20
-	// causedWithin is how long what a message caused is looked for.
+	// causedWithin is the maximum time of the search for caused intents.
 	causedWithin = 5 * time.Second
 )
 
-// Find returns what the store knows of the id as one that a consumer has met, a Facts for
-// each source. The name is that under which the consumer's records stand. unread is what the
-// role may not read, so that the identity may be there all the same.
+// Find returns the records of an id of a consumer, one Facts for each source. consumer is the stored name,
+// with its generation. unread lists what the role cannot read; if it is not empty, the identity may exist
+// although Find returns nothing.
 func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unread []string, _ error) {
 	all, barred, err := s.look(ctx, consumer, id)
 	if err == nil {
 		all, err = s.keys(ctx, consumer, id, all)
-		err = note(&barred.all, "whether a leased key of it is there", err)
+		err = note(&barred.all, "whether it has a leased key", err)
 	}
 	if err != nil || len(all) == 0 {
 		return nil, barred.all, s.failed(consumer, err)
@@ -76,13 +76,13 @@ func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unre
 	return all, barred.all, nil
 }
 
-// unreadable is what the role may not read of an identity: its markers, its rows, and all with why.
+// unreadable lists what the role cannot read: markers, rows, and everything with its missing privilege.
 type unreadable struct {
 	markers, rows bool
 	all           []string
 }
 
-// question adds to what is known; what says what is missing where the role may not read it.
+// question adds records to the facts. what names them if the role cannot read them.
 type question struct {
 	what string
 	add  func(context.Context, *Facts) error
@@ -90,13 +90,13 @@ type question struct {
 
 func (s Search) questions() []question {
 	return []question{
-		{"what was done to its rows", s.details},
+		{"the changes of its rows", s.details},
 		{"what it waits for", s.order},
-		{"which generation its consumer is of", s.generation},
+		{"the generation of its consumer", s.generation},
 		{"whether its consumer is paused", s.control},
-		{"when its consumer told last that it works", s.progress},
-		{"what it caused", s.caused},
-		{"whether a replay has it in its range", s.replays},
+		{"the last progress of its consumer", s.progress},
+		{"the intents that it caused", s.caused},
+		{"whether a replay includes it", s.replays},
 		{"whether it was erased", s.erasures},
 	}
 }
@@ -108,8 +108,8 @@ func (s Search) failed(consumer string, err error) error {
 	return fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
 }
 
-// looks is how often marker and row are read where they do not agree: a commit between the two
-// statements looks like that.
+// looks is the number of times that marker and row are read if they disagree, because a commit between the
+// two statements can be the cause.
 const looks = 4
 
 // look reads markers and rows.
@@ -133,7 +133,7 @@ func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unread
 	}
 }
 
-// sort puts what belongs to one source together.
+// sort groups markers and rows by source.
 func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
 	of := map[string]*Facts{}
 	facts := func(source string) *Facts {
@@ -154,15 +154,15 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store
 		if rows[i].Conflict {
 			f.Conflicts = append(f.Conflicts, rows[i])
 		} else {
-			f.Row = &rows[i] // of an older derivation another may stand before it
+			f.Row = &rows[i] // an older derivation may have another row before it
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Facts) int { return cmp.Compare(a.Key.Source, b.Key.Source) })
 	return all
 }
 
-// keys finds leased keys of the id: of the empty source, of those that are known of it, and of
-// further ones. A key is found by all of its parts alone.
+// keys looks up leased keys of the id: without a source, with the known sources, and with s.Sources. A key can
+// only be found by all of its parts.
 func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]*Facts, error) {
 	sources := append([]string{""}, s.Sources...)
 	for _, f := range all {
@@ -187,12 +187,12 @@ func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]
 	return all, nil
 }
 
-// facts are those of an identity, of which nothing is known yet.
+// facts returns empty Facts for an identity.
 func (s Search) facts(key semel.Key) *Facts {
 	return &Facts{Store: s.Box.Store, Key: key, Where: s.Where, Sends: s.Sends != nil && s.Sends(key.Consumer)}
 }
 
-// Rows are all that stand under the identity, that of the first content first.
+// Rows returns all rows of the identity, the first content first.
 func (f *Facts) Rows() []store.StoredRow {
 	var all []store.StoredRow
 	if f.Row != nil {
@@ -201,8 +201,7 @@ func (f *Facts) Rows() []store.StoredRow {
 	return append(all, f.Conflicts...)
 }
 
-// details shows the rows. Where the role may not read all that there is of one, the row itself
-// is shown.
+// details reads the details of the rows. If the role cannot read them, only the row itself is shown.
 func (s Search) details(ctx context.Context, f *Facts) (lacks error) {
 	for _, r := range f.Rows() {
 		if len(f.Details) == mostShown {
@@ -219,7 +218,7 @@ func (s Search) details(ctx context.Context, f *Facts) (lacks error) {
 	return lacks
 }
 
-// order finds what a row waits for: an earlier version, or an earlier row of its line.
+// order finds what a row waits for: an earlier version, or an earlier row of its order.
 func (s Search) order(ctx context.Context, f *Facts) error {
 	r := f.owner()
 	if r == nil {
@@ -260,7 +259,7 @@ func (s Search) order(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// generation, control and progress find what is known of who would work on the message.
+// generation, control and progress read the records of the consumer of the message.
 func (s Search) generation(ctx context.Context, f *Facts) error {
 	public, number := admin.GenerationOf(f.Key.Consumer)
 	generations, err := s.Store.Generations(ctx, public)
@@ -283,26 +282,26 @@ func (s Search) control(ctx context.Context, f *Facts) (err error) {
 
 func (s Search) progress(ctx context.Context, f *Facts) error {
 	kept, err := s.Store.Retentions(ctx, f.Key.Consumer)
-	if err == nil && len(kept) == 1 && kept[0].Keep > 0 { // who keeps all for ever does not tell
+	if err == nil && len(kept) == 1 && kept[0].Keep > 0 { // a consumer that keeps markers forever does not report progress
 		f.Progress = kept[0].Progress
 	}
 	return err
 }
 
-// caused finds what the message caused. Where that takes long it is left out, and said.
+// caused reads the intents that the message caused. If that takes too long, UnknownCaused says so.
 func (s Search) caused(ctx context.Context, f *Facts) error {
 	within, cancel := context.WithTimeout(ctx, causedWithin)
 	defer cancel()
 	rows, err := s.Store.Caused(within, f.Key, 0)
 	if err != nil && ctx.Err() == nil && within.Err() != nil {
-		f.UnknownCaused = fmt.Sprintf("it was not found within %v, as without the index of what was caused all rows are read", causedWithin)
+		f.UnknownCaused = fmt.Sprintf("the search took longer than %v, because the index of caused intents does not exist", causedWithin)
 		return nil
 	}
 	f.Caused, f.MoreCaused = rows, len(rows) == 1000
 	return err
 }
 
-// replays finds those of the consumer that have, or had, the place of a row in their range.
+// replays reads the replays of the consumer whose range includes a row.
 func (s Search) replays(ctx context.Context, f *Facts) error {
 	public, _ := admin.GenerationOf(f.Key.Consumer)
 	all, err := s.Store.ReplaysOf(ctx, public, 100)
@@ -317,7 +316,7 @@ func (s Search) replays(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// covers reports whether a row's place lies in the range of a replay.
+// covers reports whether the range of a replay includes a row.
 func covers(r *admin.Replay, row *store.StoredRow) bool {
 	m := row.Message
 	if m == nil || m.Origin.Offset < 0 {
@@ -332,7 +331,7 @@ func covers(r *admin.Replay, row *store.StoredRow) bool {
 	})
 }
 
-// erasures finds who erased an identity that has no row: such an act says only a hash of it.
+// erasures reads the erasures of an identity without a row; they contain only a hash of it.
 func (s Search) erasures(ctx context.Context, f *Facts) (err error) {
 	if f.Row == nil && len(f.Markers) > 0 {
 		f.Erasures, err = s.Store.Erased(ctx, f.Key)

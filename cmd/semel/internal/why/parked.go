@@ -10,50 +10,50 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// remedies say of what was set aside for a reason what is to be done before a retry, or in
-// place of one. A reason that a handler gave is none of these.
+// remedies maps Semel's reasons for parking to what a person should do, and whether to retry afterwards.
+// Reasons of handlers are not included.
 var remedies = map[semel.Reason]struct {
 	says  string
 	retry bool
 }{
-	semel.ReasonPermanent:        {"Waiting mends nothing; mend the cause, then retry it.", true},
-	semel.ReasonExhausted:        {"Its attempts are used up; mend the cause, then retry it.", true},
-	semel.ReasonPrecondition:     {"Its statement changed another number of rows than it must; mend the data, then retry it.", true},
-	semel.ReasonMissingParameter: {"It lacks what its handler needs; mend the policy, or have the producer send it rightly.", true},
-	semel.ReasonBadEffects:       {"The endpoint answered with effects that the policy does not allow; mend one of the two, then retry it.", true},
-	semel.ReasonWaitTooLong:      {"Its handler asked for a longer wait than is kept anywhere; retry it when the time has come.", true},
-	semel.ReasonUnknownType:      {"The policy has no handler for its type; add one, then retry it.", true},
-	semel.ReasonMalformed:        {"It cannot be read; have the producer send it again rightly, and discard this one.", false},
-	semel.ReasonTooLarge:         {"It is longer than is processed (max_body); have the producer send it otherwise, and discard this one.", false},
-	semel.ReasonNoIdentity:       {"It has no identity, and never runs; have the producer send it again with one, and discard this one.", false},
-	semel.ReasonBadIdentity:      {"Its identity is none that can be used; have the producer send it again rightly, and discard this one.", false},
-	semel.ReasonIdentityTooLong:  {"Its identity is longer than is kept; have the producer send it again with a shorter one, and discard this one.", false},
+	semel.ReasonPermanent:        {"Waiting does not help; correct the cause, then retry the message.", true},
+	semel.ReasonExhausted:        {"All attempts failed; correct the cause, then retry the message.", true},
+	semel.ReasonPrecondition:     {"A statement changed another number of rows than required; correct the data, then retry the message.", true},
+	semel.ReasonMissingParameter: {"A value that the handler needs is missing; correct the policy, or the producer.", true},
+	semel.ReasonBadEffects:       {"The endpoint answered with effects that the policy does not allow; correct one of them, then retry the message.", true},
+	semel.ReasonWaitTooLong:      {"The handler asked for a longer wait than is possible; retry the message at that time.", true},
+	semel.ReasonUnknownType:      {"The policy has no handler for its type; add one, then retry the message.", true},
+	semel.ReasonMalformed:        {"The message cannot be read; let the producer send a correct one, and discard this one.", false},
+	semel.ReasonTooLarge:         {"The message is longer than max_body; let the producer send a shorter one, and discard this one.", false},
+	semel.ReasonNoIdentity:       {"The message has no identity and cannot be processed; let the producer send one with an identity, and discard this one.", false},
+	semel.ReasonBadIdentity:      {"The identity is not usable; let the producer send a correct message, and discard this one.", false},
+	semel.ReasonIdentityTooLong:  {"The identity is too long; let the producer send a message with a shorter one, and discard this one.", false},
 	semel.ReasonFiltered:         {"The consumer's filter excludes it; correct filter in the policy and have it sent again, or discard this one.", false},
-	semel.ReasonNoVersion:        {"Its stream or its version is not where the policy looks; mend the policy or the producer, then retry it.", true},
-	semel.ReasonExpired:          {"It is older than what is kept, so nobody can tell whether it took effect before; find out, then retry it if not, and discard it if so.", true},
-	semel.ReasonKills:            {"Processes that began it never came to its end; find in their last logs what it does, mend that, then retry it.", true},
-	semel.ReasonSteps:            {"Steps of it took effect that are not the first ones of its consumer any more; put them back into the policy, then retry it.", true},
-	semel.ReasonUnreadable:       {"It is encrypted, and its key was not given, or it was changed; give the key, then retry it.", true},
-	semel.ReasonErased:           {"What it held was erased, and cannot be had back.", false},
-	semel.ReasonBehind:           {"Its turn in its line has not come.", true},
+	semel.ReasonNoVersion:        {"The stream or version is missing; correct the policy or the producer, then retry the message.", true},
+	semel.ReasonExpired:          {"The message is older than the retention, so it is unknown whether it took effect before. Find out; then retry it if not, and discard it if so.", true},
+	semel.ReasonKills:            {"Processes died while handling it; find the cause in their last logs, correct it, then retry the message.", true},
+	semel.ReasonSteps:            {"Its completed steps are no longer the first steps of the consumer; restore them in the policy, then retry the message.", true},
+	semel.ReasonUnreadable:       {"The content is encrypted and its key is missing or wrong; configure the key, then retry the message.", true},
+	semel.ReasonErased:           {"The content was erased and cannot be restored.", false},
+	semel.ReasonBehind:           {"An earlier message of its order has not ended.", true},
 }
 
 func (f *Facts) parked(r *store.StoredRow) Answer {
 	switch {
 	case r.Reason == semel.ReasonGap:
-		return f.gap(r, "It was not applied: it waited in vain, as version %d of its stream, for version %d, and was set aside. It is freed when that comes.", StageGap)
+		return f.gap(r, "It was not applied: as version %d of its stream it waited for version %d, and was then parked. It is processed if that version arrives.", StageGap)
 	case r.Reason == semel.ReasonSuppressed:
 		return f.suppressed(r)
 	case r.UnknownOutcome():
-		says := fmt.Sprintf("Nobody knows whether it was applied: what became of a call for it is unknown, and it was set aside at %s%s.", moment(r.ChangedAt), because(r.LastError))
-		return Answer{StageUnknown, Unknown, says + " Ask the other side, and record what is so.", []Command{f.resolve(r), f.show(r)}}
+		says := fmt.Sprintf("It is unknown whether it was applied: a call has an unknown outcome, and the message was parked at %s%s.", moment(r.ChangedAt), because(r.LastError))
+		return Answer{StageUnknown, Unknown, says + " Ask the other side, and record the outcome.", []Command{f.resolve(r), f.show(r)}}
 	case r.Reason == semel.ReasonConflict || r.Reason == semel.ReasonFormerConflict:
 		return f.conflicting(r)
 	}
-	says := fmt.Sprintf("It was not applied: it was set aside at %s%s%s.", moment(r.ChangedAt), ofReason(r), because(r.LastError))
+	says := fmt.Sprintf("It was not applied: it was parked at %s%s%s.", moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	remedy, semels := remedies[r.Reason]
 	if !semels {
-		remedy.says, remedy.retry = "Its handler gave that reason; mend the cause, then retry it.", true
+		remedy.says, remedy.retry = "The handler gave this reason; correct the cause, then retry the message.", true
 	}
 	a := Answer{StageParked, No, says + " " + remedy.says, nil}
 	if remedy.retry {
@@ -64,7 +64,7 @@ func (f *Facts) parked(r *store.StoredRow) Answer {
 }
 
 func (f *Facts) suppressed(r *store.StoredRow) Answer {
-	says := "It was not sent: the run that wrote it, or a replay, was to have no effects outside."
+	says := "It was not sent: it was written by a run or replay without effects in other systems."
 	if act := f.last(r.Number, string(admin.Suppress)); act != nil {
 		says = fmt.Sprintf("It was not sent: %s suppressed it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}
@@ -74,17 +74,17 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	}}
 }
 
-// conflicting is the answer about a row that is a conflict, and no other content of its
-// identity has a row: as a version of its stream, or with a former identity.
+// conflicting is the answer for a conflict without a row of the other content: as a version of its stream,
+// or with a previous identity.
 func (f *Facts) conflicting(r *store.StoredRow) Answer {
-	says := "another content has its identity"
+	says := "its identity was used with other content"
 	switch {
 	case r.Reason == semel.ReasonFormerConflict:
-		says = "under its former identity something with another content is marked, or with one that cannot be compared"
+		says = "its previous identity has a marker with other content, or with content that cannot be compared"
 	case r.Version > 0:
-		says = fmt.Sprintf("another content was there first as version %d of its stream", r.Version)
+		says = fmt.Sprintf("other content was applied first as version %d of its stream", r.Version)
 	}
-	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was set aside at %s.", says, moment(r.ChangedAt)), []Command{
+	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was parked at %s.", says, moment(r.ChangedAt)), []Command{
 		f.show(r), f.act("parked discard", r),
 	}}
 }
@@ -93,7 +93,7 @@ func (f *Facts) resolve(r *store.StoredRow) Command {
 	return f.command(f.verb("inbox", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")).because()
 }
 
-// verb is the word of a command for rows, or of that for intents.
+// verb returns the name of the command for rows, or for intents.
 func (f *Facts) verb(row, intent string) string {
 	if f.Sends {
 		return intent
@@ -101,7 +101,7 @@ func (f *Facts) verb(row, intent string) string {
 	return row
 }
 
-// ofReason says why a row was set aside, in front of which stands what became of it.
+// ofReason returns the reason of a row in parentheses, or "".
 func ofReason(r *store.StoredRow) string {
 	if r.Reason == semel.ReasonNone {
 		return ""
@@ -109,7 +109,7 @@ func ofReason(r *store.StoredRow) string {
 	return " (" + string(r.Reason) + ")"
 }
 
-// because is an error behind what it made fail.
+// because returns the text of an error after a colon, or "".
 func because(text string) string {
 	if text == "" {
 		return ""
@@ -128,7 +128,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// named are the outcomes as people read them.
+// named returns an outcome as people read it.
 func named(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {

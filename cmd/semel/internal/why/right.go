@@ -2,14 +2,14 @@ package why
 
 import "errors"
 
-// LacksRight reports whether an error is that the role may not read something: then the rest
-// is told all the same.
+// LacksRight reports whether err means that the role lacks a privilege. The remaining records are shown in
+// that case.
 func LacksRight(err error) bool {
 	var of interface{ SQLState() string }
 	return errors.As(err, &of) && of.SQLState() == "42501"
 }
 
-// note adds to what could not be read that a right is missing for it. Another error comes back.
+// note adds what to the records that could not be read if err is a missing privilege. It returns other errors.
 func note(unread *[]string, what string, err error) error {
 	if err == nil || !LacksRight(err) {
 		return err

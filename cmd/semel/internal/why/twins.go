@@ -6,11 +6,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Several rows may stand under one identity, each with a content of its own, and the marker
-// belongs to one of them (law 16). What is said of the message follows from that row.
+// An identity can have several rows with different contents. The marker belongs to one of them (law 16), and
+// the answer follows from that row.
 
-// owner is the row to which the identity's marker belongs. Without a marker it is the row that
-// took effect, or waits, or that of the first content. It is nil where no such row is kept.
+// owner returns the row that owns the marker of the identity. Without a marker it returns the row that was
+// applied, or waits, or has the first content. It returns nil if that row was removed.
 func (f *Facts) owner() *store.StoredRow {
 	rows := f.Rows()
 	if m := f.marker(); m != nil {
@@ -29,7 +29,7 @@ func (f *Facts) owner() *store.StoredRow {
 	return f.Row
 }
 
-// others are rows of other contents than the one that the answer is about.
+// others returns the rows of other contents than the one that the answer is about.
 func (f *Facts) others() (all []store.StoredRow) {
 	owner := f.owner()
 	for _, r := range f.Conflicts {
@@ -40,8 +40,8 @@ func (f *Facts) others() (all []store.StoredRow) {
 	return all
 }
 
-// doubtedByOthers is an answer about the identity, which does not deny the effect of another
-// content's call whose outcome is unknown.
+// doubtedByOthers returns a with Applied Unknown instead of No if a call of another content has an unknown
+// outcome.
 func doubtedByOthers(others []store.StoredRow, a Answer) Answer {
 	for i := range others {
 		a = doubted(&others[i], a)
@@ -49,48 +49,48 @@ func doubtedByOthers(others []store.StoredRow, a Answer) Answer {
 	return a
 }
 
-// atRest reports whether a row is over, or waits for an operator, without an effect.
+// atRest reports whether a row has ended, or waits for an operator, without an effect.
 func atRest(r *store.StoredRow) bool {
 	o := r.State.Outcome()
 	return o == store.Parked || o == store.DeadLettered || o == store.Discarded
 }
 
-// supplanted reports whether the marker belongs to another content than that of the first row,
-// and no row of it is kept.
+// supplanted reports whether the marker belongs to another content than that of the first row, and that
+// content has no row.
 func (f *Facts) supplanted() bool {
 	m := f.marker()
 	return m != nil && f.Row != nil && f.owner() == nil && atRest(f.Row) && m.Fingerprint.Conflicts(f.Row.Fingerprint)
 }
 
-// bySupplanter is the answer where the marker belongs to a content of which no row is kept.
+// bySupplanter returns the answer if the marker belongs to a content without a row.
 func (f *Facts) bySupplanter(r *store.StoredRow) Answer {
 	m := f.marker()
 	a := Answer{Stage: StageConflict, Applied: No, Do: []Command{f.show(r)}}
 	if m.Outcome == store.Applied {
 		a.Applied = Yes
 	}
-	a.Says = fmt.Sprintf("%s Another content of its identity is %s since %s, and no row of that is kept.", f.ofFirst(), named(m.Outcome), moment(m.At))
+	a.Says = fmt.Sprintf("%s Other content of its identity is %s since %s and has no row.", f.ofFirst(), named(m.Outcome), moment(m.At))
 	return a
 }
 
-// ofFirst says what became of the content that came first, where another one has the marker.
+// ofFirst returns a sentence about the first content if another one owns the marker.
 func (f *Facts) ofFirst() string {
 	switch r := f.Row; {
 	case r == nil:
-		return "Of the content that came first no row is kept."
+		return "The first content has no row any more."
 	case r.State == store.StateCompleted:
-		return fmt.Sprintf("The content that came first was applied: row %d.", r.Number)
+		return fmt.Sprintf("The first content was applied: row %d.", r.Number)
 	case r.UnknownOutcome():
-		return fmt.Sprintf("Nobody knows whether the content that came first was applied: row %d is %s%s.", r.Number, r.State, ofReason(r))
+		return fmt.Sprintf("It is unknown whether the first content was applied: row %d is %s%s.", r.Number, r.State, ofReason(r))
 	default:
-		return fmt.Sprintf("The content that came first was not applied: row %d is %s%s.", r.Number, r.State, ofReason(r))
+		return fmt.Sprintf("The first content was not applied: row %d is %s%s.", r.Number, r.State, ofReason(r))
 	}
 }
 
-// letRun is the answer where the marker belongs to the row of a conflict.
+// letRun returns the answer if the marker belongs to the row of a conflict.
 func (f *Facts) letRun(r *store.StoredRow) Answer {
 	a := doubted(r, f.ofRow(r))
-	a.Says = fmt.Sprintf("%s Another content of its identity, row %d, was let run: %s", f.ofFirst(), r.Number, a.Says)
+	a.Says = fmt.Sprintf("%s Other content of its identity, row %d, was released for processing: %s", f.ofFirst(), r.Number, a.Says)
 	a.Do = append(a.Do, f.show(r))
 	if f.Row != nil {
 		a.Do = append(a.Do, f.show(f.Row))
@@ -98,13 +98,13 @@ func (f *Facts) letRun(r *store.StoredRow) Answer {
 	return a
 }
 
-// effectOf says whether the content of a row took effect.
+// effectOf returns a text about the effect of a row.
 func effectOf(r *store.StoredRow) string {
 	switch {
 	case r.State == store.StateCompleted:
 		return "took effect"
 	case r.UnknownOutcome():
-		return "may have taken effect, since what became of a call for it is unknown"
+		return "may have taken effect, because a call has an unknown outcome"
 	case len(r.Steps) > 0:
 		return fmt.Sprintf("took effect up to its step %s", r.Steps[len(r.Steps)-1].Name)
 	case r.State.Outcome() == store.Waiting:

@@ -21,7 +21,7 @@ func TestAReplayForetellsAnewWhenItsTurnHasCome(t *testing.T) {
 		if err != nil || len(done) != 1 || done[0].Prediction != operate.FateRefused || done[0].Changed() {
 			t.Errorf("%+v: %v", done, err)
 		}
-		if !strings.HasPrefix(out.String(), "foretold: 1 refused (1 because there is no row of this number)") {
+		if !strings.HasPrefix(out.String(), "foretold: 1 refused (1 because there is no row with this number)") {
 			t.Errorf("it says %q", out.String())
 		}
 	})

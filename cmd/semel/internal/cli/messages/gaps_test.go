@@ -258,7 +258,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 		}
 		takes(t, st, line(`"a"`, "2"))
 		for d := range box(st)[0].Skip(t.Context(), act, seen) {
-			if d.Result != operate.Refused || d.Error != "it has moved meanwhile; look again with semel gaps ls" {
+			if d.Result != operate.Refused || d.Error != "its version has changed meanwhile; run semel gaps ls and try again" {
 				t.Errorf("%+v", d)
 			}
 		}
