@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/bodies"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -55,10 +56,10 @@ func benchBodies(b *testing.B, set bodies.Set) {
 	if set.Name == "webhooks" { // whose ids are in a header
 		by = By("header:id")
 	}
-	parameters := selectors(b, "body:/action?", "body:/sender/login?", "body:/repository/full_name?")
+	asked := parameters(b, "body:/action?", "body:/sender/login?", "body:/repository/full_name?")
 	var room reading.Room
-	var values [3]Value
-	bench("identity-fingerprint-3-parameters", func(m *semel.Message) error { return delivered(&room, by, parameters, values[:0], m) })
+	var values [3]selectors.Value
+	bench("identity-fingerprint-3-parameters", func(m *semel.Message) error { return delivered(&room, by, asked, values[:0], m) })
 }
 
 // sum keeps the hash from being left out.
@@ -76,9 +77,9 @@ func benchReading(b *testing.B, set bodies.Set, messages []*semel.Message, read 
 	}
 }
 
-func selectors(b testing.TB, texts ...string) (all []Selector) {
+func parameters(b testing.TB, texts ...string) (all []selectors.Selector) {
 	for _, text := range texts {
-		s, err := ParseSelector(text)
+		s, err := selectors.Parse(text)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -90,7 +91,7 @@ func selectors(b testing.TB, texts ...string) (all []Selector) {
 // delivered is what a delivery asks of its body: the identity and the
 // fingerprint, in a room as the engine does, and the values of a handler's
 // parameters.
-func delivered(room *reading.Room, by *Selected, parameters []Selector, values []Value, m *semel.Message) error {
+func delivered(room *reading.Room, by *Selected, parameters []selectors.Selector, values []selectors.Value, m *semel.Message) error {
 	room.Begin()
 	if _, _, err := by.FindIn(room, m); err != nil {
 		return err
@@ -99,6 +100,6 @@ func delivered(room *reading.Room, by *Selected, parameters []Selector, values [
 		return err
 	}
 	m.Strict = room.Proof(m.Body)
-	_, err := AppendValues(values, m, parameters)
+	_, err := selectors.Append(values, m, parameters)
 	return err
 }

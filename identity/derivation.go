@@ -2,7 +2,6 @@ package identity
 
 import (
 	"strconv"
-	"strings"
 )
 
 // Derived is an optional ability of an Identity: to tell how it finds identities. A store
@@ -19,18 +18,10 @@ type Derived interface {
 func (s *Selected) Derivation() string {
 	text := []byte("id")
 	for i := range s.ids {
-		text = strconv.AppendQuote(append(text, ' '), s.ids[i].derivation())
+		text = strconv.AppendQuote(append(text, ' '), s.ids[i].Canonical())
 	}
 	if s.hasSource {
-		text = strconv.AppendQuote(append(text, " source "...), s.source.derivation())
+		text = strconv.AppendQuote(append(text, " source "...), s.source.Canonical())
 	}
 	return string(text)
-}
-
-// derivation is the selector's text in one spelling.
-func (s *Selector) derivation() string {
-	if s.place == placeHeader {
-		return strings.ToLower(s.text)
-	}
-	return s.text
 }

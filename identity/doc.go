@@ -9,6 +9,4 @@
 //
 // A Fingerprinter recognises content (FingerprintBody, FingerprintOf), so that
 // other content under an identity that was seen is a conflict and no duplicate.
-//
-// A Selector finds one Value in a message; see ParseSelector.
 package identity

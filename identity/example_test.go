@@ -33,22 +33,6 @@ func ExampleBy() {
 	// "offset" cannot be an identity: a copy that is sent again, moved to another topic or restored has other coordinates, and another message may get the same; use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields
 }
 
-func ExampleParseSelector() {
-	amount, err := identity.ParseSelector("body:/amount")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	v, err := amount.Value(&semel.Message{Body: []byte(`{"amount": 9007199254740993.10}`)})
-	fmt.Println(v.Number(), v.Decimal(), err)
-
-	_, err = identity.ParseSelector("heder:ce-id")
-	fmt.Println(err)
-	// Output:
-	// 9007199254740993.10 9007199254740993.1 <nil>
-	// unknown selector "heder:ce-id"; did you mean "header"? use one of header:NAME, body:/json/pointer, body:, key, topic, type, subject, time, id, source, const:TEXT, partition, offset
-}
-
 func ExampleFingerprintOf() {
 	f := identity.FingerprintOf("body:/amount", "body:/account")
 	first, _ := f.Fingerprint(&semel.Message{Body: []byte(`{"amount": 10, "account": "a"}`)})

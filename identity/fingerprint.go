@@ -4,13 +4,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/brokerheader"
 	"github.com/semel-go/semel/internal/digest"
 	"github.com/semel-go/semel/internal/reading"
-	"github.com/semel-go/semel/internal/strictjson"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // The versions of the rules that make fingerprints. They are stored with every
@@ -88,7 +87,7 @@ func (noFingerprint) FingerprintIn(*reading.Room, *semel.Message) (semel.Fingerp
 }
 
 // FingerprintOf recognises the values that the selectors find, in their order
-// (see ParseSelector); JSON values are compared as FingerprintBody compares
+// (see By); JSON values are compared as FingerprintBody compares
 // them, and a missing value differs from null and from an empty one. A body
 // that is no strict JSON while a selector points into it is an error.
 //
@@ -96,12 +95,12 @@ func (noFingerprint) FingerprintIn(*reading.Room, *semel.Message) (semel.Fingerp
 // of the list, old and new fingerprints are not compared. There are 240
 // versions, so that one changed list in 240 has the version of the old and
 // makes conflicts with messages marked before the change.
-func FingerprintOf(selectors ...string) Fingerprinter {
+func FingerprintOf(texts ...string) Fingerprinter {
 	f := &selectedFingerprint{}
 	h := sha256.New()
 	digest.Begin(h, "fingerprint/selectors")
-	for _, text := range selectors {
-		s, err := ParseSelector(text)
+	for _, text := range texts {
+		s, err := selectors.Parse(text)
 		f.faults = append(f.faults, err)
 		f.selectors = append(f.selectors, s)
 		digest.Part(h, []byte(text))
@@ -113,7 +112,7 @@ func FingerprintOf(selectors ...string) Fingerprinter {
 }
 
 type selectedFingerprint struct {
-	selectors []Selector
+	selectors []selectors.Selector
 	faults    []error
 	// begin is what the hash begins with. It has the hash of the list, so that
 	// fingerprints of different lists differ.
@@ -126,7 +125,7 @@ func (f *selectedFingerprint) Validate() error {
 	constant := true
 	for _, s := range f.selectors {
 		constant = constant && s.Constant()
-		if s.Coordinate() || s.place == placeTopic || (s.place == placeHeader && brokerheader.Set(s.argument)) {
+		if s.Coordinate() || s.Place() == selectors.PlaceTopic || (s.Place() == selectors.PlaceHeader && brokerheader.Set(s.Argument())) {
 			faults = append(faults, fmt.Errorf("%q cannot be part of a fingerprint: it differs between copies of one message, which would all be conflicts; leave it out", s))
 		}
 	}
@@ -147,45 +146,13 @@ func (f *selectedFingerprint) FingerprintIn(room *reading.Room, m *semel.Message
 	}
 	h := room.Hash()
 	_, _ = h.Write(f.begin)
-	body := bodyOnce{message: m, room: room}
+	body := selectors.Body{Message: m, Room: room}
 	for i := range f.selectors {
-		if err := f.selectors[i].writeCanonical(h, &body); err != nil {
+		if err := f.selectors[i].WriteCanonical(h, &body); err != nil {
 			return semel.Fingerprint{}, err
 		}
 	}
 	return cut(room.Sum(), f.version), nil
-}
-
-// writeCanonical writes the selected value so that equal values of one selector
-// are written equally, and different ones differently.
-func (s *Selector) writeCanonical(h hash.Hash, b *bodyOnce) error {
-	if s.place == placeBody {
-		inside, found, err := s.inBody(b)
-		if err != nil {
-			return err
-		}
-		if found && kinds[inside.Kind()] == ValueJSON {
-			b.write(h, append(b.room.Buffer(), byte(ValueJSON)))
-			inside.WriteCanonical(h)
-			return nil
-		}
-	}
-	v, err := s.in(b)
-	if err != nil {
-		return err
-	}
-	text := v.Bytes()
-	if v.kind == ValueNumber {
-		text = strictjson.AppendDecimal(nil, v.text)
-	}
-	b.write(h, digest.AppendPart(append(b.room.Buffer(), byte(v.kind)), text))
-	return nil
-}
-
-// write writes what was made in the room's buffer.
-func (b *bodyOnce) write(h hash.Hash, buffer []byte) {
-	_, _ = h.Write(buffer) // a hash never returns an error
-	b.room.Keep(buffer)
 }
 
 func cut(sum []byte, version uint8) semel.Fingerprint {

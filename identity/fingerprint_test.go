@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 func fingerprintOf(t *testing.T, f Fingerprinter, m *semel.Message) semel.Fingerprint {
@@ -136,7 +137,7 @@ func TestSelectedValuesDecideAFingerprint(t *testing.T) {
 		}
 	})
 	t.Run("a malformed body is an error", func(t *testing.T) {
-		var fault *SelectError
+		var fault *selectors.Error
 		if _, err := FingerprintOf("body:/a").Fingerprint(withBody("{")); !errors.As(err, &fault) || fault.Reason != semel.ReasonMalformed {
 			t.Errorf("%v", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -36,15 +37,12 @@ func (e *Error) Error() string { return string(e.Reason) + ": " + e.Detail }
 
 // Fingerprinter makes fingerprints. See FingerprintBody.
 type Fingerprinter interface {
-	// Fingerprint recognises the content of m. An error, which may be a
-	// *SelectError, says that the content cannot be read.
+	// Fingerprint recognises the content of m. An error says that the content
+	// cannot be read.
 	Fingerprint(m *semel.Message) (semel.Fingerprint, error)
 	// Validate reports why this fingerprint must not be used; nil if it may.
 	Validate() error
 }
-
-// ReservedSource begins the sources that the engine makes itself.
-const ReservedSource = "semel:"
 
 // CloudEvents takes source and id from the CloudEvents attributes ce-source
 // and ce-id. Both are required, as the CloudEvents specification says, and so are
@@ -56,8 +54,8 @@ func CloudEvents() Identity { return By("id").From("source") }
 
 // Selected is an identity made of selectors. See By.
 type Selected struct {
-	ids    []Selector
-	source Selector
+	ids    []selectors.Selector
+	source selectors.Selector
 	// hasSource says whether From was called.
 	hasSource bool
 	// faults are those of selectors that could not be parsed.
@@ -66,10 +64,25 @@ type Selected struct {
 	trusted bool
 }
 
-// By is the identity whose id is found by selectors (see ParseSelector). The
-// value of one selector is the id, byte for byte; several are a composite
-// business key, in which each part is written with its length, so that "a",
-// "bc" and "ab", "c" differ: "1:a,2:bc,".
+// By is the identity whose id is found by selectors. The value of one selector is
+// the id, byte for byte; several are a composite business key, in which each part
+// is written with its length, so that "a", "bc" and "ab", "c" differ: "1:a,2:bc,".
+//
+// The forms of selectors are:
+//
+//	header:NAME      the value of a header, whatever the case of its name
+//	body:/a/0/b      a value of a JSON body, by a JSON pointer (RFC 6901)
+//	body:            the whole body, which need not be JSON
+//	key              the routing key
+//	id, source, type, subject, time
+//	                 what the producer set: the CloudEvents attribute
+//	topic            where the delivery came from
+//	const:TEXT       this text, which may end in a question mark
+//	partition, offset
+//	                 coordinates of the broker; refused as identity
+//
+// A question mark at the end makes a value optional: "body:/note?". (A name
+// that itself ends in one can only be selected by a function in Go.)
 //
 // A JSON number is written as an exact decimal, so that 1.0 and 1 are one id,
 // and so is the string "1". An id that is missing, null, empty, an object or
@@ -96,8 +109,8 @@ func (s *Selected) From(source string) *Selected {
 	return s
 }
 
-func (s *Selected) parse(text string) Selector {
-	selector, err := ParseSelector(text)
+func (s *Selected) parse(text string) selectors.Selector {
+	selector, err := selectors.Parse(text)
 	if err != nil {
 		s.faults = append(s.faults, err)
 	}
@@ -128,8 +141,8 @@ func (s *Selected) Validate() error {
 	if unfit, why := s.Unfit(); why != "" {
 		faults = append(faults, fmt.Errorf("%q cannot be an identity: %s; name what the producer sets once for the message, or call Trusted on the identity if this producer does", unfit, why))
 	}
-	if s.source.Constant() && strings.HasPrefix(s.source.argument, ReservedSource) {
-		faults = append(faults, fmt.Errorf("%q: sources that begin with %s are reserved", s.source, ReservedSource))
+	if s.source.Constant() && strings.HasPrefix(s.source.Argument(), selectors.ReservedSource) {
+		faults = append(faults, fmt.Errorf("%q: sources that begin with %s are reserved", s.source, selectors.ReservedSource))
 	}
 	return errors.Join(faults...)
 }
@@ -145,7 +158,7 @@ func (s *Selected) identify(room *reading.Room, m *semel.Message) (source, id st
 	if len(s.faults) > 0 {
 		return "", "", &Error{semel.ReasonBadIdentity, "the identity's selectors are faulty: " + s.faults[0].Error()}
 	}
-	body := bodyOnce{message: m, room: room}
+	body := selectors.Body{Message: m, Room: room}
 	if s.hasSource {
 		text, err := appendPart(room.Buffer(), &s.source, &body)
 		if err != nil {
@@ -167,24 +180,24 @@ func (s *Selected) identify(room *reading.Room, m *semel.Message) (source, id st
 
 // ofEvents reports whether the identity is the attribute of an event.
 func (s *Selected) ofEvents() bool {
-	return slices.ContainsFunc(s.ids, func(id Selector) bool { return id.place == placeID })
+	return slices.ContainsFunc(s.ids, func(id selectors.Selector) bool { return id.Place() == selectors.PlaceID })
 }
 
-func (s *Selected) id(body *bodyOnce) (string, error) {
-	key, err := s.appendID(body.room.Buffer(), body)
+func (s *Selected) id(body *selectors.Body) (string, error) {
+	key, err := s.appendID(body.Room.Buffer(), body)
 	if err != nil {
 		return "", err
 	}
-	body.room.Keep(key)
-	return body.room.Text(key), nil
+	body.Room.Keep(key)
+	return body.Room.Text(key), nil
 }
 
-func (s *Selected) appendID(key []byte, body *bodyOnce) (_ []byte, err error) {
+func (s *Selected) appendID(key []byte, body *selectors.Body) (_ []byte, err error) {
 	if len(s.ids) == 1 {
 		if key, err = appendPart(key, &s.ids[0], body); err != nil {
 			return nil, err
 		}
-		if s.ids[0].place == placeBody && (string(key) == "true" || string(key) == "false") {
+		if s.ids[0].Place() == selectors.PlaceBody && (string(key) == "true" || string(key) == "false") {
 			return key, refuseLoneBool(&s.ids[0], body)
 		}
 		return key, nil
@@ -202,45 +215,45 @@ func (s *Selected) appendID(key []byte, body *bodyOnce) (_ []byte, err error) {
 
 // refuseLoneBool refuses an id that can only be true or false: all but two
 // messages would be duplicates.
-func refuseLoneBool(s *Selector, body *bodyOnce) error {
-	if v, _ := s.in(body); v.Kind() != ValueBool {
+func refuseLoneBool(s *selectors.Selector, body *selectors.Body) error {
+	if v, _ := s.In(body); v.Kind() != selectors.Bool {
 		return nil
 	}
-	return &Error{semel.ReasonBadIdentity, s.text + " is true or false, which many messages share"}
+	return &Error{semel.ReasonBadIdentity, s.String() + " is true or false, which many messages share"}
 }
 
 // appendPart appends one part of an identity, which must be there and not be
 // empty.
-func appendPart(key []byte, s *Selector, body *bodyOnce) ([]byte, error) {
-	if text := s.standing(body.message); text != "" {
+func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte, error) {
+	if text := s.Verbatim(body.Message); text != "" {
 		return append(key, text...), nil
 	}
-	v, err := s.in(body)
+	v, err := s.In(body)
 	if err != nil {
 		return nil, identityErrorOf(err)
 	}
 	switch v.Kind() {
-	case ValueMissing:
-		if s.optional {
+	case selectors.Missing:
+		if s.Optional() {
 			return key, nil
 		}
-		return nil, &Error{semel.ReasonNoIdentity, s.text + s.absence(body.message)}
-	case ValueNull:
-		return nil, &Error{semel.ReasonNoIdentity, s.text + " is null"}
-	case ValueJSON:
-		return nil, &Error{semel.ReasonBadIdentity, s.text + " is an object or an array; point to a value inside it"}
-	case ValueNumber:
-		return strictjson.AppendDecimal(key, v.text), nil
+		return nil, &Error{semel.ReasonNoIdentity, s.String() + absence(s, body.Message)}
+	case selectors.Null:
+		return nil, &Error{semel.ReasonNoIdentity, s.String() + " is null"}
+	case selectors.JSON:
+		return nil, &Error{semel.ReasonBadIdentity, s.String() + " is an object or an array; point to a value inside it"}
+	case selectors.Number:
+		return strictjson.AppendDecimal(key, v.Bytes()), nil
 	}
-	if len(v.text) == 0 && !s.optional {
-		return nil, &Error{semel.ReasonNoIdentity, s.text + " is empty"}
+	if len(v.Bytes()) == 0 && !s.Optional() {
+		return nil, &Error{semel.ReasonNoIdentity, s.String() + " is empty"}
 	}
-	return append(key, v.text...), nil
+	return append(key, v.Bytes()...), nil
 }
 
 // absence tells an attribute that is empty from one that is not there.
-func (s *Selector) absence(m *semel.Message) string {
-	header := attributeHeaders[s.place]
+func absence(s *selectors.Selector, m *semel.Message) string {
+	header := s.AttributeHeader()
 	if _, there := m.Headers.Get(header); there && header != "" {
 		return " is empty"
 	}
@@ -265,7 +278,8 @@ func (f identityFunc) Validate() error {
 	return nil
 }
 
-// Find asks any identity, also of a type of the user's own.
+// Find asks any identity, also of a type of the user's own, and holds it to the rules that
+// Func is held to.
 func Find(by Identity, m *semel.Message) (source, id string, err error) {
 	return guarded(by.Identify, m)
 }
@@ -308,7 +322,7 @@ func identityErrorOf(err error) error {
 	if own := (*Error)(nil); errors.As(err, &own) {
 		return own
 	}
-	if selected := (*SelectError)(nil); errors.As(err, &selected) {
+	if selected := (*selectors.Error)(nil); errors.As(err, &selected) {
 		return &Error{selected.Reason, selected.Selector + ": " + selected.Err.Error()}
 	}
 	return &Error{semel.ReasonBadIdentity, err.Error()}
@@ -323,8 +337,8 @@ func checkIdentity(source, id string) error {
 		return &Error{semel.ReasonIdentityTooLong, fmt.Sprintf("the id has %d bytes, more than %d", len(id), semel.MaxID)}
 	case len(source) > semel.MaxID:
 		return &Error{semel.ReasonIdentityTooLong, fmt.Sprintf("the source has %d bytes, more than %d", len(source), semel.MaxID)}
-	case strings.HasPrefix(source, ReservedSource):
-		return &Error{semel.ReasonBadIdentity, "sources that begin with " + ReservedSource + " are reserved"}
+	case strings.HasPrefix(source, selectors.ReservedSource):
+		return &Error{semel.ReasonBadIdentity, "sources that begin with " + selectors.ReservedSource + " are reserved"}
 	}
 	return nil
 }

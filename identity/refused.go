@@ -5,22 +5,23 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/internal/brokerheader"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 const useInstead = "use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields"
 
 // refusedAsIdentity says why a selector must not be part of an identity; nil
 // if it may.
-func refusedAsIdentity(s Selector) error {
+func refusedAsIdentity(s selectors.Selector) error {
 	why := ""
 	switch {
 	case s.Coordinate():
 		why = "a copy that is sent again, moved to another topic or restored has other coordinates, and another message may get the same"
-	case s.place == placeTopic:
+	case s.Place() == selectors.PlaceTopic:
 		why = "a copy that went through a retry or dead-letter topic has another topic"
-	case s.place == placeTime, s.place == placeHeader && isAttribute(s.argument, "time"):
+	case s.Place() == selectors.PlaceTime, s.Place() == selectors.PlaceHeader && isAttribute(s.Argument(), "time"):
 		why = "two messages can have one time, and a copy that is sent again may have another"
-	case s.place == placeHeader && brokerheader.Set(s.argument):
+	case s.Place() == selectors.PlaceHeader && brokerheader.Set(s.Argument()):
 		why = "the broker, its client or a tracer sets it anew for every delivery or attempt"
 	default:
 		return nil
@@ -49,8 +50,8 @@ func (s *Selected) Unfit() (selector, why string) {
 		return "", ""
 	}
 	for _, one := range append(s.ids[:len(s.ids):len(s.ids)], s.source) {
-		if why := unfitNames[strings.TrimSuffix(strings.ToLower(one.text), "?")]; why != "" {
-			return one.text, why
+		if why := unfitNames[strings.TrimSuffix(strings.ToLower(one.String()), "?")]; why != "" {
+			return one.String(), why
 		}
 	}
 	return "", ""
@@ -69,7 +70,7 @@ func (s *Selected) Trusted() *Selected {
 func (s *Selected) KeyAlone() bool {
 	keys := 0
 	for _, id := range s.ids {
-		if id.place == placeKey {
+		if id.Place() == selectors.PlaceKey {
 			keys++
 		} else if !id.Constant() {
 			return false
@@ -80,12 +81,12 @@ func (s *Selected) KeyAlone() bool {
 
 // sharedByMany reports whether a selector finds what an event has in common
 // with others of its kind.
-func sharedByMany(s Selector) bool {
-	switch s.place {
-	case placeType, placeSource:
+func sharedByMany(s selectors.Selector) bool {
+	switch s.Place() {
+	case selectors.PlaceType, selectors.PlaceSource:
 		return true
-	case placeHeader:
-		return isAttribute(s.argument, "type") || isAttribute(s.argument, "source") || isAttribute(s.argument, "specversion")
+	case selectors.PlaceHeader:
+		return isAttribute(s.Argument(), "type") || isAttribute(s.Argument(), "source") || isAttribute(s.Argument(), "specversion")
 	}
 	return false
 }

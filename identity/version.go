@@ -7,13 +7,15 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/selectors"
+	"github.com/semel-go/semel/internal/versions"
 )
 
 // Versioner finds a message's place in a stream: which aggregate it is about, and which
 // version of that it is. Several goroutines may call it at once if the engine reads
 // with several; see Identity.
 type Versioner interface {
-	// Version returns the stream's name, 1 to MaxStream bytes, and the version, 1 or
+	// Version returns the stream's name, 1 to 512 bytes, and the version, 1 or
 	// more. An error says why the message has none.
 	Version(m *semel.Message) (stream string, number int64, err error)
 	// Validate reports why this must not be used; nil if it may.
@@ -23,21 +25,21 @@ type Versioner interface {
 // Versions are found by selectors. See Stream.
 type Versions struct {
 	stream *Selected
-	number Selector
+	number selectors.Selector
 	has    bool
 	faults []error
 }
 
-// Stream finds a message's stream by selectors (see ParseSelector), as By finds an
+// Stream finds a message's stream by selectors (see By), as By finds an
 // identity: one value, or several as a composite. At says where its version is:
 //
 //	identity.Stream("body:/order").At("body:/version")
 func Stream(selectors ...string) *Versions { return &Versions{stream: By(selectors...)} }
 
-// At names the selector of the version: a whole number from 1 to MaxVersion, as a JSON
+// At names the selector of the version: a whole number from 1 to 9223372036854775806, as a JSON
 // number or as its decimal digits. It changes v and returns it.
 func (v *Versions) At(number string) *Versions {
-	selector, err := ParseSelector(number)
+	selector, err := selectors.Parse(number)
 	if err != nil {
 		v.faults = append(v.faults, err)
 	}
@@ -75,52 +77,38 @@ func (v *Versions) Version(m *semel.Message) (stream string, number int64, err e
 
 // FindIn is Version where the body has been read.
 func (v *Versions) FindIn(room *reading.Room, m *semel.Message) (stream string, number int64, err error) {
-	body := bodyOnce{message: m, room: room}
+	body := selectors.Body{Message: m, Room: room}
 	if stream, err = v.stream.id(&body); err != nil {
 		return "", 0, fmt.Errorf("its stream: %w", err)
 	}
-	found, err := v.number.in(&body)
+	found, err := v.number.In(&body)
 	if err != nil {
 		return "", 0, fmt.Errorf("its version: %w", err)
 	}
-	number, err = VersionNumber(found)
+	number, err = versionNumber(found)
 	if err == nil {
-		err = CheckStream(stream)
+		err = versions.CheckStream(stream)
 	}
 	return stream, number, err
 }
 
-// MaxVersion is the largest version: one more must be a number, too.
-const MaxVersion = 1<<63 - 2
-
-// MaxStream is the most bytes of a stream's name.
-const MaxStream = 512
-
-// CheckStream says why a stream cannot have this name.
-func CheckStream(name string) error {
-	if len(name) == 0 || len(name) > MaxStream {
-		return fmt.Errorf("the stream's name has %d bytes; it must have 1 to %d", len(name), MaxStream)
-	}
-	return nil
-}
-
-// VersionNumber reads a version.
-func VersionNumber(v Value) (int64, error) {
+// versionNumber reads a version.
+func versionNumber(v selectors.Value) (int64, error) {
 	var digits string
 	switch v.Kind() {
-	case ValueMissing:
+	case selectors.Missing:
 		return 0, errors.New("its version is missing")
-	case ValueNumber:
+	case selectors.Number:
 		digits = v.Decimal()
-	case ValueString, ValueBytes:
+	case selectors.String, selectors.Bytes:
 		digits = v.Text()
 	default:
 		return 0, fmt.Errorf("its version is %s, and no number", v.Kind())
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	switch {
-	case err != nil || n > MaxVersion || digits != strconv.FormatInt(n, 10):
-		return 0, fmt.Errorf("its version is %.40q, and no whole number from 1 to %d in plain digits", digits, int64(MaxVersion))
+	case err != nil || n > versions.Max || digits != strconv.FormatInt(n, 10):
+		return 0, fmt.Errorf("its version is %.40q, and no whole number from 1 to %d in plain digits", digits, int64(versions.Max))
 	case n < 1:
 		return 0, fmt.Errorf("its version is %d; the first is 1", n)
 	}
@@ -129,9 +117,9 @@ func VersionNumber(v Value) (int64, error) {
 
 // UsesType reports whether stream or version are found by the selector type.
 func (v *Versions) UsesType() bool {
-	uses := v.number.place == placeType
+	uses := v.number.Place() == selectors.PlaceType
 	for i := range v.stream.ids {
-		uses = uses || v.stream.ids[i].place == placeType
+		uses = uses || v.stream.ids[i].Place() == selectors.PlaceType
 	}
 	return uses
 }

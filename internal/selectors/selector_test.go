@@ -1,4 +1,4 @@
-package identity
+package selectors
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 func mustSelect(t *testing.T, text string, m *semel.Message) Value {
 	t.Helper()
-	s, err := ParseSelector(text)
+	s, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +35,14 @@ func TestASelectorFindsItsValue(t *testing.T) {
 		Origin: semel.Origin{Partition: 3, Offset: 42},
 	}
 	for selector, want := range map[string]Value{
-		"header:x-account": {ValueBytes, []byte("17")}, "header:X-ACCOUNT": {ValueBytes, []byte("17")}, "header:none": {}, "header:empty": {ValueBytes, nil},
-		"body:/a/b/0": {ValueNumber, []byte("10")}, "body:/a/b/1/c": {ValueString, []byte("x\ny")}, "body:/a/b/9": {}, "body:/none": {}, "body:/none?": {},
-		"body:/n": {ValueNumber, []byte("9007199254740993.10")}, "body:/t": {ValueBool, []byte("true")}, "body:/f": {ValueBool, []byte("false")},
-		"body:/z": {ValueNull, []byte("null")}, "body:/o": {ValueJSON, []byte(`{ "p":1 }`)}, "body:/e": {ValueString, nil}, "body:/s": {ValueString, []byte("é")},
-		"body:": {ValueBytes, m.Body}, "body:?": {ValueBytes, m.Body}, "key": {ValueBytes, []byte("k")}, "topic": {ValueString, []byte("payments")},
-		"type": {ValueString, []byte("paid")}, "id": {ValueString, []byte("e1")}, "source": {ValueString, []byte("shop")}, "subject?": {ValueString, []byte("order 7")},
-		"time": {ValueString, []byte("2024-05-06T07:08:09.00000001Z")}, "const:": {ValueString, nil}, "const:a:b?": {ValueString, []byte("a:b?")},
-		"partition": {ValueNumber, []byte("3")}, "offset": {ValueNumber, []byte("42")},
+		"header:x-account": {Bytes, []byte("17")}, "header:X-ACCOUNT": {Bytes, []byte("17")}, "header:none": {}, "header:empty": {Bytes, nil},
+		"body:/a/b/0": {Number, []byte("10")}, "body:/a/b/1/c": {String, []byte("x\ny")}, "body:/a/b/9": {}, "body:/none": {}, "body:/none?": {},
+		"body:/n": {Number, []byte("9007199254740993.10")}, "body:/t": {Bool, []byte("true")}, "body:/f": {Bool, []byte("false")},
+		"body:/z": {Null, []byte("null")}, "body:/o": {JSON, []byte(`{ "p":1 }`)}, "body:/e": {String, nil}, "body:/s": {String, []byte("é")},
+		"body:": {Bytes, m.Body}, "body:?": {Bytes, m.Body}, "key": {Bytes, []byte("k")}, "topic": {String, []byte("payments")},
+		"type": {String, []byte("paid")}, "id": {String, []byte("e1")}, "source": {String, []byte("shop")}, "subject?": {String, []byte("order 7")},
+		"time": {String, []byte("2024-05-06T07:08:09.00000001Z")}, "const:": {String, nil}, "const:a:b?": {String, []byte("a:b?")},
+		"partition": {Number, []byte("3")}, "offset": {Number, []byte("42")},
 	} {
 		got := mustSelect(t, selector, m)
 		if got.Kind() != want.kind || string(got.text) != string(want.text) {
@@ -99,7 +99,7 @@ func TestASelectorThatIsNoneIsRefusedWithWhatWasProbablyMeant(t *testing.T) {
 		"offset:1":    "write offset",
 		"partition:?": "write partition",
 	} {
-		_, err := ParseSelector(text)
+		_, err := Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}
@@ -114,7 +114,7 @@ func TestASelectorSaysWhatItIs(t *testing.T) {
 		"header:x": {}, "body:/x?": {true, false, false}, "offset": {false, true, false}, "partition?": {true, true, false},
 		"const:x?": {false, false, true}, "key?": {true, false, false}, "time": {},
 	} {
-		s, err := ParseSelector(text)
+		s, err := Parse(text)
 		if got := [3]bool{s.Optional(), s.Coordinate(), s.Constant()}; err != nil || got != want || s.String() != text {
 			t.Errorf("%s: %v %v %q", text, err, got, s)
 		}
@@ -124,7 +124,7 @@ func TestASelectorSaysWhatItIs(t *testing.T) {
 func TestSeveralSelectorsReadOneBody(t *testing.T) {
 	var selectors []Selector
 	for _, text := range []string{"body:/a", "body:/b", "header:x", "body:/a"} {
-		s, err := ParseSelector(text)
+		s, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestSeveralSelectorsReadOneBody(t *testing.T) {
 }
 
 func TestValuesAreAppendedToTheCallersRoom(t *testing.T) {
-	selectors := selectors(t, "body:/a", "header:x", "body:/c")
+	selectors := parsed(t, "body:/a", "header:x", "body:/c")
 	m := withBody(`{"a":"payment","c":3}`)
 	room := new(reading.Room)
 	if _, err := room.Body(m.Body); err != nil {
@@ -151,15 +151,15 @@ func TestValuesAreAppendedToTheCallersRoom(t *testing.T) {
 	m.Strict = room.Proof(m.Body)
 	stale := bytesValue([]byte("stale"))
 	given := append(make([]Value, 0, 4), stale, stale, stale, stale)[:1]
-	values, err := AppendValues(given, m, selectors)
+	values, err := Append(given, m, selectors)
 	if err != nil || len(values) != 4 || &values[0] != &given[0] || values[0].Text() != "stale" || values[1].Text() != "payment" || !values[2].IsMissing() || values[3].Text() != "3" {
 		t.Errorf("%v %+v", err, values)
 	}
-	if values, err = AppendValues(given, withBody(`{`), selectors); err == nil || len(values) != 1 {
+	if values, err = Append(given, withBody(`{`), selectors); err == nil || len(values) != 1 {
 		t.Errorf("%v %+v", err, values)
 	}
 	m, headers := &semel.Message{Headers: semel.Headers{{Name: "x", Value: []byte("1")}}}, selectors[1:2]
-	if n := testing.AllocsPerRun(100, func() { values, _ = AppendValues(given, m, headers) }); n != 0 || values[1].Text() != "1" {
+	if n := testing.AllocsPerRun(100, func() { values, _ = Append(given, m, headers) }); n != 0 || values[1].Text() != "1" {
 		t.Errorf("where there is room, there are %v allocations", n)
 	}
 }
@@ -167,12 +167,12 @@ func TestValuesAreAppendedToTheCallersRoom(t *testing.T) {
 func TestAMalformedBodyIsAnErrorAndNeverRepaired(t *testing.T) {
 	malformed := func(body string) func(*testing.T) {
 		return func(t *testing.T) {
-			s, err := ParseSelector("body:/a?")
+			s, err := Parse("body:/a?")
 			if err != nil {
 				t.Fatal(err)
 			}
 			v, err := s.Value(withBody(body))
-			var fault *SelectError
+			var fault *Error
 			if !errors.As(err, &fault) || fault.Reason != semel.ReasonMalformed || fault.Selector != "body:/a?" || !v.IsMissing() {
 				t.Errorf("%q: %v %v", body, v, err)
 			}
@@ -197,4 +197,20 @@ func TestAMalformedBodyIsAnErrorAndNeverRepaired(t *testing.T) {
 			t.Errorf("%q", v.Text())
 		}
 	})
+}
+
+func withBody(body string) *semel.Message {
+	return &semel.Message{Body: []byte(body)}
+}
+
+func parsed(t *testing.T, texts ...string) (all []Selector) {
+	t.Helper()
+	for _, text := range texts {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
 }

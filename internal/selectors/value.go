@@ -1,4 +1,4 @@
-package identity
+package selectors
 
 import (
 	"github.com/semel-go/semel/internal/enum"
@@ -6,57 +6,57 @@ import (
 )
 
 // String says what kind of value it is.
-func (k ValueKind) String() string {
+func (k Kind) String() string {
 	return enum.Name([]string{
-		ValueMissing: "missing", ValueNull: "null", ValueBool: "boolean", ValueNumber: "number", ValueString: "string",
-		ValueJSON: "object or array", ValueBytes: "bytes",
-	}, k, "ValueKind")
+		Missing: "missing", Null: "null", Bool: "boolean", Number: "number", String: "string",
+		JSON: "object or array", Bytes: "bytes",
+	}, k, "Kind")
 }
 
-// ValueKind says what a selector found.
-type ValueKind uint8
+// Kind says what a selector found.
+type Kind uint8
 
 // The kinds of values.
 const (
-	// ValueMissing: there is nothing at this place. The zero value.
-	ValueMissing ValueKind = iota
-	// ValueNull is a JSON null.
-	ValueNull
-	// ValueBool is a JSON true or false.
-	ValueBool
-	// ValueNumber is a JSON number, or a partition or an offset.
-	ValueNumber
-	// ValueString is text: a JSON string without quotes and escapes, an
+	// Missing: there is nothing at this place. The zero value.
+	Missing Kind = iota
+	// Null is a JSON null.
+	Null
+	// Bool is a JSON true or false.
+	Bool
+	// Number is a JSON number, or a partition or an offset.
+	Number
+	// String is text: a JSON string without quotes and escapes, an
 	// attribute, a topic, a constant.
-	ValueString
-	// ValueJSON is a JSON object or array, as it stands in the body.
-	ValueJSON
-	// ValueBytes are any bytes: a header, a key, a whole body.
-	ValueBytes
+	String
+	// JSON is a JSON object or array, as it stands in the body.
+	JSON
+	// Bytes are any bytes: a header, a key, a whole body.
+	Bytes
 )
 
 // Value is what a selector found in a message. It shares the message's memory
 // and must not be changed.
 type Value struct {
-	kind ValueKind
+	kind Kind
 	text []byte
 }
 
 // Kind says what the value is.
-func (v Value) Kind() ValueKind { return v.kind }
+func (v Value) Kind() Kind { return v.kind }
 
 // IsMissing reports whether there is nothing at the selected place. A JSON
 // null is not missing.
-func (v Value) IsMissing() bool { return v.kind == ValueMissing }
+func (v Value) IsMissing() bool { return v.kind == Missing }
 
 // IsNull reports whether the value is a JSON null.
-func (v Value) IsNull() bool { return v.kind == ValueNull }
+func (v Value) IsNull() bool { return v.kind == Null }
 
 // Bytes returns the value byte for byte: the text of a string, a number as the
 // producer wrote it, true, false, the JSON of an object or array; nil if it is
 // missing or null.
 func (v Value) Bytes() []byte {
-	if v.kind == ValueMissing || v.kind == ValueNull {
+	if v.kind == Missing || v.kind == Null {
 		return nil
 	}
 	return v.text
@@ -66,12 +66,12 @@ func (v Value) Bytes() []byte {
 func (v Value) Text() string { return string(v.Bytes()) }
 
 // Bool reports whether the value is a JSON true.
-func (v Value) Bool() bool { return v.kind == ValueBool && v.text[0] == 't' }
+func (v Value) Bool() bool { return v.kind == Bool && v.text[0] == 't' }
 
 // Number returns a number as the producer wrote it, with every digit; "" if
 // the value is no number.
 func (v Value) Number() string {
-	if v.kind != ValueNumber {
+	if v.kind != Number {
 		return ""
 	}
 	return string(v.text)
@@ -81,7 +81,7 @@ func (v Value) Number() string {
 // to write it: 1.0, 1 and 1e0 are "1". Numbers that would need more than 20
 // zeros to be written in full keep an exponent. "" if the value is no number.
 func (v Value) Decimal() string {
-	if v.kind != ValueNumber {
+	if v.kind != Number {
 		return ""
 	}
 	return string(strictjson.AppendDecimal(nil, v.text))
@@ -92,7 +92,7 @@ func stringValue(s string) Value {
 	if s == "" {
 		return Value{}
 	}
-	return Value{ValueString, []byte(s)}
+	return Value{String, []byte(s)}
 }
 
 // bytesValue are bytes; nil is missing.
@@ -100,13 +100,13 @@ func bytesValue(b []byte) Value {
 	if b == nil {
 		return Value{}
 	}
-	return Value{ValueBytes, b[:len(b):len(b)]}
+	return Value{Bytes, b[:len(b):len(b)]}
 }
 
 // kinds are those of JSON's values; the first is of none.
-var kinds = [...]ValueKind{
-	ValueMissing, strictjson.Null: ValueNull, strictjson.Bool: ValueBool, strictjson.Number: ValueNumber,
-	strictjson.String: ValueString, strictjson.Array: ValueJSON, strictjson.Object: ValueJSON,
+var kinds = [...]Kind{
+	Missing, strictjson.Null: Null, strictjson.Bool: Bool, strictjson.Number: Number,
+	strictjson.String: String, strictjson.Array: JSON, strictjson.Object: JSON,
 }
 
 func jsonValue(v strictjson.Value) Value { return Value{kinds[v.Kind()], v.Text()} }

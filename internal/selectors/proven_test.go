@@ -1,4 +1,4 @@
-package identity
+package selectors
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func TestValuesAreTheSameInABodyThatWasReadBefore(t *testing.T) {
 		"body:/a", "key", "body:/a/b", "body:/a/b/0", "body:/a/b/1/c", "body:/n", "body:/t", "body:/z", "body:/o", "body:/e?",
 		"body:/s", "body:/absent", "body:/\u00e9", "body:", "const:x", "body:/a~1b", "body:/a", "topic", "body:/o/p/q",
 	} {
-		s, err := ParseSelector(text)
+		s, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func texts(values []Value) (out []string) {
 
 func TestAProofIsOfOneBody(t *testing.T) {
 	m := proven(t, `{"a":1}`)
-	s, err := ParseSelector("body:/a")
+	s, err := Parse("body:/a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestAProofIsOfOneBody(t *testing.T) {
 		if copied.Strict.Holds(copied.Body) {
 			t.Errorf("%s is taken for the body that was read", name)
 		}
-		if of := (*SelectError)(nil); !errors.As(second(s.Value(&copied)), &of) || of.Reason != semel.ReasonMalformed {
+		if of := (*Error)(nil); !errors.As(second(s.Value(&copied)), &of) || of.Reason != semel.ReasonMalformed {
 			t.Errorf("%s is not read strictly", name)
 		}
 	}
@@ -91,7 +91,7 @@ func BenchmarkThreeParameters(b *testing.B) {
 	body := []byte(`{"payment":"5f0c9a52-7c2e-4f0a-9d53-1d0f3a6f2f11","account":"DE89370400440532013000","amount":"129.95","currency":"EUR","purpose":"invoice 2026-001842","created":"2026-01-07T09:31:07Z","version":3,"b":1}`)
 	var selectors []Selector
 	for _, text := range []string{"body:/payment", "body:/amount", "body:/version"} {
-		s, err := ParseSelector(text)
+		s, err := Parse(text)
 		if err != nil {
 			b.Fatal(err)
 		}

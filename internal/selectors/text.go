@@ -1,4 +1,4 @@
-package identity
+package selectors
 
 import (
 	"errors"
@@ -10,18 +10,18 @@ import (
 
 // TextIn is what the selector finds in m as text, where the body has been read in room (nil
 // for none): a number as its exact decimal, and "" for what is missing or null. An object or
-// an array is an error, as is what Value cannot read; it is a *SelectError.
+// an array is an error, as is what Value cannot read; it is a *Error.
 func (s Selector) TextIn(room *reading.Room, m *semel.Message) (string, error) {
-	if text := s.standing(m); text != "" {
+	if text := s.Verbatim(m); text != "" {
 		return text, nil
 	}
-	v, err := s.in(&bodyOnce{message: m, room: room})
+	v, err := s.In(&Body{Message: m, Room: room})
 	switch {
 	case err != nil:
 		return "", err
-	case v.kind == ValueJSON:
-		return "", &SelectError{s.text, semel.ReasonMalformed, errors.New("there is an object or an array; point to a value inside it")}
-	case v.kind == ValueNumber:
+	case v.kind == JSON:
+		return "", &Error{s.text, semel.ReasonMalformed, errors.New("there is an object or an array; point to a value inside it")}
+	case v.kind == Number:
 		return string(strictjson.AppendDecimal(nil, v.text)), nil
 	case room == nil:
 		return v.Text(), nil
