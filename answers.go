@@ -70,7 +70,7 @@ func Retry(err error) error { return RetryAfter(err, 0) }
 
 // RetryAfter asks for another attempt no sooner than after d. A wait longer
 // than consumer.Config.MaxInMemoryWait is kept in the store's inbox; where that is none, or no
-// marker is written, the message is parked with ReasonWaitTooLong.
+// marker is written, the message is parked as "wait too long".
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil

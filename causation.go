@@ -4,22 +4,14 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/internal/legible"
-)
-
-// The headers that outputs carry, so that a person can follow a message from
-// its cause to its effects.
-const (
-	// HeaderCausation holds the id of the message that caused this one.
-	HeaderCausation = "semel-causation-id"
-	// HeaderCorrelation holds the id of the message that began it all.
-	HeaderCorrelation = "semel-correlation-id"
+	"github.com/semel-go/semel/internal/semelheader"
 )
 
 // correlationHeaders are looked for in an incoming message, in this order.
-var correlationHeaders = [...]string{HeaderCorrelation, "ce-correlationid", "correlation-id", "x-correlation-id"}
+var correlationHeaders = [...]string{semelheader.Correlation, "ce-correlationid", "correlation-id", "x-correlation-id"}
 
 // Causation returns the headers that an output of m should carry: the id of m
-// as its cause, the correlation id that m came with (semel-correlation-id,
+// as its cause (semel-causation-id), the correlation id that m came with (semel-correlation-id,
 // ce-correlationid, correlation-id or x-correlation-id, the first that is
 // there) or else the id of m, and the trace context (traceparent, tracestate)
 // as it came, with the transport or, where that has none, as attributes of a CloudEvent
@@ -31,8 +23,8 @@ func (m *Message) Causation() Headers {
 		id = m.ID()
 	}
 	var out Headers
-	out = out.with(HeaderCausation, id)
-	out = out.with(HeaderCorrelation, m.correlation(id))
+	out = out.with(semelheader.Causation, id)
+	out = out.with(semelheader.Correlation, m.correlation(id))
 	of, parent := m.traceparent()
 	if parent == nil {
 		return out // a tracestate alone means nothing (W3C Trace Context, section 3.3)

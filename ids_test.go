@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/internal/semelheader"
 )
 
 func keyed(consumer, source, id string) *Message {
@@ -86,7 +88,7 @@ func TestOutputsCarryTheirCause(t *testing.T) {
 	header := func(h Headers, name string) string { v, _ := h.Get(name); return string(v) }
 	t.Run("C14_cause_is_the_message_and_it_begins_a_correlation", func(t *testing.T) {
 		out := shopEvent("1").Causation()
-		if len(out) != 2 || header(out, HeaderCausation) != "1" || header(out, HeaderCorrelation) != "1" {
+		if len(out) != 2 || header(out, semelheader.Causation) != "1" || header(out, semelheader.Correlation) != "1" {
 			t.Errorf("%s", out)
 		}
 	})
@@ -96,7 +98,7 @@ func TestOutputsCarryTheirCause(t *testing.T) {
 			m.Headers = append(m.Headers, Header{strings.ToUpper(name), []byte("root")})
 			m.Identity = Key{"c", "s", "2"}
 			out := m.Causation()
-			if header(out, HeaderCausation) != "2" || header(out, HeaderCorrelation) != "root" {
+			if header(out, semelheader.Causation) != "2" || header(out, semelheader.Correlation) != "root" {
 				t.Errorf("%s: %s", name, out)
 			}
 		}
@@ -106,7 +108,7 @@ func TestOutputsCarryTheirCause(t *testing.T) {
 		second := &Message{Headers: first.Causation(), Identity: Key{"c", "s", "2"}}
 		third := &Message{Headers: second.Causation(), Identity: Key{"c", "s", "3"}}
 		out := third.Causation()
-		if header(out, HeaderCausation) != "3" || header(out, HeaderCorrelation) != "1" {
+		if header(out, semelheader.Causation) != "3" || header(out, semelheader.Correlation) != "1" {
 			t.Errorf("%s", out)
 		}
 	})

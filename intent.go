@@ -1,6 +1,10 @@
 package semel
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/semel-go/semel/internal/semelheader"
+)
 
 // Intent is an effect outside of the database that a handler writes down, to be carried
 // out after its commit: a mail, a payment, a record of a topic. It becomes a message for
@@ -28,9 +32,6 @@ type Intent struct {
 	Headers Headers
 }
 
-// HeaderIntentKey holds Intent.Key in the message that a sender gets.
-const HeaderIntentKey = "semel-intent-key"
-
 // ErrIntent: an intent of this id is there with another content; it is as it was, and the
 // transaction must be rolled back. A handler that computes an intent from anything but
 // its message, such as the time, meets it when it runs again.
@@ -41,7 +42,7 @@ var ErrIntent = errors.New("semel: an intent of this id was written before with 
 // whose messages are all intents: any other message can bring the header that it is read
 // from.
 func (m *Message) IntentKey(step string) string {
-	if key, ok := m.Headers.Get(HeaderIntentKey); ok && len(key) > 0 {
+	if key, ok := m.Headers.Get(semelheader.IntentKey); ok && len(key) > 0 {
 		return string(key)
 	}
 	return m.IdempotencyKey(step)

@@ -12,11 +12,6 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// HeaderLength is the header that a message set aside as ReasonTooLarge gets
-// from Semel: the length of its body in bytes, in decimal digits. The body is
-// the first 64 KiB of it.
-const HeaderLength = "semel-length"
-
 // Message is what a producer said, as one delivery brought it. A handler must
 // not change it: a later attempt sees the same value.
 type Message struct {

@@ -8,81 +8,26 @@ import (
 // and must not block.
 type Observer interface{ Observe(Event) }
 
-// EventKind names what happened. The set is closed.
+// EventKind names what happened, in the words of the log: docs/operations.md has them all.
+// The constants are those that programs act on.
 type EventKind string
 
-// The events.
+// The events that programs act on.
 const (
-	// EventDuplicate: a copy was settled, and no handler ran for it.
-	EventDuplicate EventKind = "duplicate"
 	// EventConflict: an idempotency key collision, that is, a known identity with
 	// other content.
 	EventConflict  EventKind = "conflict"
 	EventParked    EventKind = "parked"
 	EventDiscarded EventKind = "discarded"
-	// EventSkipped: consumer.Config.Filter leaves it to other consumers.
-	EventSkipped EventKind = "skipped"
 	// EventDeadLettered: the copy is in the dead letters, the store knows.
 	EventDeadLettered EventKind = "dead-lettered"
-	EventFailed       EventKind = "failed"
-	EventRetry        EventKind = "retry"
-	EventBackstop     EventKind = "backstop"
 	// EventReady: it works again.
 	EventReady EventKind = "ready"
 	// EventNotReady: a part that the consumer needs to go on, which Reason names, failed
 	// when it was tried: "store", "source", "inbox", "broker", "fetch", "keys", "breaker" or "clock": as many rows as
 	// Messages says were dated in the future of the store's clock, by Wait at most. Rows are put
 	// right at once, so that EventReady follows.
-	EventNotReady  EventKind = "not ready"
-	EventStuck     EventKind = "handler does not end"
-	EventUnknown   EventKind = "commit unknown"
-	EventCommitted EventKind = "committed"
-	// EventContended: a batch met a deadlock, a lock time-out or a
-	// serialization failure and runs again; nobody's attempt.
-	EventContended EventKind = "contended"
-	// EventSerial: because of contention, batches of this consumer run one
-	// at a time for Wait.
-	EventSerial EventKind = "serialised"
-	// EventParallel: they run side by side again.
-	EventParallel EventKind = "parallel"
-	// EventRetriesWait: more attempts fail than the retry budget has room for; a retry
-	// that is planned now begins in Wait. Told once a minute at most.
-	EventRetriesWait EventKind = "retries wait"
-	// EventTrial: as many attempts in a row as Messages says have failed, the last of
-	// them with Err; one message is tried at a time.
-	EventTrial EventKind = "tries one at a time"
-	// EventTrialEnds: one has succeeded, and all are tried again.
-	EventTrialEnds EventKind = "tries all again"
-	// EventBusy: for Wait, a message has waited for a copy of it that another
-	// process has in flight; nobody's attempt. Told after a second, and then
-	// once a minute.
-	EventBusy EventKind = "waits for a copy"
-	// EventClaimLost: the claim of a message from the inbox does not stand any more:
-	// its lease ended and another process has it, or a person acted on its row.
-	EventClaimLost EventKind = "claim lost"
-	// EventWaits: for Wait, a message that was alone has met nothing but what
-	// others hold or do, as a lock or a row that they keep changing; nobody's
-	// attempt. Told after a second, and then once a minute.
-	EventWaits EventKind = "waits for others"
-	// EventNewer: for Wait, a message has been held because a newer release wrote
-	// its marker and this one does not know what it says; nobody's attempt. Told
-	// after a second, and then once a minute.
-	EventNewer EventKind = "written by a newer release"
-	// EventControl: operators want something else of the consumer, as Err says, with who
-	// and why. Reason is ReasonPaused while it is paused; Messages is how many a second
-	// each of its processes may take, 0 for no limit.
-	EventControl EventKind = "control"
-	// EventSameContent: a message took effect whose content did so not long ago under
-	// another id of the same source: its producer may mint ids when it sends again. It
-	// decides nothing. See Counts.SameContent.
-	EventSameContent EventKind = "same content under another id"
-	// EventWithoutKey: a message was applied while the store of the leased keys did not work,
-	// so that no key says so, and a copy is applied again (consumer.KeyPolicy.FailOpen).
-	// Err is what the store said.
-	EventWithoutKey EventKind = "applied without a key"
-	// EventNotReEmitted: as many intents as Messages says were to be sent again because of
-	// duplicates (consumer.Config.ReEmitIntents) and are not, since the other side may have forgotten their keys.
-	EventNotReEmitted EventKind = "intents not sent again"
+	EventNotReady EventKind = "not ready"
 )
 
 // Event is one thing that happened. It carries no payload.
@@ -98,8 +43,8 @@ type Event struct {
 	Version int64
 	// Messages is how many messages the event is about.
 	Messages int
-	// Wait is until the next try, for EventRetry and EventNotReady, and for
-	// EventBusy, EventWaits and EventNewer how long a message has waited.
+	// Wait is until the next try, for "retry" and EventNotReady, and for events about a
+	// message that waits for others how long it has waited.
 	Wait time.Duration
 	Err  error
 }

@@ -9,7 +9,7 @@ type Replay struct {
 	// live one, where only what is missing is applied; others are those of rebuilds.
 	Generation int64
 	// Effects says whether effects outside of the store are allowed. Where they are not,
-	// intents are written down as suppressed (ReasonSuppressed), and a handler must call
+	// intents are written down as suppressed, and a handler must call
 	// nobody whom a second call would harm.
 	Effects bool
 }
