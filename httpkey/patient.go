@@ -20,9 +20,9 @@ const patience = 50 * time.Millisecond
 func (p patient) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	a, err := p.KeyStore.ClaimKey(ctx, c)
+	a, err := p.Store.ClaimKey(ctx, c)
 	if err != nil && p.Classify(err) != store.ClassPermanent && timing.Wait(ctx, patience) {
-		a, err = p.KeyStore.ClaimKey(ctx, c)
+		a, err = p.Store.ClaimKey(ctx, c)
 	}
 	return a, err
 }

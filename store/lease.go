@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/versions"
 )
 
 // Token is the fencing token of a claim. Every write that ends or extends the claim checks it and
@@ -52,14 +53,10 @@ type ClaimOptions struct {
 	Bytes int64
 	Lease time.Duration
 	// Ahead, if not nil, is called if rows were found that had been written while the store's clock
-	// was ahead: with their number and the largest difference. The delay or lease of such a row
-	// then starts now.
+	// was more than a second ahead: with their number and the largest difference. The delay or lease
+	// of such a row then starts now.
 	Ahead func(rows int, by time.Duration)
 }
-
-// ClockSlack is the largest difference between a row's timestamp and the store's clock that counts as
-// ordinary clock adjustment. Rows further in the future were written while the clock was ahead.
-const ClockSlack = time.Second
 
 // Claimed is a claimed row.
 type Claimed struct {
@@ -89,7 +86,7 @@ type ClaimEnding struct {
 	After  time.Duration
 	Reason semel.Reason
 	// Version, with RowBlocked, is the version that the row waits with; the row stores it.
-	Version Version
+	Version versions.Position
 	// Lined reports that the row is in a line, whose next row is unblocked when this one ends. Only
 	// Semel's own stores keep lines.
 	Lined bool

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/versions"
 )
 
 // StoredRow is a stored inbox row.
@@ -69,7 +70,7 @@ type RowFilter struct {
 	Reason semel.Reason
 	Type   string
 	// Stream, if not nil, selects rows of one stream.
-	Stream *StreamRows
+	Stream *versions.Rows
 	// DueLater excludes rows in StateReceived that are due now, by the store's clock. Rows in other
 	// states are not affected.
 	DueLater bool
@@ -129,14 +130,4 @@ type Inbox interface {
 	Discard(ctx context.Context, a Act, rows ...RowRevision) []error
 	// Acts returns the acts on a row, or on all rows with 0, oldest first.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
-}
-
-// StoredMarker is the stored marker of an identity. Markers are small because they are kept for long, so
-// they do not contain where the message came from.
-type StoredMarker struct {
-	Outcome Outcome
-	// At is the time of the last change, by the store's clock.
-	At time.Time
-	// Fingerprint is the fingerprint of the marked content; zero if none is stored.
-	Fingerprint semel.Fingerprint
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/generations"
+	"github.com/semel-go/semel/internal/versions"
 )
 
 // String is the kind's name.
@@ -94,8 +96,8 @@ type TxOptions struct {
 	// Turn, with Serial, is how long Begin waits for that lock while a handler of another
 	// process holds it. Then Begin fails with ClassContended. Zero means no limit.
 	Turn time.Duration
-	// Working is the generation that the batch works in; see Generations.
-	Working Working
+	// Working is the generation that the batch works in; see admin.Generations.
+	Working generations.Working
 }
 
 // Mark is the marker that a batch writes for one identity.
@@ -118,9 +120,9 @@ type Mark struct {
 	Claim Claim
 	// Version is the message's position in its stream; the zero value if it has none. It is
 	// also stored in the message's inbox row.
-	Version Version
+	Version versions.Position
 	// Line, if not empty, names the queue in which messages are processed in order, such as a
-	// key or a lane; 1 to MaxLine bytes. All scopes share one namespace of lines, so a name
+	// key or a lane; 1 to 256 bytes. All scopes share one namespace of lines, so a name
 	// starts with the consumer's name and a zero byte. Only Semel's own stores keep lines.
 	Line []byte
 	// Age, if not zero, is the time of the message. A fresh mark gets the verdict Old if that

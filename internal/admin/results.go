@@ -1,4 +1,4 @@
-package store
+package admin
 
 import "context"
 
@@ -11,7 +11,7 @@ type ResultOf struct {
 	ID    []byte
 }
 
-// Results is implemented by a TxStore that can store a handler's result beside the marker. The result exists
+// Results is implemented by a store.TxStore that can store a handler's result beside the marker. The result exists
 // exactly if the transaction that applied the message committed, and is removed together with the marker.
 type Results[Tx any] interface {
 	// KeepResult writes, or queues, a result of at most MaxResult bytes in tx, which must be

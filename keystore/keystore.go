@@ -1,4 +1,9 @@
-package store
+// Package keystore defines what a store of leased keys is: the interface that an author of such a
+// store implements. Package leasedkey, package httpkey and consumer.NewKeyed use it.
+//
+// The comments of the methods are the specification. Package storetest contains the test suite
+// that every such store must pass.
+package keystore
 
 import (
 	"context"
@@ -7,61 +12,62 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/store"
 )
 
-// KeyStore stores leased keys for effects outside of a database. A key records that the effect is in
+// Store stores leased keys for effects outside of a database. A key records that the effect is in
 // progress, who performs it and until when, and its outcome. A key is claimed for a lease, during which
 // nobody else can claim it. The claimant ends the claim with its token. If the lease ends first, the
 // outcome is unknown, and the next claimant of the key is told and decides.
 //
 // Times are by the store's clock. A store is safe for concurrent use. Each method is atomic for its
 // key.
-type KeyStore interface {
+type Store interface {
 	// ClaimKey claims a key or returns why it cannot. A repeated call with the same token, after a
 	// lost response, gets the same answer and counts once.
-	ClaimKey(ctx context.Context, c KeyClaim) (KeyAnswer, error)
-	// ExtendKey makes the lease end after this duration from now. ErrClaimLost: the key has another
+	ClaimKey(ctx context.Context, c Claim) (Answer, error)
+	// ExtendKey makes the lease end after this duration from now. store.ErrClaimLost: the key has another
 	// token, has ended or does not exist; nothing is changed. An expired lease is extended if
 	// nobody has claimed the key since.
-	ExtendKey(ctx context.Context, key semel.Key, t Token, lease time.Duration) error
-	// EndKey ends the claim. ErrClaimLost is returned as by ExtendKey. A repeated call with the same
+	ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error
+	// EndKey ends the claim. store.ErrClaimLost is returned as by ExtendKey. A repeated call with the same
 	// ending, after a lost response, succeeds.
-	EndKey(ctx context.Context, key semel.Key, t Token, e KeyEnding) error
-	// Classify returns the class of an error of the store: ClassDown, ClassRetry or
-	// ClassPermanent.
-	Classify(err error) Class
+	EndKey(ctx context.Context, key semel.Key, t store.Token, e Ending) error
+	// Classify returns the class of an error of the store: store.ClassDown, store.ClassRetry
+	// or store.ClassPermanent.
+	Classify(err error) store.Class
 	// Durable returns how durable the store is, and the settings that decide it as a short text.
 	Durable() (d Durability, why string)
 }
 
-// MaxKeyResult is the maximum size of a key's result in bytes.
-const MaxKeyResult = 64 << 10
+// MaxResult is the maximum size of a key's result in bytes.
+const MaxResult = 64 << 10
 
-// KeyClaim is the argument of KeyStore.ClaimKey.
-type KeyClaim struct {
+// Claim is the argument of Store.ClaimKey.
+type Claim struct {
 	Key         semel.Key
 	Fingerprint semel.Fingerprint
 	// Token is a new token for each attempt.
-	Token Token
+	Token store.Token
 	// Lease is the duration of the claim, at least one millisecond.
 	Lease time.Duration
 	// Keep is how long the key is stored from now, whatever its outcome; at least Lease.
 	Keep time.Duration
 	// Seen, if not 0, is AbandonedKey.Started of an abandoned key. The key is claimed only if it has
-	// exactly this number of claims; otherwise the answer is KeyGone. A store without
-	// RequestStore returns semel.ErrUnsupported.
+	// exactly this number of claims; otherwise the answer is Gone. A store without
+	// admin.RequestStore returns semel.ErrUnsupported.
 	Seen int
 }
 
 // Fits returns an error if a field of the claim is invalid.
-func (c *KeyClaim) Fits() error {
+func (c *Claim) Fits() error {
 	switch {
 	case c.Key.Consumer == "" || c.Key.ID == "":
 		return fmt.Errorf("a leased key needs a consumer and an id; it is %+v", c.Key)
 	case len(c.Key.Consumer) > semel.MaxID || len(c.Key.Source) > semel.MaxID || len(c.Key.ID) > semel.MaxID:
 		return fmt.Errorf("consumer, source and id of a leased key have at most %d bytes each", semel.MaxID)
 	case c.Token == 0:
-		return fmt.Errorf("a claim of key %q needs a token; use NewToken", c.Key.ID)
+		return fmt.Errorf("a claim of key %q needs a token; use store.NewToken", c.Key.ID)
 	case c.Lease < time.Millisecond || c.Keep < c.Lease:
 		return fmt.Errorf("key %q is claimed for %v and kept for %v; a lease is at least 1ms, and a key is kept for at least its lease", c.Key.ID, c.Lease, c.Keep)
 	case c.Seen < 0:
@@ -70,34 +76,34 @@ func (c *KeyClaim) Fits() error {
 	return nil
 }
 
-// KeyState is the answer to a claim of a key.
-type KeyState uint8
+// State is the answer to a claim of a key.
+type State uint8
 
 // The answers.
 const (
-	// KeyClaimed: the caller has the claim until its lease ends.
-	KeyClaimed KeyState = iota + 1
-	// KeyHeld: another claimant holds the key. This is not a duplicate, because the outcome is open.
-	KeyHeld
-	// KeyCompleted: the effect exists, and Result is its stored result.
-	KeyCompleted
-	// KeyFailed: the effect failed permanently and does not exist; Result is the stored result.
-	KeyFailed
-	// KeyConflict: the key exists with another fingerprint.
-	KeyConflict
-	// KeyGone: the key has another number of claims than KeyClaim.Seen, or does not exist any more.
+	// Claimed: the caller has the claim until its lease ends.
+	Claimed State = iota + 1
+	// Held: another claimant holds the key. This is not a duplicate, because the outcome is open.
+	Held
+	// Completed: the effect exists, and Result is its stored result.
+	Completed
+	// Failed: the effect failed permanently and does not exist; Result is the stored result.
+	Failed
+	// Conflict: the key exists with another fingerprint.
+	Conflict
+	// Gone: the key has another number of claims than Claim.Seen, or does not exist any more.
 	// Nothing was changed.
-	KeyGone
+	Gone
 )
 
 // String is the state's name.
-func (s KeyState) String() string {
-	return enum.Name([]string{KeyClaimed: "claimed", KeyHeld: "held", KeyCompleted: "completed", KeyFailed: "failed", KeyConflict: "conflict", KeyGone: "gone"}, s, "KeyState")
+func (s State) String() string {
+	return enum.Name([]string{Claimed: "claimed", Held: "held", Completed: "completed", Failed: "failed", Conflict: "conflict", Gone: "gone"}, s, "State")
 }
 
-// KeyAnswer is the answer to a KeyClaim.
-type KeyAnswer struct {
-	State KeyState
+// Answer is the answer to a Claim.
+type Answer struct {
+	State State
 	// Left is the remaining time of the current lease.
 	Left time.Duration
 	// Started is the number of claims of the key, including a new claim of this call. Finished is
@@ -105,56 +111,56 @@ type KeyAnswer struct {
 	Started, Finished int
 	// Since is the time since the first claim of the key.
 	Since time.Duration
-	// Result is KeyEnding.Result, with KeyCompleted and KeyFailed. It is never returned for another
+	// Result is Ending.Result, with Completed and Failed. It is never returned for another
 	// fingerprint.
 	Result []byte
 }
 
 // Unknown reports whether an earlier claim has an unknown outcome: its claimant may have performed the
 // effect and crashed, or received no response.
-func (a KeyAnswer) Unknown() bool { return a.State == KeyClaimed && a.Finished < a.Started-1 }
+func (a Answer) Unknown() bool { return a.State == Claimed && a.Finished < a.Started-1 }
 
-// KeyEvent is how a claim ends.
-type KeyEvent uint8
+// Event is how a claim ends.
+type Event uint8
 
 // The events.
 const (
-	// KeyComplete: the effect exists. Later claims are answered with KeyCompleted.
-	KeyComplete KeyEvent = iota + 1
-	// KeyFail: the effect does not exist and never will. Later claims are answered with KeyFailed.
-	KeyFail
-	// KeyRelease: this attempt had no effect, and the key may be claimed at once.
-	KeyRelease
-	// KeyAbandon: it is unknown whether this attempt had an effect. The key may be claimed at once,
-	// and KeyAnswer.Unknown reports true.
-	KeyAbandon
-	// KeyForget: the caller found out that no claim of this key had an effect. The key is removed. A
-	// repeated call returns ErrClaimLost.
-	KeyForget
+	// Complete: the effect exists. Later claims are answered with Completed.
+	Complete Event = iota + 1
+	// Fail: the effect does not exist and never will. Later claims are answered with Failed.
+	Fail
+	// Release: this attempt had no effect, and the key may be claimed at once.
+	Release
+	// Abandon: it is unknown whether this attempt had an effect. The key may be claimed at once,
+	// and Answer.Unknown reports true.
+	Abandon
+	// Forget: the caller found out that no claim of this key had an effect. The key is removed. A
+	// repeated call returns store.ErrClaimLost.
+	Forget
 )
 
 // String is the event's name.
-func (e KeyEvent) String() string {
-	return enum.Name([]string{KeyComplete: "complete", KeyFail: "fail", KeyRelease: "release", KeyAbandon: "abandon", KeyForget: "forget"}, e, "KeyEvent")
+func (e Event) String() string {
+	return enum.Name([]string{Complete: "complete", Fail: "fail", Release: "release", Abandon: "abandon", Forget: "forget"}, e, "Event")
 }
 
-// KeyEnding is how a claim of a key ends.
-type KeyEnding struct {
-	Event KeyEvent
-	// Result, with KeyComplete and KeyFail, is stored with the key; at most MaxKeyResult bytes.
+// Ending is how a claim of a key ends.
+type Ending struct {
+	Event Event
+	// Result, with Complete and Fail, is stored with the key; at most MaxResult bytes.
 	Result []byte
 	// Keep is how long the key is stored from now.
 	Keep time.Duration
 }
 
 // Fits returns an error if a field of the ending is invalid.
-func (e *KeyEnding) Fits() error {
+func (e *Ending) Fits() error {
 	switch {
-	case e.Event < KeyComplete || e.Event > KeyForget:
+	case e.Event < Complete || e.Event > Forget:
 		return fmt.Errorf("a claim of a key does not end by %v", e.Event)
-	case len(e.Result) > MaxKeyResult:
-		return fmt.Errorf("the result of a key has %d bytes, and at most %d are kept; keep a reference to it", len(e.Result), MaxKeyResult)
-	case len(e.Result) > 0 && e.Event != KeyComplete && e.Event != KeyFail:
+	case len(e.Result) > MaxResult:
+		return fmt.Errorf("the result of a key has %d bytes, and at most %d are kept; keep a reference to it", len(e.Result), MaxResult)
+	case len(e.Result) > 0 && e.Event != Complete && e.Event != Fail:
 		return fmt.Errorf("a result is kept when a key is completed or failed, not by %v", e.Event)
 	case e.Keep < time.Millisecond:
 		return fmt.Errorf("a key is kept for %v; at least 1ms, and longer than a copy can take to come", e.Keep)

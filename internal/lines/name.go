@@ -1,0 +1,4 @@
+package lines
+
+// MaxName is the maximum length of a line's name in bytes.
+const MaxName = 256
