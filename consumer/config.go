@@ -88,7 +88,7 @@ type Config struct {
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
 	// OnParked says what becomes of the messages of a key, or a partition, behind one that
-	// waits in the inbox: see OnParkedDefault.
+	// waits in the inbox; its zero value depends on the store.
 	OnParked OnParked
 	// Workers is how many batches run at once, 1 to 1,024; default 8.
 	Workers int

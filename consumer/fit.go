@@ -115,7 +115,7 @@ func (c *settings) fitsLines(store any) error {
 	return nil
 }
 
-// onParked is what OnParkedDefault means on a store.
+// onParked is what onParkedDefault means on a store.
 func (c *settings) onParked(store any) OnParked {
 	if c.rows && linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
 		return OnParkedBlock

@@ -42,10 +42,10 @@ const DefaultGap = 10 * time.Minute
 type OnParked uint8
 
 const (
-	// OnParkedDefault is OnParkedBlock with LanesKey where the store can
+	// onParkedDefault is OnParkedBlock with LanesKey where the store can
 	// (admin.Lines), a marker is written and no Version is set, and OnParkedSkip
 	// otherwise.
-	OnParkedDefault OnParked = iota
+	onParkedDefault OnParked = iota
 	// OnParkedSkip: they go on, and a later retry is out of order.
 	OnParkedSkip
 	// OnParkedBlock: they wait behind it in the inbox, and their source is settled. The
@@ -58,5 +58,5 @@ const (
 
 // String is the word in a policy file.
 func (o OnParked) String() string {
-	return enum.Name([]string{OnParkedDefault: "default", OnParkedSkip: "skip", OnParkedBlock: "block"}, o, "OnParked")
+	return enum.Name([]string{onParkedDefault: "default", OnParkedSkip: "skip", OnParkedBlock: "block"}, o, "OnParked")
 }

@@ -21,7 +21,7 @@ import (
 // (semel identity retire, admin.Derivations).
 type PreviousIdentity struct {
 	// Identity is what Config.Identity was. Required; it tells its derivation
-	// (identity.Derived), as those made of selectors do.
+	// (a method Derivation() string), as those made of selectors do.
 	Identity identity.Identity
 	// TrustUnfingerprinted makes a duplicate of a message whose former identity is marked
 	// without a fingerprint, or with one of another rule, which cannot be compared with the

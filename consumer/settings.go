@@ -96,7 +96,7 @@ func (c *settings) resolve(st any) {
 	}
 	c.guard.Consumer, c.guard.Logger = c.Name, c.Logger
 	setDefault(&c.guard.Plan.Seed, rand.Uint64())
-	if c.OnParked == OnParkedDefault {
+	if c.OnParked == onParkedDefault {
 		c.OnParked = c.onParked(st)
 	}
 	if c.Identity == nil {

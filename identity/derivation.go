@@ -4,16 +4,7 @@ import (
 	"strconv"
 )
 
-// Derived is an optional ability of an Identity: to tell how it finds identities. A store
-// that can keeps that of a consumer (admin.Derivations), and a start with another one
-// is refused. Without it nothing is kept and nothing refused.
-type Derived interface {
-	// Derivation is the same text as long as the same messages have the same identities,
-	// and another as soon as one message has another. It is not empty.
-	Derivation() string
-}
-
-// Derivation implements Derived: the selectors of id and source as they are written, names
+// Derivation is an identity's own text of how it finds identities: the selectors of id and source as they are written, names
 // of headers in small letters.
 func (s *Selected) Derivation() string {
 	text := []byte("id")

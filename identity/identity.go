@@ -12,10 +12,17 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/internal/strictjson"
+	"github.com/semel-go/semel/internal/structured"
 )
 
 // Identity finds what makes two deliveries copies of one message. See
 // CloudEvents and By.
+//
+// An Identity may also have a method Derivation() string that says how it finds
+// identities: the same text as long as the same messages have the same identities, and
+// another as soon as one message has another; it is not empty. A store that can keeps
+// that of a consumer, and a start with another one is refused. Without the method nothing
+// is kept and nothing refused.
 type Identity interface {
 	// Identify returns the producer's name for itself, which may be empty,
 	// and the message's id, 1 to semel.MaxID bytes. An error is an *Error.
@@ -171,8 +178,8 @@ func (s *Selected) identify(room *reading.Room, m *semel.Message) (source, id st
 		return "", "", err
 	}
 	if s.ofEvents() && m.Attributes.ID == "" {
-		if err = EventFault(m, true); err != nil {
-			return "", "", err
+		if fault := structured.EventDetail(m, true); fault != "" {
+			return "", "", &Error{semel.ReasonMalformed, fault}
 		}
 	}
 	return source, id, checkIdentity(source, id)

@@ -3,7 +3,10 @@
 // A stream contains the versions of one aggregate, numbered without gaps.
 package versions
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Position is a message's position in a stream. For each stream of a scope the store keeps the
 // last applied version, and updates it in the commit of the effect. Versions are therefore
@@ -35,6 +38,9 @@ type Rows struct {
 
 // Max is the largest version. One more must be a number, too.
 const Max = 1<<63 - 2
+
+// DefaultGap is how long a version waits for the one before it.
+const DefaultGap = 10 * time.Minute
 
 // MaxStream is the maximum length of a stream's name in bytes.
 const MaxStream = 512
