@@ -34,9 +34,6 @@ type VersionPolicy struct {
 	Missing Action
 }
 
-// DefaultGap is how long a version waits for the one before it.
-const DefaultGap = 10 * time.Minute
-
 // OnParked says what becomes of the messages behind one that waits in the inbox, for a
 // retry or for a person.
 type OnParked uint8

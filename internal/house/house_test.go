@@ -43,7 +43,7 @@ var bans = []ban{
 	{regexp.MustCompile(`^\.$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: the root package imports no package that uses it"},
 	{regexp.MustCompile(`^(store|source)$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(source$|internal/(enum|reading|legible|generations|versions)$)`), "arrows point down: the contract imports the root package only; types of fields that only our own stores read are internal"},
 	{regexp.MustCompile(`^keystore$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(store|internal/enum)$`), "arrows point down: the contract of leased keys imports the root package and store only"},
-	{regexp.MustCompile(`^measure$`), regexp.MustCompile(`^` + module + `/`), nil, "arrows point down: measurements go through interfaces, and measure imports no other package"},
+	{regexp.MustCompile(`^measure$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/reasonname$`), "arrows point down: measurements go through interfaces, and measure imports no other package"},
 	{regexp.MustCompile(`^identity$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: identity works on messages and knows no consumer, store or source"},
 	{regexp.MustCompile(`^faults$`), regexp.MustCompile(`^` + module), nil, "a crash point is only a name, so faults needs no import"},
 	{regexp.MustCompile(`^consumer$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/((consumer/)?internal/.*|store|source|keystore|identity|faults|measure)$`), "the engine uses the contracts and imports no store or source"},
@@ -55,7 +55,7 @@ var bans = []ban{
 	{regexp.MustCompile(`^consumer/internal/runner$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(groupcommit|guard|inbox|report)$`), "arrows point down: a runner is told what to do, and knows no engine"},
 	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|pgxstore|file|webhook|kafka|storetest|sourcetest|internal/.*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites use the contract, never the engine"},
 	{regexp.MustCompile(`^internal/(worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers do not depend on Semel's types"},
-	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^` + module), regexp.MustCompile(`^` + module + `(/store|/source|/internal/enum)?$`), "the machine imports only the root package and the contract's lists, which are data that is declared once; it imports no code that acts on them"},
+	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^` + module), regexp.MustCompile(`^` + module + `(/store|/source|/internal/(enum|reasonname))?$`), "the machine imports only the root package and the contract's lists, which are data that is declared once; it imports no code that acts on them"},
 	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^(os|io|net|sync|context|log.*|database/.*)$`), nil, "the machine does no I/O, holds no lock and waits for nothing"},
 	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|file|webhook)$`), regexp.MustCompile(`^` + module + `/(memstore|sqlstore|file|webhook|cmd|itest)`), regexp.MustCompile(`^` + module + `/sqlstore/internal/`), "adapters never import each other"},
 }

@@ -9,8 +9,8 @@ import (
 // three packages that users need, mostContracts of those for authors of stores and sources, and mostKeys
 // of the one for authors of stores of leased keys.
 const (
-	mostWords     = 73
-	mostNames     = 156
+	mostWords     = 72
+	mostNames     = 151
 	mostContracts = 129
 	mostKeys      = 23
 )
