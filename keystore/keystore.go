@@ -98,7 +98,7 @@ const (
 
 // String is the state's name.
 func (s State) String() string {
-	return enum.Name([]string{Claimed: "claimed", Held: "held", Completed: "completed", Failed: "failed", Conflict: "conflict", Gone: "gone"}, s, "State")
+	return enum.Name([]string{Claimed: "claimed", Held: "held", Completed: "completed", Failed: "failed", Conflict: "conflict", Gone: "gone"}, s, "KeyState")
 }
 
 // Answer is the answer to a Claim.
@@ -141,7 +141,7 @@ const (
 
 // String is the event's name.
 func (e Event) String() string {
-	return enum.Name([]string{Complete: "complete", Fail: "fail", Release: "release", Abandon: "abandon", Forget: "forget"}, e, "Event")
+	return enum.Name([]string{Complete: "complete", Fail: "fail", Release: "release", Abandon: "abandon", Forget: "forget"}, e, "KeyEvent")
 }
 
 // Ending is how a claim of a key ends.

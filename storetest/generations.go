@@ -286,8 +286,8 @@ func (h *generationed[Tx]) wantWorks(number int64, in store.GenerationState) {
 
 func (h *generationed[Tx]) wantRefused(number int64, in store.GenerationState) {
 	h.t.Helper()
-	if err := h.works(number, in); !errors.Is(err, store.ErrGeneration) || h.Store.Classify(err) != store.ClassDown {
-		h.t.Errorf("work in generation %d as %v: %v, want store.ErrGeneration, of ClassDown", number, in, err)
+	if err := h.works(number, in); !errors.Is(err, generations.ErrNotUsable) || h.Store.Classify(err) != store.ClassDown {
+		h.t.Errorf("work in generation %d as %v: %v, want generations.ErrNotUsable, of ClassDown", number, in, err)
 	}
 	h.wantKinds(h.asks(h.mark("asks")), fresh)
 }

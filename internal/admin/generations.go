@@ -28,7 +28,7 @@ const LongestFence = 10 * time.Minute
 
 // Generations is implemented by a store that keeps the generations of consumers. A batch with
 // TxOptions.Working begins and commits only while its generation has the required state and is not fenced.
-// Otherwise Begin returns ErrGeneration, which is of ClassDown, and no transaction is open.
+// Otherwise Begin returns generations.ErrNotUsable, which is of ClassDown, and no transaction is open.
 //
 // The records of a generation are stored under its own consumer name, see GenerationName.
 type Generations interface {

@@ -25,7 +25,7 @@ const (
 
 // String is the state's name.
 func (s State) String() string {
-	return enum.Name([]string{Building: "building", Active: "active", Old: "old", Dropped: "dropped"}, s, "State")
+	return enum.Name([]string{Building: "building", Active: "active", Old: "old", Dropped: "dropped"}, s, "GenerationState")
 }
 
 // ErrNotUsable is returned if the consumer may not use the generation, because another generation is

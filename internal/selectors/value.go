@@ -10,7 +10,7 @@ func (k Kind) String() string {
 	return enum.Name([]string{
 		Missing: "missing", Null: "null", Bool: "boolean", Number: "number", String: "string",
 		JSON: "object or array", Bytes: "bytes",
-	}, k, "Kind")
+	}, k, "ValueKind")
 }
 
 // Kind says what a selector found.
