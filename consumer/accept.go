@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -52,7 +53,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		mark.Version, mark.Line = p.VersionIn(c.config.versionStart()), c.config.lines().Name(nil, p)
 		marks[i], kept[i] = mark, &p.Message
 	}
-	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept, semel.ReasonNone)
+	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept, reasonname.None)
 	if err == nil {
 		err = c.tooOld(marks, verdicts)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -22,7 +23,7 @@ type sharing struct {
 	asked []int
 }
 
-func (s *sharing) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*memstore.Tx]) store.Result {
+func (s *sharing) CommitCombined(ctx context.Context, o store.TxOptions, all []admin.QueuedBatch[*memstore.Tx]) store.Result {
 	s.mutex.Lock()
 	s.asked = append(s.asked, len(all))
 	s.mutex.Unlock()

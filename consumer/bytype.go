@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // ByType makes one handler of several, by the type of the message (the
@@ -20,7 +21,7 @@ import (
 // that is there runs: type and whole schema, type and version, type.
 //
 // A message for which there is none ends at once as Config.Retry.OnExhausted says,
-// with semel.ReasonUnknownType, and spends no further attempt. ByType panics if a
+// with reason "unknown_type", and spends no further attempt. ByType panics if a
 // handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
 	handlers = maps.Clone(handlers)
@@ -38,7 +39,7 @@ func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *seme
 		}
 		return &semel.HandlerError{
 			Decision: semel.DecidePermanent,
-			Reason:   semel.ReasonUnknownType,
+			Reason:   reasonname.UnknownType,
 			Err:      fmt.Errorf("no handler for type %q, schema %q; %s", m.Type(), m.DataSchema(), unknown),
 		}
 	}

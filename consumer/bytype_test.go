@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 func TestAMessageGoesToTheHandlerOfItsType(t *testing.T) {
@@ -38,7 +39,7 @@ func TestAMessageGoesToTheHandlerOfItsType(t *testing.T) {
 		for _, unknown := range [][2]string{{"lost", ""}, {"", ""}, {"Paid", ""}, {"sent", ""}, {"sent", "2"}} {
 			err := run(unknown[0], unknown[1])
 			var fault *semel.HandlerError
-			if !errors.As(err, &fault) || fault.Decision != semel.DecidePermanent || fault.Reason != semel.ReasonUnknownType || ran != "" {
+			if !errors.As(err, &fault) || fault.Decision != semel.DecidePermanent || fault.Reason != reasonname.UnknownType || ran != "" {
 				t.Errorf("%q: %v, %q ran", unknown, err, ran)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -114,7 +115,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		}
 		pass(time.Second)
 		synctest.Wait()
-		told := s.seen.of(semel.EventStuck)
+		told := s.seen.of(eventkind.Stuck)
 		if len(s.store.cut) != 1 || len(told) != 1 || told[0].Key.ID != "m3" {
 			t.Errorf("cut %d times, told of %+v", len(s.store.cut), told)
 		}
@@ -126,7 +127,7 @@ func TestACallbackThatSticks(t *testing.T) {
 	bubble(t, "C17_holds_no_other_worker_up_while_batches_run_one_at_a_time", func(t *testing.T) {
 		s := startStuck(t, 1)
 		pass(30 * time.Second)
-		serial, parallel := len(s.seen.of(semel.EventSerial)), len(s.seen.of(semel.EventParallel))
+		serial, parallel := len(s.seen.of(eventkind.Serial)), len(s.seen.of(eventkind.Parallel))
 		if serial != 1 || parallel != 0 || len(s.store.cut) != 1 {
 			t.Errorf("serialised %d times, parallel again %d times, cut %d times", serial, parallel, len(s.store.cut))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -112,7 +113,7 @@ type KeyPolicy struct {
 	// FailOpen says why the effect is idempotent by nature, so that repeating it, also
 	// by several processes at once, does no harm. With it messages are called for without a
 	// key while the store does not work (fail open): this is logged, told
-	// (semel.EventWithoutKey) and counted (semel.Counts.WithoutKey), copies of such messages
+	// (event "applied without a key") and counted (semel.Counts.WithoutKey), copies of such messages
 	// are called for again, and the consumer stays ready, with the reason. Empty: nobody is
 	// called then, nothing is settled, and the consumer is not ready (fail closed).
 	FailOpen string
@@ -141,7 +142,7 @@ type KeyPolicy struct {
 // ActionKeepFirst), and what a handler parks ends as Retry.OnExhausted says. A key whose message
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
-func NewKeyed(keys store.KeyStore, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+func NewKeyed(keys keystore.Store, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	h := engine.Handler[Call]{One: handle}
 	n := needsOf(&h, byKey, nil)
 	n.keys = p
@@ -161,16 +162,16 @@ func NewKeyed(keys store.KeyStore, p KeyPolicy, handle func(ctx context.Context,
 
 // onlyKeys hides what else a store of keys can do: a database has an inbox and markers as well,
 // which are not of a consumer of keys.
-type onlyKeys struct{ store.KeyStore }
+type onlyKeys struct{ keystore.Store }
 
 // Scope implements anyStore. Keys have names, and no numbers.
 func (onlyKeys) Scope(context.Context, string, string, int64) (int64, error) { return 0, nil }
 
 // logDurability says at the start what the store may forget.
-func (c *settings) logDurability(keys store.KeyStore) {
+func (c *settings) logDurability(keys keystore.Store) {
 	degree, why := keys.Durable()
 	log := c.Logger.Info
-	if degree != store.Durable {
+	if degree != keystore.Durable {
 		log = c.Logger.Warn
 	}
 	told := []any{"consumer", c.Name, "keys", degree.String(), "by", why, "kept", legible.Span(c.keys.Keep)}

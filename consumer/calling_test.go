@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -88,7 +89,7 @@ func (s *refusing) Begin(ctx context.Context, o store.TxOptions, marks []store.M
 	return refusedBatch{b, s}, v, err
 }
 
-func (s *refusing) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*memstore.Tx]) store.Result {
+func (s *refusing) CommitCombined(ctx context.Context, o store.TxOptions, all []admin.QueuedBatch[*memstore.Tx]) store.Result {
 	if s.left.Add(-1) < 0 {
 		return s.Store.CommitCombined(ctx, o, all)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/selectors"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -316,7 +318,7 @@ func (c *Config) checkType(fault faultFunc) {
 	if c.Type == "" {
 		return
 	}
-	kind, err := identity.ParseSelector(c.Type)
+	kind, err := selectors.Parse(c.Type)
 	switch {
 	case err != nil:
 		fault("Type", "%v", err)
@@ -350,8 +352,8 @@ func (c *Config) checkVersion(fault faultFunc) {
 	switch {
 	case v.FirstSeen && v.Start != 0:
 		fault("Version.Start", "is %d beside FirstSeen, which begins a stream with what comes first; remove one", v.Start)
-	case !v.FirstSeen && (v.Start < 1 || v.Start > identity.MaxVersion):
-		fault("Version.Start", "is %d; versions are from 1 to %d", v.Start, int64(identity.MaxVersion))
+	case !v.FirstSeen && (v.Start < 1 || v.Start > versions.Max):
+		fault("Version.Start", "is %d; versions are from 1 to %d", v.Start, int64(versions.Max))
 	}
 	if v.Gap < time.Second || v.Gap > 365*24*time.Hour {
 		fault("Version.Gap", "is %v; it must be 1s to 8760h", v.Gap)

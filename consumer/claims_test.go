@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -96,7 +97,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 			t.Errorf("%+v, ran %v", counts, ran)
 		}
 		for _, r := range rows(t, st) {
-			if parked := ran[r.Key.ID] == 0; parked != (r.State == store.StateParked) || parked && (r.Reason != semel.ReasonKills || r.Started != 0) {
+			if parked := ran[r.Key.ID] == 0; parked != (r.State == store.StateParked) || parked && (r.Reason != reasonname.Kills || r.Started != 0) {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -117,7 +118,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 			pass(30 * time.Second)
 		}
 		pass(5 * time.Minute) // those whose workers are stuck claim it, too, and give it back
-		if r := row(t, st, "m0"); ran.Load() != 3 || r.State != store.StateParked || r.Reason != semel.ReasonKills {
+		if r := row(t, st, "m0"); ran.Load() != 3 || r.State != store.StateParked || r.Reason != reasonname.Kills {
 			t.Errorf("ran %d times, %+v", ran.Load(), r)
 		}
 		close(never)

@@ -34,7 +34,7 @@ type Config struct {
 	// Exclusive refuses such a start (semel.ErrForeignOwner), until a person has released
 	// the name (semel identity release, admin.Derivations). Needs Owner.
 	Exclusive bool
-	// Type is a selector (see identity.ParseSelector) of the place where producers write the
+	// Type is a selector (see identity.By) of the place where producers write the
 	// type of a message, such as "header:event-type" or "body:/type". Handlers get this type
 	// from Message.Type, Filter.Types is compared with it, and rows of the inbox store it. By
 	// default, and for a message in which the selector finds nothing, the type is the
@@ -107,7 +107,7 @@ type Config struct {
 	// MaxBody is the longest body in bytes that is processed, 64 KiB to 1 GiB;
 	// default 16 MiB. No store sees a longer one: the message ends as
 	// OnBadIdentity says, as semel.ReasonTooLarge, with its first 64 KiB and its length
-	// in semel.HeaderLength. A source's own limit can only be smaller.
+	// in the header semel-length. A source's own limit can only be smaller.
 	MaxBody int64
 	// Drain is how long a stop waits for running handlers; default 20 s. What has
 	// not ended then is cancelled, and cut: the run ends within 5 s more.
@@ -180,7 +180,7 @@ type InboxPolicy struct {
 	// again for what is due, 10 ms to 1 min; default 1 s.
 	Poll time.Duration
 	// MaxCrashes is how many processes may die while they handle one message, 1 to 100;
-	// default 3. Then the message is parked (semel.ReasonKills).
+	// default 3. Then the message is parked (reason "kills its process").
 	MaxCrashes int
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -39,7 +40,7 @@ func TestALimitedConsumer(t *testing.T) {
 			if err := run.wait(); err != nil || running.Counts().Applied != int64(12*perSecond) {
 				t.Errorf("%+v, %v", running.Counts(), err)
 			}
-			if told := seen.of(semel.EventControl); len(told) != 1 || told[0].Messages != perSecond {
+			if told := seen.of(eventkind.Control); len(told) != 1 || told[0].Messages != perSecond {
 				t.Errorf("told %+v", told)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/loglimit"
+	"github.com/semel-go/semel/internal/versions"
 )
 
 const (
@@ -89,7 +90,7 @@ func (c *Config) setLimits() {
 
 func (v *VersionPolicy) defaults() *VersionPolicy {
 	own := *v
-	setDefault(&own.Gap, DefaultGap)
+	setDefault(&own.Gap, versions.DefaultGap)
 	if !own.FirstSeen {
 		setDefault(&own.Start, 1)
 	}

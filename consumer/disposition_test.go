@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 )
@@ -44,9 +45,9 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			{ours("1", "[]"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndConflict}},
 			{ours("", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndParked, Reason: semel.ReasonNoIdentity}},
 			{ours("discard", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndDiscarded, Reason: "old"}},
-			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndSkipped, Reason: semel.ReasonFiltered}},
+			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndSkipped, Reason: reasonname.Filtered}},
 			{ours("fails", "{}"), consumer.Disposition{Kind: semel.Nack, Charged: true}},
-			{ours("busy", "{}"), consumer.Disposition{Kind: semel.Nack, Reason: semel.ReasonBusy}},
+			{ours("busy", "{}"), consumer.Disposition{Kind: semel.Nack, Reason: reasonname.Busy}},
 		} {
 			got, err := running.Process(t.Context(), step.message)
 			if (got.After > 0) != (step.want.Kind == semel.Nack) {

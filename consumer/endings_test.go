@@ -11,6 +11,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -60,7 +62,7 @@ func TestConflicts(t *testing.T) {
 		if counts.Applied != 2 || counts.Failed != 1 || counts.InFlight != 1 || source.isSettled(2) != 0 || source.isSettled(3) != 0 || effect(t, store, "3") != "" {
 			t.Errorf("%+v, settled %v", counts, source.settled)
 		}
-		if !strings.Contains(fmt.Sprint(err), `message "1"`) || !strings.Contains(fmt.Sprint(err), "conflict") || len(seen.of(semel.EventFailed)) != 1 {
+		if !strings.Contains(fmt.Sprint(err), `message "1"`) || !strings.Contains(fmt.Sprint(err), "conflict") || len(seen.of(eventkind.Failed)) != 1 {
 			t.Errorf("%v, events %+v", err, seen.events)
 		}
 	})
@@ -86,7 +88,7 @@ func TestMessagesWithoutAUsableIdentity(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if reasons[semel.ReasonNoIdentity] != 3 || reasons[semel.ReasonIdentityTooLong] != 1 {
+		if reasons[semel.ReasonNoIdentity] != 3 || reasons[reasonname.IdentityTooLong] != 1 {
 			t.Errorf("reasons %v", reasons)
 		}
 	})
@@ -199,7 +201,7 @@ func TestWaitsInMemory(t *testing.T) {
 		counts := runs(t, plain(st), func(context.Context, *memstore.Tx, *semel.Message) error {
 			return semel.RetryAfter(errTest, 11*time.Second)
 		}, c)
-		if letters := seen.of(semel.EventDeadLettered); counts.DeadLettered != 1 || g.lies(t)["1"] != 1 || len(letters) != 1 || letters[0].Reason != semel.ReasonWaitTooLong {
+		if letters := seen.of(semel.EventDeadLettered); counts.DeadLettered != 1 || g.lies(t)["1"] != 1 || len(letters) != 1 || letters[0].Reason != reasonname.WaitTooLong {
 			t.Errorf("%+v, %+v", counts, seen.events)
 		}
 	})
@@ -208,7 +210,7 @@ func TestWaitsInMemory(t *testing.T) {
 		c := config(newListSource(message("1", `{}`)))
 		c.Observers, c.Retry = []semel.Observer{seen}, consumer.RetryPolicy{MaxAttempts: 200, InitialDelay: 100 * time.Millisecond, MaxDelay: 3 * time.Second}
 		runs(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
-		waits := seen.of(semel.EventRetry)
+		waits := seen.of(eventkind.Retry)
 		longest := time.Duration(0)
 		for i, e := range waits {
 			if upper := min(100*time.Millisecond<<min(i, 10), 3*time.Second); e.Wait <= 0 || e.Wait > upper {

@@ -10,7 +10,10 @@ import (
 	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/steplimit"
 	"github.com/semel-go/semel/internal/steps"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -51,7 +54,7 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, PublicName: c.public, Strategy: c.Strategy.String(),
 		CallsOut: c.way != byTransaction, Machine: c.machineConfig(info, byCalls, inbox), Lease: c.Inbox.Lease, Poll: c.Inbox.Poll,
 		Rules: &c.rules, Retention: c.retention, Lines: c.lines(), VersionStart: c.versionStart(), Working: c.working(),
-		StepOutput: min(c.limits.StepOutput, store.MaxStepOutput), MayEnd: c.MayEnd, OnDuplicate: c.OnDuplicate, ReEmit: c.ReEmitIntents,
+		StepOutput: min(c.limits.StepOutput, steplimit.Output), MayEnd: c.MayEnd, OnDuplicate: c.OnDuplicate, ReEmit: c.ReEmitIntents,
 		SenderWindows: c.SenderWindows, AuditKey: c.AuditKey,
 	}
 	if c.PreviousIdentity != nil {
@@ -135,7 +138,7 @@ func (c *settings) neverProcessed(r *store.StoredRow) error {
 		return nil
 	}
 	switch r.Reason {
-	case semel.ReasonFiltered:
+	case reasonname.Filtered:
 		return errors.New("it is of a message that Config.Filter leaves to other consumers and is never processed; discard it, or change Filter and let the producer send it again")
 	case semel.ReasonTooLarge:
 		return errors.New("only the beginning of its message was kept, and it is never processed; discard it, and let the producer send a smaller one, or raise Config.MaxBody or the source's limit and let it be sent again")
@@ -154,13 +157,13 @@ func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
 	}
 	if r.Unreadable != "" {
-		return &machine.Refusal{Reason: semel.ReasonUnreadable, Why: errors.New(r.Unreadable)}
+		return &machine.Refusal{Reason: reasonname.Unreadable, Why: errors.New(r.Unreadable)}
 	}
 	if why := steps.Fit(c.steps, r.Steps); why != nil {
-		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
+		return &machine.Refusal{Reason: reasonname.Steps, Why: why}
 	}
 	if r.Started >= c.Inbox.MaxCrashes {
-		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
+		return &machine.Refusal{Reason: reasonname.Kills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
 	}
 	return nil
 }
@@ -193,11 +196,11 @@ func (c *settings) runOptions() runner.Options {
 func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
 // working is the generation that batches are held to.
-func (c *settings) working() store.Working {
+func (c *settings) working() generations.Working {
 	if c.Generation == nil {
-		return store.Working{}
+		return generations.Working{}
 	}
-	return store.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
+	return generations.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
 }
 
 // controlled is the name by which operators want something of the consumer: that of a rebuild

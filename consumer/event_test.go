@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -45,7 +46,7 @@ func TestEventsInHeadersAreHeldToTheirSpecification(t *testing.T) {
 			config := config(newListSource(c.message))
 			config.Identity = c.by
 			counts := runs(t, store, add, config)
-			if c.reason == semel.ReasonNone {
+			if c.reason == reasonname.None {
 				if counts.Applied != 1 {
 					t.Errorf("%+v: %+v", counts, rows(t, store))
 				}

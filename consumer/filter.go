@@ -37,10 +37,10 @@ const (
 	// OnFilteredSkip settles it and counts it as skipped; nothing is written. The
 	// default.
 	OnFilteredSkip OnFiltered = iota
-	// OnFilteredPark sets it aside for a person, with semel.ReasonFiltered.
+	// OnFilteredPark sets it aside for a person, with reason "not for this consumer".
 	OnFilteredPark
 	// OnFilteredDeadLetter copies it to the source's dead letters, then sets it
-	// aside in the store, with semel.ReasonFiltered.
+	// aside in the store, with reason "not for this consumer".
 	OnFilteredDeadLetter
 )
 

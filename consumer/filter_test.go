@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -86,7 +87,7 @@ func TestATopicIsShared(t *testing.T) {
 			t.Errorf("%+v, settled %v", counts, source.settled)
 		}
 		for _, r := range rows(t, st) {
-			if r.Reason != semel.ReasonFiltered || r.Attempts != 0 || !r.Surrogate {
+			if r.Reason != reasonname.Filtered || r.Attempts != 0 || !r.Surrogate {
 				t.Errorf("a row says %q after %d attempts", r.Reason, r.Attempts)
 			}
 		}
@@ -109,7 +110,7 @@ func TestATopicIsShared(t *testing.T) {
 		if counts := runs(t, st, add, c); counts.Applied != 1 || counts.DeadLettered != 1 || counts.Skipped != 0 {
 			t.Errorf("%+v", counts)
 		}
-		if all := rows(t, st); len(all) != 1 || all[0].Reason != semel.ReasonFiltered || all[0].State != store.StateDeadLettered || source.lies(t)["2"] != 1 {
+		if all := rows(t, st); len(all) != 1 || all[0].Reason != reasonname.Filtered || all[0].State != store.StateDeadLettered || source.lies(t)["2"] != 1 {
 			t.Errorf("rows %+v, dead letters %v", all, source.lies(t))
 		}
 	})
@@ -146,11 +147,11 @@ func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, err := running.Process(t.Context(), typedAs("invoice", "1"))
-		if err != nil || d.Kind != semel.Ack || d.Reason != semel.ReasonFiltered || running.Counts().Skipped != 1 {
+		if err != nil || d.Kind != semel.Ack || d.Reason != reasonname.Filtered || running.Counts().Skipped != 1 {
 			t.Errorf("%+v, %v, %+v", d, err, running.Counts())
 		}
 		var fault *identity.Error
-		if _, err := running.TryMark(t.Context(), nil, typedAs("invoice", "1")); !errors.As(err, &fault) || fault.Reason != semel.ReasonFiltered {
+		if _, err := running.TryMark(t.Context(), nil, typedAs("invoice", "1")); !errors.As(err, &fault) || fault.Reason != reasonname.Filtered {
 			t.Errorf("TryMark says %v", err)
 		}
 		if err := running.Close(t.Context()); err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/engine"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/steplimit"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -87,7 +89,7 @@ func (c *settings) fitsKeys(st any) error {
 	case c.keys.Delay < 0:
 		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", c.keys.Delay)
 	}
-	if degree, why := st.(onlyKeys).Durable(); degree > store.DurableExceptSeconds && c.keys.AllowVolatile == "" { // J4
+	if degree, why := st.(onlyKeys).Durable(); degree > keystore.DurableExceptSeconds && c.keys.AllowVolatile == "" { // J4
 		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.AllowVolatile why that is bearable", degree, why)
 	}
 	return nil
@@ -271,13 +273,13 @@ func (c *settings) fitsSteps(any) error {
 		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
 	case c.Source != nil && !c.AckOnReceipt:
 		return errors.New("with steps and a Source, AckOnReceipt must be set: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than MaxInMemoryWait")
-	case len(c.steps) > store.MaxSteps:
-		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), store.MaxSteps)
+	case len(c.steps) > steplimit.Steps:
+		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), steplimit.Steps)
 	}
 	for i, name := range c.steps {
 		switch {
-		case name == "" || len(name) > store.MaxStepName || !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) }):
-			return fmt.Errorf("the name %q of a step must be 1 to %d bytes of printable UTF-8", name, store.MaxStepName)
+		case name == "" || len(name) > steplimit.Name || !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) }):
+			return fmt.Errorf("the name %q of a step must be 1 to %d bytes of printable UTF-8", name, steplimit.Name)
 		case slices.Contains(c.steps[:i], name):
 			return fmt.Errorf("two steps are named %q; a row knows a step by its name", name)
 		}

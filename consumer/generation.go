@@ -9,9 +9,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
-	"github.com/semel-go/semel/store"
 )
 
 // Generation says in which generation a consumer works. Everything that is kept of it (its
@@ -25,11 +25,11 @@ type Generation struct {
 }
 
 // state is what the store must say of the generation while a batch works in it.
-func (g *Generation) state() store.GenerationState {
+func (g *Generation) state() generations.State {
 	if g.Building {
-		return store.GenerationBuilding
+		return generations.Building
 	}
-	return store.GenerationActive
+	return generations.Active
 }
 
 // generation is the number of the one that the consumer works in.
@@ -68,7 +68,7 @@ func InGenerations(ctx context.Context, st admin.Generations, name string, run f
 		}
 		turned, err := watched(ctx, func(ctx context.Context) bool {
 			all, err := st.Generations(ctx, name)
-			return err == nil && !mayWork(all, active, store.GenerationActive, true)
+			return err == nil && !mayWork(all, active, generations.Active, true)
 		}, func(ctx context.Context) error { return run(ctx, Generation{Number: active}) })
 		if !turned || ctx.Err() != nil || err != nil {
 			return err
@@ -77,29 +77,29 @@ func InGenerations(ctx context.Context, st admin.Generations, name string, run f
 }
 
 // Rebuild runs the rebuild of a generation, as InGenerations does the consumer, until it is
-// switched to, or dropped, and returns what it is then: store.GenerationBuilding if run
+// switched to, or dropped, and returns what it is then: generations.Building if run
 // ended by itself, or ctx did. g is one that Building says of.
-func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (store.GenerationState, error) {
+func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (generations.State, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
 		all, err := st.Generations(ctx, name)
-		return err == nil && !mayWork(all, g.Number, store.GenerationBuilding, false)
+		return err == nil && !mayWork(all, g.Number, generations.Building, false)
 	}, func(ctx context.Context) error { return run(ctx, g) })
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), control.ReadWithin)
 	defer cancel()
 	all, asked := st.Generations(last, name)
 	if asked != nil {
-		return store.GenerationBuilding, errors.Join(err, asked)
+		return generations.Building, errors.Join(err, asked)
 	}
 	for _, kept := range all {
 		if kept.Number == g.Number {
 			return kept.State, err
 		}
 	}
-	return store.GenerationBuilding, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
+	return generations.Building, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
 // mayWork reports whether a generation has a state, and, if that matters, no fence.
-func mayWork(all []admin.StoredGeneration, number int64, in store.GenerationState, unfenced bool) bool {
+func mayWork(all []admin.StoredGeneration, number int64, in generations.State, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {
 			return g.State == in && (!unfenced || g.Fenced == 0)
@@ -116,7 +116,7 @@ func awaitActive(ctx context.Context, st admin.Generations, name string) (int64,
 			return 0, fmt.Errorf("semel: consumer %q: which generation is active is not known: %w", name, err)
 		}
 		for _, g := range all {
-			if g.State == store.GenerationActive && g.Fenced == 0 {
+			if g.State == generations.Active && g.Fenced == 0 {
 				return g.Number, nil
 			}
 		}

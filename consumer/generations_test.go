@@ -13,6 +13,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -179,7 +180,7 @@ func TestARebuild(t *testing.T) {
 			if _, opened := s.OpenGeneration(t.Context(), "billing", by); errors.Join(err, opened) != nil {
 				t.Fatal(err, opened)
 			}
-			ended := make(chan store.GenerationState, 1)
+			ended := make(chan generations.State, 1)
 			go func() {
 				is, err := consumer.Generation{Number: 1, Building: true}.Rebuild(t.Context(), s, "billing", func(ctx context.Context, g consumer.Generation) error {
 					source := newListSource(numbered("m", 2)...)
@@ -197,9 +198,9 @@ func TestARebuild(t *testing.T) {
 			if effect(t, s, "m1") != "1" {
 				t.Error("it applies nothing")
 			}
-			want := store.GenerationActive
+			want := generations.Active
 			if dropped {
-				want = store.GenerationDropped
+				want = generations.Dropped
 				err = s.EndGeneration(t.Context(), "billing", 1, by)
 			} else {
 				err = errors.Join(s.FenceGeneration(t.Context(), "billing", 0, time.Minute), s.FenceGeneration(t.Context(), "billing", 1, time.Minute), s.SwitchGeneration(t.Context(), "billing", 0, 1, by))

@@ -7,7 +7,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -19,7 +21,7 @@ import (
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
 	caller     store.CallerTx[Tx]
-	queue      store.QueueStore[Tx]
+	queue      admin.QueueStore[Tx]
 	suppressed bool
 	senders    *senders[Tx]
 }
@@ -40,14 +42,14 @@ func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
 	}
 	w.caller, _ = st.(store.CallerTx[Tx])
-	w.queue, _ = st.(store.QueueStore[Tx])
+	w.queue, _ = st.(admin.QueueStore[Tx])
 	if !claimsRows(st) || w.queue == nil && w.caller == nil {
 		return nil, fmt.Errorf("semel: the store has no inbox that intents could be written into in a transaction: %w", semel.ErrUnsupported)
 	}
 	return w, nil
 }
 
-// Suppressed returns what writes the same intents parked, with semel.ReasonSuppressed:
+// Suppressed returns what writes the same intents parked, with reason "suppressed":
 // they are counted and shown, and not sent unless somebody says so.
 func (w *Intents[Tx]) Suppressed() *Intents[Tx] {
 	other := *w
@@ -95,9 +97,9 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 
 // write marks the intents, writes their rows, and has the verdicts judged.
 func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, messages []*semel.Message, judge func([]store.Verdict) error) error {
-	reason := semel.ReasonNone
+	reason := reasonname.None
 	if w.suppressed {
-		reason = semel.ReasonSuppressed
+		reason = reasonname.Suppressed
 	}
 	if w.caller == nil {
 		return w.queue.ReceiveQueued(tx, marks, messages, reason, judge)

@@ -13,6 +13,8 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -91,7 +93,7 @@ func TestIntents(t *testing.T) {
 		keys := map[string]bool{}
 		for _, m := range sent {
 			keys[m.IntentKey("send")] = true
-			if cause, _ := m.Headers.Get(semel.HeaderCausation); string(m.Body) != "paid "+string(cause) || m.Type() != "mail" || string(m.Key) != "ann" {
+			if cause, _ := m.Headers.Get(semelheader.Causation); string(m.Body) != "paid "+string(cause) || m.Type() != "mail" || string(m.Key) != "ann" {
 				t.Errorf("%+v", m)
 			}
 		}
@@ -113,8 +115,8 @@ func TestIntents(t *testing.T) {
 			t.Fatal(err, len(sent))
 		}
 		m := sent[0]
-		correlation, _ := m.Headers.Get(semel.HeaderCorrelation)
-		cause1, _ := m.Headers.Get(semel.HeaderCausation)
+		correlation, _ := m.Headers.Get(semelheader.Correlation)
+		cause1, _ := m.Headers.Get(semelheader.Causation)
 		more, _ := m.Headers.Get("x-more")
 		if m.ID() != cause.OutputID("paid", "") || m.Identity.ID != m.ID() || m.Source() != "billing" || string(correlation)+string(cause1)+string(more) != "began11" {
 			t.Errorf("%+v", m)
@@ -188,7 +190,7 @@ func TestIntents(t *testing.T) {
 			t.Errorf("%v, %d sent", err, len(sent))
 		}
 		r := rows(t, st)[0]
-		if r.State != store.StateParked || r.Reason != semel.ReasonSuppressed {
+		if r.State != store.StateParked || r.Reason != reasonname.Suppressed {
 			t.Errorf("%+v", r)
 		}
 		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "send", Who: "me", Why: "now"}, r.Seen())...); err != nil {

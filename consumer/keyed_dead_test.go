@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -51,7 +52,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 				t.Errorf("%v: %+v", finding, counts)
 			}
 			made.want(t, "m0", calls)
-			if a := keyOf(t, keys, "m0"); a.State != store.KeyCompleted {
+			if a := keyOf(t, keys, "m0"); a.State != keystore.Completed {
 				t.Errorf("%v: the key is %v", finding, a.State)
 			}
 		}
@@ -76,7 +77,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		made.want(t, "m1", 1)
 	})
 	bubble(t, "law_5_a_call_ends_with_a_lease_that_nobody_can_extend", func(t *testing.T) {
-		keys, away := &flaky{KeyStore: memstore.NewKeys()}, true
+		keys, away := &flaky{Store: memstore.NewKeys()}, true
 		keys.fault = func(step string, _ bool) error {
 			if step == "extend" && away {
 				return errKeysAway
@@ -110,18 +111,18 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			made.call(m)
 			return semel.Permanent(errTest)
 		}, keyedConfig(g))
-		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || a.State != store.KeyFailed {
+		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || a.State != keystore.Failed {
 			t.Errorf("%+v, and its key is %v, unknown %t", counts, a.State, a.Unknown())
 		}
 		made.want(t, "a", 1)
 	})
 	bubble(t, "law_5_nobody_calls_whose_claim_was_answered_after_its_lease", func(t *testing.T) {
-		keys, made, late := &flaky{KeyStore: memstore.NewKeys()}, newCalled(), true
+		keys, made, late := &flaky{Store: memstore.NewKeys()}, newCalled(), true
 		keys.fault = func(step string, after bool) error {
 			if step == "claim" && after && late {
 				late = false
 				pass(4 * time.Second)
-				diesHolding(t, keys.KeyStore, "m0", 30*time.Second)
+				diesHolding(t, keys.Store, "m0", 30*time.Second)
 			}
 			return nil
 		}
@@ -150,7 +151,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 	})
 	bubble(t, "law_5_a_late_answer_changes_nothing", func(t *testing.T) {
-		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
 		frozen := true
 		keys.fault = func(step string, _ bool) error {
 			if step == "extend" && frozen { // of a process that is frozen nothing is heard
@@ -170,7 +171,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			}, c)
 		}()
 		pass(10 * time.Second)
-		second := runsKeyed(t, keys.KeyStore, keptKeys, well(made), keyedConfigOf(newListSource(numbered("m", 1)...)))
+		second := runsKeyed(t, keys.Store, keptKeys, well(made), keyedConfigOf(newListSource(numbered("m", 1)...)))
 		first := <-ended
 		if second.Applied != 1 || first.Applied != 0 || first.Duplicates != 1 {
 			t.Errorf("the second %+v, the first %+v", second, first)
@@ -186,7 +187,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 			"it is not heard":          func(n int, after bool) bool { return n < 3 && !after },
 			"for longer than a commit": func(n int, after bool) bool { return n < 90 && !after },
 		} {
-			keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+			keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
 			n := 0
 			keys.fault = func(step string, after bool) error {
 				if step == "end" && loses(n, after) {
@@ -203,7 +204,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 		}
 	})
 	bubble(t, "case_3_a_claim_without_an_answer_is_asked_again_under_its_token", func(t *testing.T) {
-		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
 		n := 0
 		keys.fault = func(step string, after bool) error {
 			if step == "claim" && after && n < 2 {
@@ -223,7 +224,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 		}
 	})
 	bubble(t, "law_13_C10_while_the_store_is_away_nobody_is_called_and_nothing_spins", func(t *testing.T) {
-		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
 		began := time.Now()
 		keys.fault = func(string, bool) error {
 			if time.Since(began) < time.Hour {

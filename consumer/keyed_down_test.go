@@ -12,6 +12,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -61,7 +63,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		return func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
 	}
 	bubble(t, "C10_without_a_declaration_nobody_is_called_and_the_consumer_is_not_ready", func(t *testing.T) {
-		keys, made := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "claim", "end", "extend")}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys(), fault: away(false, "claim", "end", "extend")}, newCalled()
 		c := mustNewKeyed(t, keys, keptKeys, always(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
 		run := start(t, c)
 		pass(time.Minute)
@@ -78,7 +80,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	})
 	bubble(t, "K8_where_every_worker_waits_to_record_its_call_that_is_told_at_once", func(t *testing.T) {
 		for _, ends := range []func(*semel.Message) error{func(*semel.Message) error { return nil }, func(*semel.Message) error { return semel.Retry(errors.New("later")) }} {
-			keys, made, seen, text := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
+			keys, made, seen, text := &flaky{Store: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
 			config := keyedConfigOf(newListSource(numbered("m", 60)...)) // so many that each worker has one, whatever the hash of their ids
 			config.Observers, config.Logger, config.Workers = []semel.Observer{seen}, text.logger(), 2
 			c := mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
@@ -109,7 +111,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 	})
 	bubble(t, "K8_another_cause_for_which_it_does_not_record_calls_is_told_at_once", func(t *testing.T) {
-		keys, made, seen, text := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
+		keys, made, seen, text := &flaky{Store: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
 		config := keyedConfigOf(newListSource(numbered("m", 1)...))
 		config.Observers, config.Logger = []semel.Observer{seen}, text.logger()
 		run := start(t, mustNewKeyed(t, keys, keptKeys, always(made), config))
@@ -143,13 +145,13 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		"C10_declared_natural_it_goes_on_where_completions_have_no_answer": away(true, "end"),
 	} {
 		bubble(t, name, func(t *testing.T) {
-			keys, made, told := &flaky{KeyStore: memstore.NewKeys(), fault: fault}, newCalled(), &kindTally{}
+			keys, made, told := &flaky{Store: memstore.NewKeys(), fault: fault}, newCalled(), &kindTally{}
 			config := keyedConfigOf(newListSource(append(numbered("m", 30), numbered("m", 30)...)...))
 			config.Observers = []semel.Observer{told}
 			began := time.Now()
 			counts := runsKeyed(t, keys, natural(), always(made), config)
-			if counts.Applied+counts.Duplicates != 60 || counts.Applied < 30 || counts.WithoutKey == 0 || int64(told.of(semel.EventWithoutKey)) != counts.WithoutKey {
-				t.Errorf("%+v, told of %d", counts, told.of(semel.EventWithoutKey))
+			if counts.Applied+counts.Duplicates != 60 || counts.Applied < 30 || counts.WithoutKey == 0 || int64(told.of(eventkind.WithoutKey)) != counts.WithoutKey {
+				t.Errorf("%+v, told of %d", counts, told.of(eventkind.WithoutKey))
 			}
 			if took := time.Since(began); took > 2*time.Minute {
 				t.Errorf("it took %v", took)
@@ -162,7 +164,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		})
 	}
 	bubble(t, "C10_it_asks_once_a_second_and_goes_back_to_keys", func(t *testing.T) {
-		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
 		var down atomic.Bool
 		keys.fault = func(string, bool) error {
 			if down.Load() {
@@ -198,7 +200,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			t.Errorf("afterwards: %q", why)
 		}
 		made.want(t, "m399", 1)
-		if a := keyOf(t, keys, "m399"); a.State != store.KeyCompleted {
+		if a := keyOf(t, keys, "m399"); a.State != keystore.Completed {
 			t.Errorf("the last is %v", a.State)
 		}
 	})
@@ -214,7 +216,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 	})
 	bubble(t, "C10_a_lease_that_cannot_be_extended_ends_no_call", func(t *testing.T) {
-		keys, made := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "extend")}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys(), fault: away(false, "extend")}, newCalled()
 		slow := func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 			made.call(m)
 			pass(20 * time.Second)
@@ -232,7 +234,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 // replaced is a store in whose keys' places something else stands when they are to end.
 type replaced struct{ *odd }
 
-func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token, e store.KeyEnding) error {
+func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token, e keystore.Ending) error {
 	if key.ID == "m1" {
 		return errOdd
 	}
@@ -258,7 +260,7 @@ func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
 // mute answers nothing until whoever asks gives up.
 type mute struct{ *memstore.Keys }
 
-func (*mute) ClaimKey(ctx context.Context, _ store.KeyClaim) (store.KeyAnswer, error) {
+func (*mute) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {
 	<-ctx.Done()
-	return store.KeyAnswer{}, ctx.Err()
+	return keystore.Answer{}, ctx.Err()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -31,7 +32,7 @@ func keyedConfig(src source.Source) consumer.Config {
 
 // flaky is a store of keys whose answers a test chooses.
 type flaky struct {
-	store.KeyStore
+	keystore.Store
 	mutex sync.Mutex
 	// fault, if not nil, is asked before and after each step: "claim", "end", "extend".
 	fault  func(step string, after bool) error // guarded by mutex
@@ -65,27 +66,27 @@ func (f *flaky) claimed() int {
 	return f.claims
 }
 
-func (f *flaky) ClaimKey(ctx context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
-	return a, f.do("claim", func() error { a, err = f.KeyStore.ClaimKey(ctx, c); return err })
+func (f *flaky) ClaimKey(ctx context.Context, c keystore.Claim) (a keystore.Answer, err error) {
+	return a, f.do("claim", func() error { a, err = f.Store.ClaimKey(ctx, c); return err })
 }
 
-func (f *flaky) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
-	return f.do("end", func() error { return f.KeyStore.EndKey(ctx, key, t, e) })
+func (f *flaky) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
+	return f.do("end", func() error { return f.Store.EndKey(ctx, key, t, e) })
 }
 
 func (f *flaky) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
-	return f.do("extend", func() error { return f.KeyStore.ExtendKey(ctx, key, t, lease) })
+	return f.do("extend", func() error { return f.Store.ExtendKey(ctx, key, t, lease) })
 }
 
-func (f *flaky) Durable() (store.Durability, string) {
-	return store.Volatile, "it is in the memory of a test"
+func (f *flaky) Durable() (keystore.Durability, string) {
+	return keystore.Volatile, "it is in the memory of a test"
 }
 
 func (f *flaky) Classify(err error) store.Class {
 	if errors.Is(err, errKeysAway) {
 		return store.ClassDown
 	}
-	return f.KeyStore.Classify(err)
+	return f.Store.Classify(err)
 }
 
 // called are the calls by id, and the idempotency keys under which they came.
@@ -128,15 +129,15 @@ func (c *called) want(t *testing.T, id string, n int) {
 
 // keyOf is how a key stands, asked by somebody who leaves nothing behind but a claim that
 // had no effect.
-func keyOf(t *testing.T, keys store.KeyStore, id string) store.KeyAnswer {
+func keyOf(t *testing.T, keys keystore.Store, id string) keystore.Answer {
 	t.Helper()
 	key, token := semel.Key{Consumer: "billing", ID: id}, store.NewToken()
-	a, err := keys.ClaimKey(t.Context(), store.KeyClaim{Key: key, Token: token, Lease: time.Second, Keep: time.Hour})
+	a, err := keys.ClaimKey(t.Context(), keystore.Claim{Key: key, Token: token, Lease: time.Second, Keep: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.State == store.KeyClaimed {
-		if err := keys.EndKey(t.Context(), key, token, store.KeyEnding{Event: store.KeyRelease, Keep: time.Hour}); err != nil {
+	if a.State == keystore.Claimed {
+		if err := keys.EndKey(t.Context(), key, token, keystore.Ending{Event: keystore.Release, Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,10 +145,10 @@ func keyOf(t *testing.T, keys store.KeyStore, id string) store.KeyAnswer {
 }
 
 // diesHolding is a process that claimed a key, and is never heard of again.
-func diesHolding(t *testing.T, keys store.KeyStore, id string, lease time.Duration) {
+func diesHolding(t *testing.T, keys keystore.Store, id string, lease time.Duration) {
 	t.Helper()
-	a, err := keys.ClaimKey(t.Context(), store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: lease, Keep: time.Hour * 1000})
-	if err != nil || a.State != store.KeyClaimed {
+	a, err := keys.ClaimKey(t.Context(), keystore.Claim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: lease, Keep: time.Hour * 1000})
+	if err != nil || a.State != keystore.Claimed {
 		t.Fatal(a, err)
 	}
 }
@@ -167,7 +168,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 		}
 	})
 	bubble(t, "law_2_nothing_is_settled_before_its_key_is_completed", func(t *testing.T) {
-		keys := &flaky{KeyStore: memstore.NewKeys()}
+		keys := &flaky{Store: memstore.NewKeys()}
 		source := newListSource(numbered("m", 20)...)
 		var completed atomic.Int64
 		keys.fault = func(step string, after bool) error {
@@ -272,9 +273,9 @@ type odd struct{ *memstore.Keys }
 
 var errOdd = errors.New("another program has a key of this name")
 
-func (o *odd) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
+func (o *odd) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
 	if c.Key.ID == "odd" {
-		return store.KeyAnswer{}, errOdd
+		return keystore.Answer{}, errOdd
 	}
 	return o.Keys.ClaimKey(ctx, c)
 }
@@ -288,7 +289,7 @@ func (o *odd) Classify(err error) store.Class {
 
 // database is a store of keys that has an inbox and markers as well.
 type database struct {
-	store.KeyStore
+	keystore.Store
 	store.Leases
 	store.Inbox
 	admin.Controls
@@ -300,7 +301,7 @@ type database struct {
 
 func TestAConsumerOfKeysTouchesNothingElseOfItsStore(t *testing.T) {
 	bubble(t, "a_database_that_keeps_keys_is_asked_for_its_keys_alone", func(t *testing.T) {
-		counts := runsKeyed(t, database{KeyStore: memstore.NewKeys()}, keptKeys, func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(newListSource(numbered("m", 3)...)))
+		counts := runsKeyed(t, database{Store: memstore.NewKeys()}, keptKeys, func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(newListSource(numbered("m", 3)...)))
 		if counts.Applied != 3 || counts.Inbox.Claimed != 0 {
 			t.Errorf("%+v", counts)
 		}

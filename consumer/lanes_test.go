@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 )
@@ -108,16 +109,16 @@ func TestObservers(t *testing.T) {
 			return nil
 		}, c)
 		for _, w := range []*witness{one, two} {
-			for kind, n := range map[semel.EventKind]int{semel.EventParked: 1, semel.EventDuplicate: 1, semel.EventDiscarded: 1, semel.EventRetry: 2, semel.EventStuck: 1, semel.EventReady: 1, semel.EventConflict: 0} {
+			for kind, n := range map[semel.EventKind]int{semel.EventParked: 1, eventkind.Duplicate: 1, semel.EventDiscarded: 1, eventkind.Retry: 2, eventkind.Stuck: 1, semel.EventReady: 1, semel.EventConflict: 0} {
 				if got := w.of(kind); len(got) != n {
 					t.Errorf("%q was told %d times, want %d: %+v", kind, len(got), n, got)
 				}
 			}
-			if e := w.of(semel.EventStuck)[0]; e.Key.ID != "stuck" || e.Messages != 1 {
+			if e := w.of(eventkind.Stuck)[0]; e.Key.ID != "stuck" || e.Messages != 1 {
 				t.Errorf("the handler that does not end is of %+v", e)
 			}
 			applied := 0
-			for _, e := range w.of(semel.EventCommitted) {
+			for _, e := range w.of(eventkind.Committed) {
 				applied += e.Messages
 			}
 			if e := w.of(semel.EventParked)[0]; applied < 4 || e.Consumer != "billing" || e.Lane != "a" || e.Key.ID != "park" || e.Reason != "look" {

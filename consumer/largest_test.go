@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -33,7 +34,7 @@ func TestABodyIsBoundedBeforeAStoreSeesIt(t *testing.T) {
 			t.Fatalf("%d rows", len(all))
 		}
 		r := all[0]
-		length, _ := r.Message.Headers.Get(semel.HeaderLength)
+		length, _ := r.Message.Headers.Get(semelheader.Length)
 		if r.Reason != semel.ReasonTooLarge || r.Attempts != 0 || len(r.Message.Body) != least || string(length) != "65537" || !strings.Contains(r.LastError, "65537 bytes") {
 			t.Errorf("the row says %q after %d attempts, %d bytes of %s: %s", r.Reason, r.Attempts, len(r.Message.Body), length, r.LastError)
 		}

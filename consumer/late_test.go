@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -139,7 +140,7 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 				t.Errorf("%s: %+v, %v", id, got, err)
 			}
 		}
-		if r := row(t, st, "1"); r.State != store.StateParked || r.Reason != semel.ReasonExpired {
+		if r := row(t, st, "1"); r.State != store.StateParked || r.Reason != reasonname.Expired {
 			t.Errorf("it is %s, %s", r.State, r.Reason)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -337,7 +338,7 @@ func TestADuplicateIsASuccess(t *testing.T) {
 		if counts.Duplicates != 1 || counts.Deliveries != 1 || counts.Retried != 0 || ran != 0 || source.settled["0"] != 1 || source.kinds["0"] != semel.Ack {
 			t.Errorf("%+v, ran %d, settled %v as %v", counts, ran, source.settled, source.kinds)
 		}
-		events := seen.of(semel.EventDuplicate)
+		events := seen.of(eventkind.Duplicate)
 		if len(events) != 1 || events[0].Key.ID != "1" || events[0].Err != nil {
 			t.Errorf("events %+v", seen.events)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -60,7 +61,7 @@ func TestFollowersOfAParkedMessage(t *testing.T) {
 		if streamOf(st, "a") != "" || streamOf(st, "b") != upTo(2) || counts.Parked != 1 || counts.Waiting != 2 || len(source.settled) != 5 {
 			t.Errorf("%q and %q after %+v", streamOf(st, "a"), streamOf(st, "b"), counts)
 		}
-		if r := row(t, st, "a-3"); r.State != store.StateBlocked || r.Reason != semel.ReasonBehind || r.Place == 0 {
+		if r := row(t, st, "a-3"); r.State != store.StateBlocked || r.Reason != reasonname.Behind || r.Place == 0 {
 			t.Errorf("%+v", r)
 		}
 		late := newListSource(keyedMessage("a", 4), keyedMessage("b", 3))

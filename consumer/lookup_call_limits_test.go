@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -166,7 +167,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 		serialised := false
 		c := pureConfig(numbered("m", 20)...)
 		c.Retry.MaxAttempts = 1
-		c.Observers = []semel.Observer{observing(func(e semel.Event) { serialised = serialised || e.Kind == semel.EventSerial })}
+		c.Observers = []semel.Observer{observing(func(e semel.Event) { serialised = serialised || e.Kind == eventkind.Serial })}
 		counts := callsThen(t, contended{st}, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID != "m1" {
 				for was, now := others.Load(), int64(time.Since(began)); was < now && !others.CompareAndSwap(was, now); {

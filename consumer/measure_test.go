@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
@@ -171,7 +172,7 @@ func TestAlive(t *testing.T) {
 		goOn := make(chan struct{})
 		c := config(newListSource(message("1", `{}`)))
 		c.Observers = []semel.Observer{observerFunc(func(e semel.Event) {
-			if e.Kind == semel.EventCommitted {
+			if e.Kind == eventkind.Committed {
 				<-goOn
 			}
 		})}

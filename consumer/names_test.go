@@ -13,6 +13,9 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
+	"github.com/semel-go/semel/internal/selectors"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -33,16 +36,16 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"CallOutcome":     func(n uint8) fmt.Stringer { return store.CallOutcome(n) },
 	"Resolution":      func(n uint8) fmt.Stringer { return admin.Resolution(n) },
 	"LookupResult":    func(n uint8) fmt.Stringer { return consumer.LookupResult(n) },
-	"KeyState":        func(n uint8) fmt.Stringer { return store.KeyState(n) },
-	"KeyEvent":        func(n uint8) fmt.Stringer { return store.KeyEvent(n) },
-	"Durability":      func(n uint8) fmt.Stringer { return store.Durability(n) },
+	"KeyState":        func(n uint8) fmt.Stringer { return keystore.State(n) },
+	"KeyEvent":        func(n uint8) fmt.Stringer { return keystore.Event(n) },
+	"Durability":      func(n uint8) fmt.Stringer { return keystore.Durability(n) },
 	"RowEvent":        func(n uint8) fmt.Stringer { return store.RowEvent(n) },
 	"Strategy":        func(n uint8) fmt.Stringer { return consumer.Strategy(n) },
 	"Decision":        func(n uint8) fmt.Stringer { return semel.Decision(n) },
-	"GenerationState": func(n uint8) fmt.Stringer { return store.GenerationState(n) },
+	"GenerationState": func(n uint8) fmt.Stringer { return generations.State(n) },
 	"ErasurePart":     func(n uint8) fmt.Stringer { return admin.ErasurePart(n) },
 	"IDTime":          func(n uint8) fmt.Stringer { return identity.IDTime(n) },
-	"ValueKind":       func(n uint8) fmt.Stringer { return identity.ValueKind(n) },
+	"ValueKind":       func(n uint8) fmt.Stringer { return selectors.Kind(n) },
 }
 
 func TestEveryValueOfAListHasItsOwnName(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -117,7 +119,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []int{0, 2} {
-			if d := all[d]; d.Kind != semel.Nack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Charged || d.Ending != source.EndUnknown {
+			if d := all[d]; d.Kind != semel.Nack || d.Reason != reasonname.Newer || d.After <= 0 || d.Charged || d.Ending != source.EndUnknown {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -191,7 +193,7 @@ func heldWithItsLane(t *testing.T, o store.Outcome) {
 	if ready, why := consumer.Ready(); !ready || !strings.Contains(why, `lane a: message "2"`) || !strings.Contains(why, "newer release") {
 		t.Errorf("ready %t, %q", ready, why)
 	}
-	told := seen.of(semel.EventNewer)
+	told := seen.of(eventkind.Newer)
 	if len(told) < 3 || len(told) > 6 || told[0].Wait < time.Second || told[0].Key.ID != "2" || told[0].Lane != "a" || told[0].Err == nil {
 		t.Errorf("told: %+v", told)
 	}

@@ -9,7 +9,7 @@ import (
 
 // VersionPolicy lets versions of one stream take effect in their order, whatever order
 // they come in: the next is applied, one that was passed is discarded
-// (semel.ReasonStale), and one whose predecessor is missing waits in the store's inbox
+// (reason "stale version"), and one whose predecessor is missing waits in the store's inbox
 // until the commit that brings it. The stream's last version commits with the effect.
 // Two messages that share a version are told apart by their content: the second is
 // discarded, or is a conflict if it differs, which ends as Config.OnConflict says.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -32,7 +33,7 @@ func TestAMessageThatLooksLikeAnOutage(t *testing.T) {
 		if !strings.Contains(r.LastError, "while other transactions commit: down") {
 			t.Errorf("the row says %q", r.LastError)
 		}
-		named := seen.of(semel.EventRetry)
+		named := seen.of(eventkind.Retry)
 		if len(named) != 2 || named[0].Key.ID != "m11" {
 			t.Errorf("it was named as %+v", named)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 )
@@ -85,8 +86,8 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 {
 			t.Errorf("%+v", counts)
 		}
-		if n := strings.Count(said.String(), "observer 1 of 2"); n != 1 || len(seen.of(semel.EventCommitted)) != 10 {
-			t.Errorf("logged %d times, the other heard of %d commits", n, len(seen.of(semel.EventCommitted)))
+		if n := strings.Count(said.String(), "observer 1 of 2"); n != 1 || len(seen.of(eventkind.Committed)) != 10 {
+			t.Errorf("logged %d times, the other heard of %d commits", n, len(seen.of(eventkind.Committed)))
 		}
 	})
 	for name, exits := range map[string]bool{"": false, "_and_so_is_Goexit_there": true} {

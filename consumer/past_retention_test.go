@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -78,7 +79,7 @@ func TestWhatWasRemovedUnderAnEarlierPolicy(t *testing.T) {
 		late.Origin.Written = uint32(first.Unix())
 		billing := mustNew(t, st, add, c)
 		d, err := billing.Process(t.Context(), late)
-		if err != nil || d.Ending != source.EndParked || d.Reason != semel.ReasonExpired {
+		if err != nil || d.Ending != source.EndParked || d.Reason != reasonname.Expired {
 			t.Errorf("it is %+v, %v", d, err)
 		}
 		if err := billing.Close(t.Context()); err != nil {

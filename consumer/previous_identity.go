@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // PreviousIdentity is how the identities of a consumer's messages were found before.
@@ -10,7 +11,7 @@ import (
 // and a message is fresh only where both are. So processes of both versions may run side
 // by side over one store, and what the one has applied the other does not apply again. A
 // message whose own identity is new, and whose former one is marked, is a duplicate if its
-// content is equal, and otherwise a conflict (semel.ReasonFormerConflict): where a former
+// content is equal, and otherwise a conflict (reason "conflict with a former identity"): where a former
 // identity was coarser, so that several messages had one, none of them is lost. The row of
 // such a conflict can be retried; it runs under its own identity alone. A message in which
 // no former identity is found has none.
@@ -31,7 +32,7 @@ type PreviousIdentity struct {
 
 // derivationOf is what an identity tells of itself, empty if nothing.
 func derivationOf(by identity.Identity) string {
-	if d, tells := by.(identity.Derived); tells {
+	if d, tells := by.(selectors.Derived); tells {
 		return d.Derivation()
 	}
 	return ""

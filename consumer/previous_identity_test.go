@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -65,7 +66,7 @@ func (r *release) says(want source.End, m *semel.Message) {
 	if err != nil || d.Ending != want {
 		r.t.Errorf("%s ends as %v (%v, %v), want %v", m.Body, d.Ending, d.Reason, err, want)
 	}
-	if want == source.EndConflict && d.Reason != semel.ReasonFormerConflict { // its row is listed by that
+	if want == source.EndConflict && d.Reason != reasonname.FormerConflict { // its row is listed by that
 		r.t.Errorf("%s is in conflict for the reason %q", m.Body, d.Reason)
 	}
 }
@@ -101,7 +102,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 		newer.says(source.EndDuplicate, said("1", "paid", "paid"))
 		newer.says(source.EndDuplicate, said("1", "created", "created"))
 		rows, err := st.Rows(t.Context(), store.RowFilter{Consumer: "billing"})
-		if err != nil || len(rows) != 1 || rows[0].Key.ID != "paid" || rows[0].Reason != semel.ReasonFormerConflict || rows[0].Repeated != 1 {
+		if err != nil || len(rows) != 1 || rows[0].Key.ID != "paid" || rows[0].Reason != reasonname.FormerConflict || rows[0].Repeated != 1 {
 			t.Fatalf("the rows are %+v, %v", rows, err)
 		}
 		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "a test"}, rows[0].Seen())...); err != nil {

@@ -20,15 +20,15 @@ type Disposition struct {
 	// Ending says, with semel.Ack, how the message ended: source.EndApplied,
 	// source.EndDuplicate, source.EndConflict and so on. source.EndUnknown, with
 	// semel.Nack, says that nothing became of it: the handler failed, the store
-	// is down, or, with semel.ReasonBusy, a copy is in flight elsewhere.
+	// is down, or, with reason "copy in flight elsewhere", a copy is in flight elsewhere.
 	Ending source.End
 	// Reason is why it was parked, dead-lettered, discarded or skipped, or with
 	// semel.Nack what stood in the way, where that has a name; empty otherwise.
 	Reason semel.Reason
 	// Charged says, with semel.Nack, that the handler ran and failed by its own
 	// error: this delivery is an attempt. Any other semel.Nack is none: the store is
-	// down, a copy is in flight elsewhere (semel.ReasonBusy), a newer release marked it
-	// (semel.ReasonNewer), others hold what it needs, an operator has paused the
+	// down, a copy is in flight elsewhere (reason "copy in flight elsewhere"), a newer release marked it
+	// (reason "written by a newer release"), others hold what it needs, an operator has paused the
 	// consumer (semel.ReasonPaused).
 	//
 	// Message.Attempt is to count attempts, and many brokers count deliveries

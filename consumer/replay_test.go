@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -32,7 +33,7 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 		m.sends(2, nil)
 		suppressed := 0
 		for _, r := range rows(t, m.store) {
-			if r.State == store.StateParked && r.Reason == semel.ReasonSuppressed {
+			if r.State == store.StateParked && r.Reason == reasonname.Suppressed {
 				suppressed++
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/engine"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 // KeepResult keeps what a handler made of its message beside the message's marker, in the
@@ -16,8 +16,8 @@ import (
 // first has kept.
 //
 // It costs a statement, which a Queue sends with the others. A result has at most
-// store.MaxResult bytes, and goes with its marker. It needs a store that keeps results
-// (store.Results) and StrategyMarker or StrategyInbox; with NewCalling it is for
+// admin.MaxResult bytes, and goes with its marker. It needs a store that keeps results
+// (admin.Results) and StrategyMarker or StrategyInbox; with NewCalling it is for
 // the function that applies, and with NewLeased, which has no transaction, there is none. An
 // error says that nothing is kept, and must be returned.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
@@ -29,10 +29,10 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 		return semel.Permanent(k.Why)
 	case m == nil || m.Identity.ID == "" || m.Identity.Consumer != k.Consumer:
 		return semel.Permanent(errors.New("semel: KeepResult needs the message that the handler was given"))
-	case len(result) > store.MaxResult:
-		return semel.Permanent(fmt.Errorf("semel: the result has %d bytes, and at most %d are kept; keep a reference to it", len(result), store.MaxResult))
+	case len(result) > admin.MaxResult:
+		return semel.Permanent(fmt.Errorf("semel: the result has %d bytes, and at most %d are kept; keep a reference to it", len(result), admin.MaxResult))
 	}
-	keeper, can := k.Store.(store.Results[Tx])
+	keeper, can := k.Store.(admin.Results[Tx])
 	if !can {
 		return semel.Permanent(fmt.Errorf("semel: consumer %q: its store keeps no results in a %T: %w", k.Consumer, tx, semel.ErrUnsupported))
 	}
@@ -40,7 +40,7 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 	if err != nil {
 		return err
 	}
-	return keeper.KeepResult(ctx, tx, store.ResultOf{Scope: scope, ID: []byte(m.Identity.ID)}, result)
+	return keeper.KeepResult(ctx, tx, admin.ResultOf{Scope: scope, ID: []byte(m.Identity.ID)}, result)
 }
 
 // Result returns what KeepResult has kept for a message, such as one that Process has found

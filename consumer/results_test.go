@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -150,7 +151,7 @@ func TestAResultThatCannotBeKept(t *testing.T) {
 	}
 	bubble(t, "C12_is_refused_with_the_reason", func(t *testing.T) {
 		refused(t, "has 65537 bytes, and at most 65536 are kept", nil, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
-			return consumer.KeepResult(ctx, tx, m, make([]byte, store.MaxResult+1))
+			return consumer.KeepResult(ctx, tx, m, make([]byte, admin.MaxResult+1))
 		})
 		refused(t, "the context that a handler was given", nil, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 			return consumer.KeepResult(context.Background(), tx, m, nil)
@@ -249,7 +250,7 @@ func TestAResultAtEachPointOfDeath(t *testing.T) {
 			}}
 			run := start(t, mustNew(t, st, makes, c, plan))
 			<-died
-			results, err := st.Results(t.Context(), []store.ResultOf{{Scope: 1, ID: []byte("m0")}})
+			results, err := st.Results(t.Context(), []admin.ResultOf{{Scope: 1, ID: []byte("m0")}})
 			if err != nil || (results[0] != nil) != (effect(t, st, "m0") == "1") {
 				t.Errorf("at %v: effect %q, result %q, %v", point, effect(t, st, "m0"), results[0], err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -137,7 +138,7 @@ func TestRetentionBesideARun(t *testing.T) {
 		if counts.Applied != 3 || counts.Duplicates != 1 || counts.Parked != 3 {
 			t.Errorf("%+v", counts)
 		}
-		rows, err := st.Rows(t.Context(), store.RowFilter{Reason: semel.ReasonExpired})
+		rows, err := st.Rows(t.Context(), store.RowFilter{Reason: reasonname.Expired})
 		if err != nil || len(rows) != 3 || !strings.Contains(rows[0].LastError, "older than what is kept") {
 			t.Errorf("%d rows, %v", len(rows), err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -171,7 +172,7 @@ func TestWhatIsNeverProcessedIsNotByARetry(t *testing.T) {
 		body string
 		says string
 	}{
-		semel.ReasonFiltered:   {consumer.Filter{Types: []string{"order"}}, `{}`, "Config.Filter leaves"},
+		reasonname.Filtered:    {consumer.Filter{Types: []string{"order"}}, `{}`, "Config.Filter leaves"},
 		semel.ReasonTooLarge:   {consumer.Filter{}, strings.Repeat("x", 70<<10), "only the beginning of its message"},
 		semel.ReasonMalformed:  {consumer.Filter{}, `5`, "could not be read"},
 		semel.ReasonNoIdentity: {consumer.Filter{}, `{}`, "no usable identity"},
@@ -183,7 +184,7 @@ func TestWhatIsNeverProcessedIsNotByARetry(t *testing.T) {
 			}
 			consumes := config(newListSource(m))
 			consumes.MaxBody, consumes.Filter, consumes.Fingerprint = 64<<10, c.only, panickingPrint{}
-			if reason == semel.ReasonFiltered {
+			if reason == reasonname.Filtered {
 				consumes.OnFiltered = consumer.OnFilteredPark
 			}
 			running := mustNew(t, st, add, consumes)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 )
@@ -39,7 +40,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 	}
 	bubble(t, "A8_is_counted_and_told_and_decides_nothing", func(t *testing.T) {
 		plain, _, none, quiet := runsOver(t, identity.FingerprintNone())
-		if plain.SameContent != 0 || len(none.of(semel.EventSameContent)) != 0 || strings.Contains(quiet, "same content") {
+		if plain.SameContent != 0 || len(none.of(eventkind.SameContent)) != 0 || strings.Contains(quiet, "same content") {
 			t.Errorf("without fingerprints %+v\n%s", plain, quiet)
 		}
 		counts, store, seen, log := runsOver(t, identity.FingerprintBody())
@@ -55,7 +56,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 				t.Errorf("the effect of %s is there %q times", id, effect(t, store, string(id)))
 			}
 		}
-		told := seen.of(semel.EventSameContent)
+		told := seen.of(eventkind.SameContent)
 		if len(told) != 16 || told[0].Key.ID != "0-1" || told[0].Consumer != "billing" {
 			t.Errorf("%d events, first %+v", len(told), told)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/store"
 )
 
@@ -162,7 +162,7 @@ func (c *Config) deliveryRules() delivery.Rules {
 		r.Version = c.Version.By
 	}
 	if c.Type != "" {
-		kind, _ := identity.ParseSelector(c.Type)
+		kind, _ := selectors.Parse(c.Type)
 		r.Type = &kind
 	}
 	return r

@@ -11,12 +11,12 @@ import (
 
 // Step is a part of a handler that takes effect by itself; see NewSteps.
 type Step[Tx any] struct {
-	// Name is kept in the message's row, 1 to store.MaxStepName bytes. It is what a
+	// Name is kept in the message's row, 1 to steplimit.Name bytes. It is what a
 	// later release knows a completed step by, so it stays.
 	Name string
 	// Run does the step, as a handler does its message: its effect through tx, its
 	// outcome by its error. What it returns beside nil is kept with the commit of the
-	// step, at most store.MaxStepOutput bytes, and told to the steps after it. For a
+	// step, at most steplimit.Output bytes, and told to the steps after it. For a
 	// call to somebody else, m.IdempotencyKey(Name) is the same in each attempt.
 	Run func(ctx context.Context, tx Tx, m *semel.Message, done Done) (output []byte, err error)
 }
@@ -48,7 +48,7 @@ func (d Done) Output(step string) []byte {
 // again after its end was written.
 //
 // A row whose completed steps are not the first ones of these, in this order, or that
-// were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
+// were all of them, is parked with reason "steps changed": a release that renames, removes or
 // moves a step does not guess what became of it.
 func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{Steps: stepsOf(steps)}, c, plans)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/steplimit"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -133,7 +135,7 @@ func TestSteps(t *testing.T) {
 				return make([]byte, n), nil
 			}
 		}
-		stepped(t, st, steppedConfig(newListSource(message("1", "{}"))), countedStep("reserve", long(store.MaxStepOutput)), countedStep("charge", long(store.MaxStepOutput+1)))
+		stepped(t, st, steppedConfig(newListSource(message("1", "{}"))), countedStep("reserve", long(steplimit.Output)), countedStep("charge", long(steplimit.Output+1)))
 		r := wantSteps(t, st, "1", store.StateParked, "reserve")
 		if times(st, "charge 1") != 0 || !strings.Contains(r.LastError, "65537 bytes") {
 			t.Errorf("%d, %s", times(st, "charge 1"), r.LastError)
@@ -176,7 +178,7 @@ func TestStepsThatChange(t *testing.T) {
 				}
 				return wantSteps(t, st, "1", store.StateParked, "reserve")
 			}
-			if r := again(); r.Reason != semel.ReasonSteps || times(st, "ship 1")+times(st, "charge 1")+times(st, "book 1") != 0 {
+			if r := again(); r.Reason != reasonname.Steps || times(st, "ship 1")+times(st, "charge 1")+times(st, "book 1") != 0 {
 				t.Errorf("%q: %s", r.Reason, r.LastError)
 			}
 			after = []string{"reserve", "charge", "pack", "ship"} // of what was not done anything may change

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -80,10 +81,10 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 		if meanwhile < 100 || meanwhile > consumer.Defaults().Retry.SerialAfter+consumer.Defaults().Workers+60*consumer.Defaults().Retry.Budget.PerSecond {
 			t.Errorf("%d tries in the minute in which all failed", meanwhile)
 		}
-		if n := seen.of(semel.EventTrial); len(n) != 1 || n[0].Messages < consumer.Defaults().Retry.SerialAfter || !errors.Is(n[0].Err, errAway) {
+		if n := seen.of(eventkind.Trial); len(n) != 1 || n[0].Messages < consumer.Defaults().Retry.SerialAfter || !errors.Is(n[0].Err, errAway) {
 			t.Errorf("%+v", n)
 		}
-		if n := seen.of(semel.EventTrialEnds); len(n) != 1 {
+		if n := seen.of(eventkind.TrialEnds); len(n) != 1 {
 			t.Errorf("%+v", n)
 		}
 		if took := time.Since(began); counts.Parked > 0 || took > 10*time.Minute {
@@ -96,7 +97,7 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 			c.AckOnReceipt = true
 			var n int
 			c.Observers = append(c.Observers, observerFunc(func(e semel.Event) {
-				if e.Kind == semel.EventCommitted && received.IsZero() {
+				if e.Kind == eventkind.Committed && received.IsZero() {
 					if n += e.Messages; n >= 3000 {
 						received = time.Now()
 					}
@@ -120,8 +121,8 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 				t.Fatalf("%d retries within a minute, and the budget is %d", n, most)
 			}
 		}
-		if len(seen.of(semel.EventRetriesWait)) == 0 || counts.Parked > 0 {
-			t.Errorf("%+v; told %d times", counts, len(seen.of(semel.EventRetriesWait)))
+		if len(seen.of(eventkind.RetriesWait)) == 0 || counts.Parked > 0 {
+			t.Errorf("%+v; told %d times", counts, len(seen.of(eventkind.RetriesWait)))
 		}
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -50,12 +52,12 @@ func TestAUniqueBusinessKey(t *testing.T) {
 		c := config(newListSource(message("1", `a`), message("2", `b`)))
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, st, create, c)
-		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 || seen.of(semel.EventBackstop)[0].Key.ID != "1" || !outcome(t, st, "1").Already(store.Applied) {
+		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(eventkind.Backstop)) != 1 || seen.of(eventkind.Backstop)[0].Key.ID != "1" || !outcome(t, st, "1").Already(store.Applied) {
 			t.Errorf("%+v, events %+v", counts, seen.events)
 		}
 		again := config(newListSource(message("1", `a`)))
 		again.Observers = []semel.Observer{seen}
-		if counts := runs(t, st, create, again); counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 {
+		if counts := runs(t, st, create, again); counts.Duplicates != 1 || len(seen.of(eventkind.Backstop)) != 1 {
 			t.Errorf("again: %+v, events %+v", counts, seen.events)
 		}
 	})
@@ -188,7 +190,7 @@ func TestHandlersByType(t *testing.T) {
 		}
 		store, source := memstore.New(), newListSource(typed("1", "made"), typed("2", "lost"), typed("3", "made"))
 		counts := runs(t, store, consumer.ByType(map[string]func(context.Context, *memstore.Tx, *semel.Message) error{"made": add}), config(source))
-		if r := row(t, store, "2"); counts.Applied != 2 || counts.Parked != 1 || r.Reason != semel.ReasonUnknownType || r.Attempts != 0 || len(source.settled) != 3 {
+		if r := row(t, store, "2"); counts.Applied != 2 || counts.Parked != 1 || r.Reason != reasonname.UnknownType || r.Attempts != 0 || len(source.settled) != 3 {
 			t.Errorf("%+v, %+v", counts, r)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -118,8 +119,8 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 		st := &breaking{watchedStore: watch(memstore.New()), knows: true}
 		seen := &witness{}
 		counts, attempts := swallowing(t, st, store.ClassContended, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
-		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(semel.EventContended)) != 2 {
-			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(semel.EventContended)))
+		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(eventkind.Contended)) != 2 {
+			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(eventkind.Contended)))
 		}
 	})
 	bubble(t, "law_13_a_lost_connection_that_a_handler_swallowed_is_nobodys_attempt", func(t *testing.T) {

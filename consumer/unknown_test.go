@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -86,8 +87,8 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 					ran[m.Identity.ID]++
 					return add(ctx, tx, m)
 				}, c)
-				if counts.Applied != 10 || counts.Duplicates != 0 || counts.Retried != 0 || len(source.settled) != 10 || len(seen.of(semel.EventUnknown)) != 1 {
-					t.Errorf("%s: %+v, %d settled, %d events", reply.name, counts, len(source.settled), len(seen.of(semel.EventUnknown)))
+				if counts.Applied != 10 || counts.Duplicates != 0 || counts.Retried != 0 || len(source.settled) != 10 || len(seen.of(eventkind.Unknown)) != 1 {
+					t.Errorf("%s: %+v, %d settled, %d events", reply.name, counts, len(source.settled), len(seen.of(eventkind.Unknown)))
 				}
 				for i := range 10 {
 					if id := fmt.Sprint("m", i); effect(t, st.Store, id) != "1" || ran[id] != reply.runs {

@@ -17,6 +17,7 @@ import (
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -154,7 +155,7 @@ func TestVersions(t *testing.T) {
 		if counts.Applied != 3 || counts.Discarded != 1 || counts.Parked != 1 {
 			t.Errorf("%+v", counts)
 		}
-		if r := row(t, st, "other"); r.Reason != semel.ReasonStale || r.Stream != "a" || r.Version != 2 {
+		if r := row(t, st, "other"); r.Reason != reasonname.Stale || r.Stream != "a" || r.Version != 2 {
 			t.Errorf("%+v", r)
 		}
 		if r := row(t, st, "conflict"); r.Reason != semel.ReasonConflict || r.State != store.StateParked {
@@ -171,7 +172,7 @@ func TestVersions(t *testing.T) {
 		st := memstore.New()
 		counts := runs(t, st, follows, guards(newListSource(all...)))
 		for _, r := range rows(t, st) {
-			if r.State != store.StateParked || r.Reason != semel.ReasonNoVersion || r.Surrogate || r.LastError == "" {
+			if r.State != store.StateParked || r.Reason != reasonname.NoVersion || r.Surrogate || r.LastError == "" {
 				t.Errorf("%s: %+v", r.Message.Body, r)
 			}
 		}

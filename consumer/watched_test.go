@@ -14,6 +14,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -222,7 +223,7 @@ func mustNewLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(contex
 }
 
 // mustNewKeyed is mustNew for handlers that call out under leased keys.
-func mustNewKeyed(t *testing.T, keys store.KeyStore, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
+func mustNewKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	running, err := consumer.NewKeyed(keys, p, handle, c, firstSeed, faults.Of(plans...))
 	if err != nil {
@@ -252,7 +253,7 @@ func runsLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.C
 }
 
 // runsKeyed is runs for handlers that call out under leased keys.
-func runsKeyed(t *testing.T, keys store.KeyStore, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
+func runsKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNewKeyed(t, keys, p, handle, c, plans...))
 }

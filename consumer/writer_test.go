@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -89,7 +90,7 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 		c.Workers, c.Inbox.Lease, c.IdleExit = 4, 9*time.Second, time.Minute
 		var said []string
 		c.Observers = append(c.Observers, observerFunc(func(e semel.Event) {
-			if e.Kind == semel.EventNotReady || e.Kind == semel.EventClaimLost {
+			if e.Kind == semel.EventNotReady || e.Kind == eventkind.ClaimLost {
 				said = append(said, string(e.Kind))
 			}
 		}))

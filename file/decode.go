@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/strictjson"
 	"github.com/semel-go/semel/internal/structured"
 )
@@ -79,7 +80,7 @@ func (d *delivered) again() *delivered {
 
 // detail describes the fault of a refused line.
 func (d *delivered) detail() string {
-	if d.refused == semel.ReasonNone {
+	if d.refused == reasonname.None {
 		return ""
 	}
 	text, _ := d.message.Headers.Get(HeaderDetail)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 func decoded(f Format, text string) (*semel.Message, semel.Reason) {
@@ -49,7 +50,7 @@ func TestGoodLinesBecomeMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, reason := decoded(c.format, c.line)
-			if reason != semel.ReasonNone {
+			if reason != reasonname.None {
 				t.Fatalf("refused, %s: %s", reason, headersOf(m))
 			}
 			if string(m.Key) != c.key || string(m.Body) != c.body || headersOf(m) != c.headers {
@@ -65,7 +66,7 @@ func TestGoodLinesBecomeMessages(t *testing.T) {
 func TestAnEventWithoutIdentityIsNotMalformed(t *testing.T) {
 	t.Run("A4_the_engine_judges_what_the_event_lacks", func(t *testing.T) {
 		m, reason := decoded(CloudEvents, `{"specversion":"1.0","type":"t","data":1}`)
-		if reason != semel.ReasonNone || m.ID() != "" || m.Source() != "" || m.Type() != "t" {
+		if reason != reasonname.None || m.ID() != "" || m.Source() != "" || m.Type() != "t" {
 			t.Errorf("reason %q, id %q, source %q, type %q", reason, m.ID(), m.Source(), m.Type())
 		}
 	})
@@ -123,7 +124,7 @@ func TestBadLinesAreRefusedWithTheirRawBytesAndAReason(t *testing.T) {
 	})
 	t.Run("trap_80_an_escaped_NUL_in_an_identity_is_a_character_like_others", func(t *testing.T) {
 		m, reason := decoded(CloudEvents, `{"specversion":"1.0","type":"t","id":"a\u0000b"}`)
-		if reason != semel.ReasonNone || m.ID() != "a\x00b" {
+		if reason != reasonname.None || m.ID() != "a\x00b" {
 			t.Errorf("id %q, reason %q", m.ID(), reason)
 		}
 	})
@@ -145,7 +146,7 @@ func TestADetailCarriesNoValueOfTheLine(t *testing.T) {
 		for _, text := range []string{`{"id":"1","data_base64":"secret"}`, `{"id":"secret",}`, `{"id":["secret"]}`, `{"x":"secret\ud800"}`} {
 			m, reason := decoded(CloudEvents, text)
 			detail, _ := m.Headers.Get(HeaderDetail)
-			if reason == semel.ReasonNone || bytes.Contains(detail, []byte("secret")) {
+			if reason == reasonname.None || bytes.Contains(detail, []byte("secret")) {
 				t.Errorf("%s: reason %q, detail %q", text, reason, detail)
 			}
 		}

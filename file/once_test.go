@@ -3,9 +3,9 @@ package file
 import (
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 func TestALineIsParsedOnceForItsMessageAndWhatIsMadeOfIt(t *testing.T) {
@@ -23,7 +23,7 @@ func TestALineIsParsedOnceForItsMessageAndWhatIsMadeOfIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, room := (&decoder{format: c.format}).begin(line{text: []byte(c.line), length: int64(len(c.line))}), new(reading.Room)
 			m := &d.message
-			if refused, detail := d.Decode(room, m); refused != semel.ReasonNone {
+			if refused, detail := d.Decode(room, m); refused != reasonname.None {
 				t.Fatal(detail)
 			}
 			by := identity.By("body:/id")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/semelheader"
 )
 
 // Format is the format of lines.
@@ -29,7 +29,7 @@ const (
 // Headers that the source adds to a line that it refuses.
 const (
 	// HeaderLength is the length of a line that is too long, in bytes, as a decimal number.
-	HeaderLength = semel.HeaderLength
+	HeaderLength = semelheader.Length
 	// HeaderDetail describes the fault of the line in English, without any of its values.
 	HeaderDetail = "semel-detail"
 )

@@ -15,6 +15,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 )
 
@@ -188,7 +189,7 @@ func TestABadLineIsDeliveredAsRefusedAndHarmsNoNeighbour(t *testing.T) {
 		for i, v := range got {
 			want := semel.ReasonMalformed
 			if i == 0 || i == len(got)-1 {
-				want = semel.ReasonNone
+				want = reasonname.None
 			}
 			if v.Refused != want {
 				t.Errorf("line %d is refused as %q, not %q", i, v.Refused, want)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 )
 
@@ -234,7 +235,7 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 		}
 		decodedAll(second)
 		decodedAll(second) // a second time nothing happens
-		if body := string(second[0].Message.Body); body != `{"a":1}` || second[0].Refused != semel.ReasonNone {
+		if body := string(second[0].Message.Body); body != `{"a":1}` || second[0].Refused != reasonname.None {
 			t.Errorf("%q, %s", body, second[0].Detail)
 		}
 	})

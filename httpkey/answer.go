@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/keystore"
 )
 
 // answer is what a client gets.
@@ -31,7 +32,7 @@ var errCut = errors.New("httpkey: what is kept is no answer")
 // keep is the answer as it is kept, with its allowed headers alone, or ErrAnswerTooLarge.
 func (a *answer) keep(allowed []string) ([]byte, error) {
 	b := binary.AppendUvarint([]byte{form}, uint64(a.status))
-	if b = append(appendHeaders(b, a.header, allowed), a.body...); len(b) > min(store.MaxResult, store.MaxKeyResult) {
+	if b = append(appendHeaders(b, a.header, allowed), a.body...); len(b) > min(admin.MaxResult, keystore.MaxResult) {
 		return nil, ErrAnswerTooLarge
 	}
 	return b, nil

@@ -12,11 +12,11 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/keystore"
 )
 
 // Completion configures the requests that a Completer can finish. Method, host, URI and body are stored
-// with the key until the outcome is known; a request of more than store.MaxKeyResult bytes gets 413.
+// with the key until the outcome is known; a request of more than keystore.MaxResult bytes gets 413.
 type Completion struct {
 	// Headers are the request headers that the handler reads. Content-Type and Content-Encoding are
 	// always stored. Headers with secrets, such as Authorization or Cookie, are refused.
@@ -36,7 +36,7 @@ const (
 )
 
 // completes returns the store of requests, if Completion is set and the store has one.
-func (l *LeaseConfig) completes(st store.KeyStore) admin.RequestStore {
+func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
 	if l.Completion == nil {
 		return nil
 	}

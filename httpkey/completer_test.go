@@ -16,9 +16,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
-	"github.com/semel-go/semel/store"
 )
 
 // forsaken is a shop of whose request "k" the handler died, with that answer of its handler
@@ -235,9 +235,9 @@ func TestF2ACompleterThatReachesNoGuardSaysSo(t *testing.T) {
 func TestF2ARequestThatIsTooLargeToBeStoredIsRefused(t *testing.T) {
 	made := &calls{status: 201}
 	s := lend(t, memstore.NewKeys(), made.serve, completing)
-	wantProblem(t, s.post(`"k"`, strings.Repeat("x", store.MaxKeyResult)), http.StatusRequestEntityTooLarge, "request-body-too-large")
+	wantProblem(t, s.post(`"k"`, strings.Repeat("x", keystore.MaxResult)), http.StatusRequestEntityTooLarge, "request-body-too-large")
 	made.want(t, 0)
-	if w := s.post(`"k"`, strings.Repeat("x", store.MaxKeyResult-100)); w.Code != 201 {
+	if w := s.post(`"k"`, strings.Repeat("x", keystore.MaxResult-100)); w.Code != 201 {
 		t.Errorf("%d: %s", w.Code, w.Body)
 	}
 }
@@ -257,7 +257,7 @@ func TestF2ACompletionThatDoesNotFitIsRefused(t *testing.T) {
 		}
 	}
 	l := httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test", Completion: &httpkey.Completion{}}
-	if _, err := httpkey.NewLeased(struct{ store.KeyStore }{memstore.NewKeys()}, config(), l); !errors.Is(err, semel.ErrUnsupported) {
+	if _, err := httpkey.NewLeased(struct{ keystore.Store }{memstore.NewKeys()}, config(), l); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("a store without notes: %v", err)
 	}
 	if _, err := lend(t, memstore.NewKeys(), effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {

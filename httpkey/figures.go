@@ -89,7 +89,7 @@ func (t *transactional[Tx]) check(ctx context.Context) error {
 	if err := t.intern(ctx); err != nil {
 		return err
 	}
-	_, err := t.kept.Results(ctx, []store.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // of no key
+	_, err := t.kept.Results(ctx, []admin.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // of no key
 	return err
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/memstore"
-	"github.com/semel-go/semel/store"
 )
 
 // figures are those of a guard that are not 0.
@@ -81,7 +81,7 @@ func TestK4WhatBecameOfRequestsIsCounted(t *testing.T) {
 }
 
 // unfit is a store whose tables do not fit.
-type unfit struct{ store.KeyStore }
+type unfit struct{ keystore.Store }
 
 func (unfit) Check(context.Context) error { return semel.ErrSchema }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/store"
 )
@@ -42,7 +43,7 @@ type LeaseConfig struct {
 // leased is the door of NewLeased.
 type leased struct {
 	guard  *Guard
-	store  store.KeyStore
+	store  keystore.Store
 	keys   *leasedkey.Keys
 	steps  *leasedkey.Keys // nil: handlers are not stepped
 	notes  admin.RequestStore
@@ -51,7 +52,7 @@ type leased struct {
 
 // NewLeased returns a Guard for handlers with effects outside of the store. The error reports all
 // faults of the configuration. NewLeased does not access the store.
-func NewLeased(st store.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
+func NewLeased(st keystore.Store, c Config, l LeaseConfig) (*Guard, error) {
 	given, notes, faults := st, l.completes(st), []error{c.fits(true)}
 	c.MostOpen = cmp.Or(c.MostOpen, defaultLeased)
 	faults = append(faults, l.fits(&c, notes != nil))
@@ -110,11 +111,11 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 		return refused(unavailable(), err)
 	}
 	switch a.State {
-	case store.KeyCompleted:
+	case keystore.Completed:
 		return l.guard.stored(a.Result)
-	case store.KeyConflict:
+	case keystore.Conflict:
 		return refused(l.guard.mismatch(), nil)
-	case store.KeyHeld, store.KeyGone: // others work on it, or have since a Completer saw it
+	case keystore.Held, keystore.Gone: // others work on it, or have since a Completer saw it
 		return refused(l.guard.inFlight(a.Left), nil)
 	}
 	return refused(because(http.StatusGone, codeGone, "the key was ended without an answer", 0), nil)
@@ -161,7 +162,7 @@ func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 	case r.answer == nil: // the handler was not reached
 		return refused(unavailable(), err)
 	}
-	r.kept = r.kept && a.State == store.KeyCompleted
+	r.kept = r.kept && a.State == keystore.Completed
 	return r.outcome
 }
 
@@ -191,7 +192,7 @@ func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Fin
 }
 
 // ResolveStep is Resolve for one step of a request. After leasedkey.Happened, Step returns output, at
-// most store.MaxKeyResult bytes.
+// most keystore.MaxResult bytes.
 func (g *Guard) ResolveStep(ctx context.Context, caller, key, step string, f leasedkey.Finding, output []byte) error {
 	l, is := g.door.(*leased)
 	if !is || l.steps == nil {

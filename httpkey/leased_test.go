@@ -13,13 +13,14 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
 
 // lend opens a shop over leased keys.
-func lend(t *testing.T, keys store.KeyStore, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
+func lend(t *testing.T, keys keystore.Store, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
 	t.Helper()
 	s := &shop{}
 	c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test"}
@@ -204,9 +205,9 @@ func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
 }
 
 // panicking is a store that panics.
-type panicking struct{ store.KeyStore }
+type panicking struct{ keystore.Store }
 
-func (panicking) ClaimKey(context.Context, store.KeyClaim) (store.KeyAnswer, error) {
+func (panicking) ClaimKey(context.Context, keystore.Claim) (keystore.Answer, error) {
 	panic("a store's own")
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -152,9 +153,9 @@ type losing struct {
 	claims int
 }
 
-func (l *losing) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
+func (l *losing) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
 	if l.claims--; l.claims >= 0 {
-		_ = l.Keys.EndKey(ctx, key, t, store.KeyEnding{Event: store.KeyRelease})
+		_ = l.Keys.EndKey(ctx, key, t, keystore.Ending{Event: keystore.Release})
 		return store.ErrClaimLost
 	}
 	return l.Keys.EndKey(ctx, key, t, e)

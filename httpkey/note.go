@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/keystore"
 )
 
 // noteForm is that of a note: its number, method, host and URI, then the headers and the body
@@ -27,8 +27,8 @@ func (q *request) takeNote(headers []string) *problem {
 		b = appendText(b, part)
 	}
 	q.note = append(appendHeaders(b, r.Header, headers), q.body...)
-	if len(q.note) > store.MaxKeyResult {
-		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the request is stored, so that it is finished whatever happens, and has more than %d bytes; nothing was done", store.MaxKeyResult), 0)
+	if len(q.note) > keystore.MaxResult {
+		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the request is stored, so that it is finished whatever happens, and has more than %d bytes; nothing was done", keystore.MaxResult), 0)
 	}
 	return nil
 }

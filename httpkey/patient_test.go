@@ -6,16 +6,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
-	"github.com/semel-go/semel/store"
 )
 
 // silent is a store that does not answer who claims.
-type silent struct{ store.KeyStore }
+type silent struct{ keystore.Store }
 
-func (silent) ClaimKey(ctx context.Context, _ store.KeyClaim) (store.KeyAnswer, error) {
+func (silent) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {
 	<-ctx.Done()
-	return store.KeyAnswer{}, ctx.Err()
+	return keystore.Answer{}, ctx.Err()
 }
 
 func TestLaw11AStoreThatIsSilentIsNotWaitedForForEver(t *testing.T) {

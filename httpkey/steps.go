@@ -8,8 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/semel-go/semel/internal/steplimit"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
-	"github.com/semel-go/semel/store"
 )
 
 // steps are the steps of one attempt of a request.
@@ -30,7 +31,7 @@ type stepsKey struct{}
 //
 // do passes Attempt.IdempotencyKey, which belongs to the step, to the system that it calls. The error
 // of do decides:
-//   - nil: the step is done, and its output, at most store.MaxKeyResult bytes, is kept;
+//   - nil: the step is done, and its output, at most keystore.MaxResult bytes, is kept;
 //   - semel.Permanent: the step had no effect, and never will;
 //   - semel.Retry: this attempt had no effect;
 //   - any other error: unknown. Within LeaseConfig.Window the step is repeated, with
@@ -57,9 +58,9 @@ func Step(ctx context.Context, name string, do func(ctx context.Context, a Attem
 	switch {
 	case err != nil:
 		return a.Result, fmt.Errorf("httpkey: step %q: %w", name, err)
-	case a.State == store.KeyCompleted:
+	case a.State == keystore.Completed:
 		return a.Result, nil
-	case a.State == store.KeyHeld:
+	case a.State == keystore.Held:
 		return nil, fmt.Errorf("httpkey: step %q is under way in another process", name)
 	}
 	return nil, fmt.Errorf("httpkey: step %q: %w", name, ErrStepFailed)
@@ -70,16 +71,16 @@ var ErrStepFailed = errors.New("semel: the step has failed for good")
 
 // takes returns an error if a step of this name cannot be added.
 func (s *steps) takes(name string) error {
-	if name == "" || len(name) > store.MaxStepName || strings.Contains(name, "\x00") {
-		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, store.MaxStepName)
+	if name == "" || len(name) > steplimit.Name || strings.Contains(name, "\x00") {
+		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, steplimit.Name)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if slices.Contains(s.names, name) {
 		return nil
 	}
-	if len(s.names) == store.MaxSteps {
-		return fmt.Errorf("step %q: a request has at most %d steps", name, store.MaxSteps)
+	if len(s.names) == steplimit.Steps {
+		return fmt.Errorf("step %q: a request has at most %d steps", name, steplimit.Steps)
 	}
 	s.names = append(s.names, name)
 	return nil

@@ -13,6 +13,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/internal/steplimit"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
@@ -74,7 +76,7 @@ func (p *process) does(f func() error) error {
 	return p.passes()
 }
 
-func (p *process) ClaimKey(ctx context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
+func (p *process) ClaimKey(ctx context.Context, c keystore.Claim) (a keystore.Answer, err error) {
 	err = p.does(func() (err error) { a, err = p.Keys.ClaimKey(ctx, c); return err })
 	return a, err
 }
@@ -83,7 +85,7 @@ func (p *process) ExtendKey(ctx context.Context, key semel.Key, t store.Token, l
 	return p.does(func() error { return p.Keys.ExtendKey(ctx, key, t, lease) })
 }
 
-func (p *process) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
+func (p *process) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
 	return p.does(func() error { return p.Keys.EndKey(ctx, key, t, e) })
 }
 
@@ -258,13 +260,13 @@ func TestF2StepsThatCannotBe(t *testing.T) {
 		}
 	})
 	within(stepped, func(ctx context.Context) {
-		for _, name := range []string{"", strings.Repeat("x", store.MaxStepName+1), "a\x00b"} {
+		for _, name := range []string{"", strings.Repeat("x", steplimit.Name+1), "a\x00b"} {
 			if _, err := httpkey.Step(ctx, name, done); err == nil || !strings.Contains(err.Error(), "a name has") {
 				t.Errorf("the name %q: %v", name, err)
 			}
 		}
-		for i := range store.MaxSteps + 1 {
-			if _, err := httpkey.Step(ctx, fmt.Sprint(i), done); (err != nil) != (i == store.MaxSteps) {
+		for i := range steplimit.Steps + 1 {
+			if _, err := httpkey.Step(ctx, fmt.Sprint(i), done); (err != nil) != (i == steplimit.Steps) {
 				t.Errorf("step %d: %v", i, err)
 			}
 		}

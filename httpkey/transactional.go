@@ -18,7 +18,7 @@ import (
 type transactional[Tx any] struct {
 	guard *Guard
 	store store.TxStore[Tx]
-	kept  store.Results[Tx]
+	kept  admin.Results[Tx]
 
 	scope atomic.Int64 // 0: not known yet
 }
@@ -34,7 +34,7 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	faults := []error{c.fits(false), c.poolFits(st)}
 	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: st}
 	var keeps bool
-	if t.kept, keeps = st.(store.Results[Tx]); !keeps {
+	if t.kept, keeps = st.(admin.Results[Tx]); !keeps {
 		faults = append(faults, fmt.Errorf("the store keeps no results, in which the answers would be: %w", semel.ErrUnsupported))
 	}
 	if kind := st.Limits().PartitionedBy; kind != "" {
@@ -79,8 +79,8 @@ func (t *transactional[Tx]) mark(q *request) store.Mark {
 }
 
 // resultOf is what the answer to a request is kept under.
-func (t *transactional[Tx]) resultOf(q *request) store.ResultOf {
-	return store.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
+func (t *transactional[Tx]) resultOf(q *request) admin.ResultOf {
+	return admin.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
 }
 
 // intern asks once for the scope of the guard's keys.
@@ -128,7 +128,7 @@ func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verd
 	case v.Kind == store.Busy:
 		return refused(t.guard.inFlight(again), nil)
 	case v.Already(store.Applied):
-		results, err := t.kept.Results(ctx, []store.ResultOf{t.resultOf(q)})
+		results, err := t.kept.Results(ctx, []admin.ResultOf{t.resultOf(q)})
 		if err != nil {
 			return refused(unavailable(), err)
 		}

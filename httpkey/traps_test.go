@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -38,10 +39,10 @@ func TestTrap135AStopThatIsInAHurry(t *testing.T) {
 }
 
 // fromTomorrow is a store whose answers a newer release has kept.
-type fromTomorrow struct{ store.KeyStore }
+type fromTomorrow struct{ keystore.Store }
 
-func (s fromTomorrow) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
-	a, err := s.KeyStore.ClaimKey(ctx, c)
+func (s fromTomorrow) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
+	a, err := s.Store.ClaimKey(ctx, c)
 	if len(a.Result) > 0 {
 		a.Result[0]++ // the number of its form
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/internal/strictjson"
 	"github.com/semel-go/semel/internal/structured"
@@ -34,7 +35,7 @@ type Identity interface {
 
 // Error says why a message has no usable identity.
 type Error struct {
-	// Reason is semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, or
+	// Reason is semel.ReasonNoIdentity, semel.ReasonBadIdentity, reason "identity too long", or
 	// semel.ReasonMalformed when the identity lies in a body that is no strict JSON.
 	Reason semel.Reason
 	Detail string
@@ -341,9 +342,9 @@ func checkIdentity(source, id string) error {
 	case id == "":
 		return &Error{semel.ReasonNoIdentity, "the id is empty"}
 	case len(id) > semel.MaxID:
-		return &Error{semel.ReasonIdentityTooLong, fmt.Sprintf("the id has %d bytes, more than %d", len(id), semel.MaxID)}
+		return &Error{reasonname.IdentityTooLong, fmt.Sprintf("the id has %d bytes, more than %d", len(id), semel.MaxID)}
 	case len(source) > semel.MaxID:
-		return &Error{semel.ReasonIdentityTooLong, fmt.Sprintf("the source has %d bytes, more than %d", len(source), semel.MaxID)}
+		return &Error{reasonname.IdentityTooLong, fmt.Sprintf("the source has %d bytes, more than %d", len(source), semel.MaxID)}
 	case strings.HasPrefix(source, selectors.ReservedSource):
 		return &Error{semel.ReasonBadIdentity, "sources that begin with " + selectors.ReservedSource + " are reserved"}
 	}

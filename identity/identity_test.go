@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // event is a message with CloudEvents headers.
@@ -203,9 +204,9 @@ func TestAnyIDWorks(t *testing.T) {
 		distinct(t, "x", strings.Repeat("x", semel.MaxID-1), strings.Repeat("x", semel.MaxID))
 	})
 	t.Run("trap_79_a_longer_id_is_no_identity", func(t *testing.T) {
-		wantReason(t, CloudEvents(), event("s", strings.Repeat("x", semel.MaxID+1)), semel.ReasonIdentityTooLong)
-		wantReason(t, CloudEvents(), event("s", strings.Repeat("x", 1<<20)), semel.ReasonIdentityTooLong)
-		wantReason(t, CloudEvents(), event(strings.Repeat("s", semel.MaxID+1), "x"), semel.ReasonIdentityTooLong)
+		wantReason(t, CloudEvents(), event("s", strings.Repeat("x", semel.MaxID+1)), reasonname.IdentityTooLong)
+		wantReason(t, CloudEvents(), event("s", strings.Repeat("x", 1<<20)), reasonname.IdentityTooLong)
+		wantReason(t, CloudEvents(), event(strings.Repeat("s", semel.MaxID+1), "x"), reasonname.IdentityTooLong)
 	})
 	t.Run("trap_T22_a_number_is_one_id_however_it_is_written", func(t *testing.T) {
 		for body, want := range map[string]string{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/versions"
 )
 
 func TestVersionsAreFound(t *testing.T) {
@@ -20,7 +21,7 @@ func TestVersionsAreFound(t *testing.T) {
 		"B4_a_number":                        {by, `{"order":"a","version":7}`, "a", 7, ""},
 		"B4_a_number_however_it_is_written":  {by, `{"order":"a","version":7.0e0}`, "a", 7, ""},
 		"B4_digits_as_text":                  {by, `{"order":"a","version":"7"}`, "a", 7, ""},
-		"B4_the_largest":                     {by, `{"order":"a","version":9223372036854775806}`, "a", identity.MaxVersion, ""},
+		"B4_the_largest":                     {by, `{"order":"a","version":9223372036854775806}`, "a", versions.Max, ""},
 		"B4_a_number_as_the_streams_name":    {by, `{"order":12,"version":1}`, "12", 1, ""},
 		"B4_a_stream_of_several_values":      {identity.Stream("body:/shop", "body:/order").At("body:/version"), `{"shop":"x","order":"ab","version":1}`, "1:x,2:ab,", 1, ""},
 		"B4_trap_T57_missing":                {by, `{"order":"a"}`, "", 0, "is missing"},
@@ -35,7 +36,7 @@ func TestVersionsAreFound(t *testing.T) {
 		"B4_true":                            {by, `{"order":"a","version":true}`, "", 0, "boolean"},
 		"B4_a_stream_without_a_name":         {by, `{"order":"","version":1}`, "", 0, "its stream"},
 		"B4_a_stream_that_is_missing":        {by, `{"version":1}`, "", 0, "its stream"},
-		"B4_a_name_that_is_too_long":         {by, `{"order":"` + strings.Repeat("x", identity.MaxStream+1) + `","version":1}`, "", 0, "must have 1 to 512"},
+		"B4_a_name_that_is_too_long":         {by, `{"order":"` + strings.Repeat("x", versions.MaxStream+1) + `","version":1}`, "", 0, "must have 1 to 512"},
 		"B4_a_body_that_is_not_JSON":         {by, `order 7`, "", 0, "no strict JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {

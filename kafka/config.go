@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/kafka/internal/deadletter"
 	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -206,7 +206,7 @@ const (
 	// a record that is too large, and of a dead letter that was cut because
 	// its topic takes no records of its size. A record that has it already is
 	// such a letter, and refused as too large.
-	HeaderLength = semel.HeaderLength
+	HeaderLength = semelheader.Length
 )
 
 // isolation is which records of transactions are read.

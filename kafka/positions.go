@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/kafka/internal/stored"
-	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -31,7 +31,7 @@ type positions struct {
 	lanes    *lanes
 	gate     *gate
 	consumer string
-	store    source.OffsetStore // nil where it keeps none
+	store    laneoffset.Store // nil where it keeps none
 
 	mu sync.Mutex // guards the rest; no other lock is taken under it
 	// behind is why nothing is read any more, nil while the store has what it was
@@ -62,13 +62,13 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 		return err
 	}
 	var which []pending
-	var to []source.OffsetAdvance
+	var to []laneoffset.Advance
 	for _, some := range all {
 		for p, commit := range some {
 			if commit.at.offset > commit.kept {
 				which = append(which, commit)
-				to = append(to, source.OffsetAdvance{
-					LaneOffset: source.LaneOffset{Lane: stored.PartitionName(k.config.Group, p.lane(), commit.topic), Offset: commit.at.offset}, Least: commit.kept,
+				to = append(to, laneoffset.Advance{
+					LaneOffset: laneoffset.LaneOffset{Lane: stored.PartitionName(k.config.Group, p.lane(), commit.topic), Offset: commit.at.offset}, Least: commit.kept,
 				})
 			}
 		}
@@ -87,7 +87,7 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 
 // kept notes what stands in the store. If less does than was written before, nothing
 // that this process has in memory can be trusted, of any lane.
-func (k *positions) kept(which []pending, to []source.OffsetAdvance, before []source.LaneOffset) error {
+func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
 		if to[i].Lacks(before[i]) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
@@ -297,6 +298,6 @@ func TestWhatCannotBeKnownOfAStore(t *testing.T) {
 	inWorld(t, "I7_a_store_that_keeps_no_offsets_is_no_fault", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
 		wants(t, w.reads(nil).take(1), "order a") // its store keeps positions only
-		w.wantStands(source.NoOffset)
+		w.wantStands(laneoffset.None)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -50,14 +51,14 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 			Identity: semel.Key{Consumer: "billing", Source: "shop", ID: "e-1"}, Key: []byte("k"), Body: []byte("{}"),
 			Headers: semel.Headers{
 				h("ce-specversion", "1.0"), h("ce-id", "e-1"), h("ce-source", "shop"), h("ce-type", "paid"), h("Ce-Tenant", "t"), h("ce-datacontenttype", "application/json"),
-				h("traceparent", "00-1"), h(semel.HeaderCausation, "c-1"), h("x", "1"), h("x", "2"), h(HeaderReason, "of an earlier life"), h(HeaderWas+"topic", "of one before"),
+				h("traceparent", "00-1"), h(semelheader.Causation, "c-1"), h("x", "1"), h("x", "2"), h(HeaderReason, "of an earlier life"), h(HeaderWas+"topic", "of one before"),
 			},
 		}
 	}
 	t.Run("C14_an_event_keeps_id_attributes_causation_and_trace", func(t *testing.T) {
 		r := made(t, event(), nil)
 		got := text(r.Headers)
-		for _, want := range []string{"ce_specversion=1.0", "ce_id=e-1", "ce_source=shop", "ce_type=paid", "ce_tenant=t", "content-type=application/json", "traceparent=00-1", semel.HeaderCausation + "=c-1", "x=1", "x=2"} {
+		for _, want := range []string{"ce_specversion=1.0", "ce_id=e-1", "ce_source=shop", "ce_type=paid", "ce_tenant=t", "content-type=application/json", "traceparent=00-1", semelheader.Causation + "=c-1", "x=1", "x=2"} {
 			if !slices.Contains(got, want) {
 				t.Errorf("%s is missing in %v", want, got)
 			}
@@ -70,12 +71,12 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 		m := event()
 		m.Identity = semel.Key{Consumer: "billing", ID: "order-17"}
 		got := text(made(t, m, nil).Headers)
-		for _, want := range []string{"ce_id=" + m.OutputID("publish", "out"), "ce_source=shop", semel.HeaderCausation + "=order-17", semel.HeaderCorrelation + "=order-17"} {
+		for _, want := range []string{"ce_id=" + m.OutputID("publish", "out"), "ce_source=shop", semelheader.Causation + "=order-17", semelheader.Correlation + "=order-17"} {
 			if !slices.Contains(got, want) {
 				t.Errorf("%s is missing in %v", want, got)
 			}
 		}
-		if slices.Contains(got, "ce_id=e-1") || slices.Contains(got, semel.HeaderCausation+"=c-1") {
+		if slices.Contains(got, "ce_id=e-1") || slices.Contains(got, semelheader.Causation+"=c-1") {
 			t.Errorf("%v", got)
 		}
 		if other := text(made(t, m, func(c *PublisherConfig) { c.Topic = "other" }).Headers); slices.Contains(other, "ce_id="+m.OutputID("publish", "out")) {

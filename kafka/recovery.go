@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -44,13 +45,13 @@ type PartitionPosition struct {
 	Partition int32
 	Standing  Standing
 	// Store and Group are offsets of the first record that is not done;
-	// source.NoOffset where there is none.
+	// laneoffset.None where there is none.
 	Store, Group int64
 	// Start and End are those of the log: of its first record, and behind its last.
 	Start, End int64
 	// Target is where the group has to be set back to, so that what the store lacks
 	// comes again: to the store's position, or, where it has none, to where the group
-	// first began. source.NoOffset where that is not known either.
+	// first began. laneoffset.None where that is not known either.
 	Target int64
 
 	id       [16]byte
@@ -80,12 +81,12 @@ func (p PartitionPosition) Gone() int64 {
 type Recovery struct {
 	bystander
 	consumer string
-	store    source.OffsetStore
+	store    laneoffset.Store
 }
 
 // NewRecovery checks the configuration, which is the consumer's own, and asks
 // nothing yet.
-func NewRecovery(c Config, consumer string, store source.OffsetStore) (*Recovery, error) {
+func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, error) {
 	r := &Recovery{consumer: consumer, store: store}
 	if err := r.configure(c); err != nil {
 		return nil, err
@@ -113,8 +114,8 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	all := make([]PartitionPosition, len(logs))
 	for i, l := range logs {
 		all[i] = PartitionPosition{
-			Topic: l.topic, Partition: l.partition, Store: source.NoOffset, Group: source.NoOffset,
-			Start: l.start, End: l.end, Target: source.NoOffset, id: l.id,
+			Topic: l.topic, Partition: l.partition, Store: laneoffset.None, Group: laneoffset.None,
+			Start: l.start, End: l.end, Target: laneoffset.None, id: l.id,
 		}
 		if at := slices.IndexFunc(offsets, func(c comparison) bool { return c.topicPartition == l.topicPartition }); at >= 0 {
 			all[i].Group, all[i].metadata = offsets[at].group, offsets[at].metadata
@@ -170,11 +171,11 @@ func standing(p PartitionPosition) Standing {
 }
 
 // began is where the group began a partition, as the store remembers it;
-// source.NoOffset where it does not.
+// laneoffset.None where it does not.
 func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
-		return source.NoOffset, nil
+		return laneoffset.None, nil
 	}
 	began, asked := known[p.topic]
 	if !asked {
@@ -183,7 +184,7 @@ func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning,
 			return 0, r.storeFailed(err)
 		}
 		if !kept {
-			return source.NoOffset, nil
+			return laneoffset.None, nil
 		}
 		began, known[p.topic] = found, found
 	}
@@ -246,10 +247,10 @@ func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error 
 
 // raise raises the store's positions to what the group is at, where they are lower.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
-	var to []source.OffsetAdvance
+	var to []laneoffset.Advance
 	for _, p := range which {
 		if at(p) > p.Store {
-			to = append(to, source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: r.positionName(p), Offset: at(p)}, Least: source.NoOffset})
+			to = append(to, laneoffset.Advance{LaneOffset: laneoffset.LaneOffset{Lane: r.positionName(p), Offset: at(p)}, Least: laneoffset.None})
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

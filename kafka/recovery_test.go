@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/memstore"
-	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
@@ -111,7 +111,7 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 			t.Errorf("it says %v, and the group is at %d", err, w.committed(0))
 		}
 		_ = p.leave()
-		for _, target := range []int64{11, source.NoOffset} {
+		for _, target := range []int64{11, laneoffset.None} {
 			all[0].Target = target
 			if err := r.Reset(t.Context(), all); err == nil {
 				t.Errorf("the group was set to %d", target)
@@ -173,7 +173,7 @@ func (w *world) deleteBefore(partition int32, at int64) {
 func restoredFrom(t *testing.T, from *memstore.Store, w *world, at int64) *memstore.Store {
 	t.Helper()
 	other := memstore.New()
-	if _, err := other.AdvanceOffsets(t.Context(), "billing", []source.OffsetAdvance{{LaneOffset: source.LaneOffset{Lane: w.position(0), Offset: at}, Least: source.NoOffset}}); err != nil {
+	if _, err := other.AdvanceOffsets(t.Context(), "billing", []laneoffset.Advance{{LaneOffset: laneoffset.LaneOffset{Lane: w.position(0), Offset: at}, Least: laneoffset.None}}); err != nil {
 		t.Fatal(err)
 	}
 	return other

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/semel-go/semel/kafka/internal/message"
@@ -102,12 +103,12 @@ func (s *Source) assemble(c *Config) {
 
 // keepPositions is source.Info.Positions: where the group first began is kept in
 // the consumer's store, under the name "kafka:GROUP:TOPIC". A store that is a
-// source.OffsetStore is told, before the group is, how far each partition is done,
+// laneoffset.Store is told, before the group is, how far each partition is done,
 // as "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
 func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 	s.beginnings.store = stored.Store{Consumer: consumer, Positions: store}
 	s.positions.consumer = consumer
-	s.positions.store, _ = store.(source.OffsetStore)
+	s.positions.store, _ = store.(laneoffset.Store)
 }
 
 // Lanes sets who is told of partitions that come and go.

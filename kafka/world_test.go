@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -250,7 +251,7 @@ func (m *mortal) LoadPosition(ctx context.Context, consumer, src string) (source
 	return m.Store.LoadPosition(ctx, consumer, src)
 }
 
-func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
+func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
 	if m.dead.Load() {
 		return nil, errDead
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -26,7 +27,7 @@ func (k *Keys) claim(key semel.Key) *claim {
 // call makes the call, unless the lease may have ended, and records the outcome.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	if !c.Holds(nil) {
-		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: no call was made, because the lease may have ended: %w", store.ErrClaimLost))
+		return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Release, fmt.Errorf("leasedkey: no call was made, because the lease may have ended: %w", store.ErrClaimLost))
 	}
 	var result []byte
 	err := c.keep(ctx, func(ctx context.Context) (err error) {
@@ -34,7 +35,7 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 		return err
 	})
 	event, state := eventOf(err)
-	if event == store.KeyComplete { // the other side may say that it had the call before
+	if event == keystore.Complete { // the other side may say that it had the call before
 		return c.complete(ctx, Answer{State: state, Called: true, Result: result})
 	}
 	return c.end(ctx, Answer{State: state, Called: true}, event, err)
@@ -44,25 +45,25 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 // returns an error.
 func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
 	var err error
-	if n := len(a.Result); n > store.MaxKeyResult {
-		a.Result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", n, store.MaxKeyResult)
+	if n := len(a.Result); n > keystore.MaxResult {
+		a.Result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", n, keystore.MaxResult)
 	}
-	return c.end(ctx, a, store.KeyComplete, err)
+	return c.end(ctx, a, keystore.Complete, err)
 }
 
 // eventOf returns how a claim ends after its call returned err, and the resulting state of the key.
-func eventOf(err error) (store.KeyEvent, store.KeyState) {
+func eventOf(err error) (keystore.Event, keystore.State) {
 	var decided *semel.HandlerError
 	switch calls.OutcomeOf(false, err) { // the rule of consumers
 	case store.CallFailed:
-		return store.KeyRelease, store.KeyClaimed
+		return keystore.Release, keystore.Claimed
 	case store.CallUnknown:
-		return store.KeyAbandon, store.KeyClaimed
+		return keystore.Abandon, keystore.Claimed
 	}
 	if err == nil || errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
-		return store.KeyComplete, store.KeyCompleted
+		return keystore.Complete, keystore.Completed
 	}
-	return store.KeyFail, store.KeyFailed
+	return keystore.Fail, keystore.Failed
 }
 
 // keep runs a call with its timeout. It ends the context of the call if another process has the lease,
@@ -90,15 +91,15 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 // end records the outcome of the claim, also after ctx has ended. It tries for the length of a lease,
 // because the store may be unavailable for a moment. The error joins the error of the call and the
 // error of the record.
-func (c *claim) end(ctx context.Context, a Answer, e store.KeyEvent, err error) (Answer, error) {
+func (c *claim) end(ctx context.Context, a Answer, e keystore.Event, err error) (Answer, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()
-	switch failed := c.End(ctx, store.KeyEnding{Event: e, Result: a.Result, Keep: c.config.Keep}); {
+	switch failed := c.End(ctx, keystore.Ending{Event: e, Result: a.Result, Keep: c.config.Keep}); {
 	case failed == nil:
 		return a, err
 	case errors.Is(failed, store.ErrClaimLost):
-		return Answer{State: store.KeyHeld, Called: a.Called}, errors.Join(err, store.ErrClaimLost)
+		return Answer{State: keystore.Held, Called: a.Called}, errors.Join(err, store.ErrClaimLost)
 	default:
-		return Answer{State: store.KeyClaimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
+		return Answer{State: keystore.Claimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/calls"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/keystore"
 )
 
 // Config configures Keys. Consumer, Keep and Window are required.
@@ -27,7 +27,7 @@ type Config struct {
 	Timeout time.Duration
 	// Ask, if not nil, asks the other side whether an attempt with an unknown outcome took effect. Do
 	// calls Ask once Window has passed, with a context that ends after Timeout. A result longer than
-	// store.MaxKeyResult is not kept; Do returns an error once.
+	// keystore.MaxResult is not kept; Do returns an error once.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
 	// AllowVolatile is the reason why a store that may lose keys, and calls that are then made twice,
 	// are acceptable. If AllowVolatile is empty, New refuses a store that is volatile or whose
@@ -55,7 +55,7 @@ const (
 )
 
 // fits reports a fault of the configuration, and sets the defaults.
-func (c *Config) fits(st store.KeyStore) error {
+func (c *Config) fits(st keystore.Store) error {
 	if c.Lease == 0 {
 		c.Lease = time.Minute
 	}
@@ -85,11 +85,11 @@ func (c *Config) fits(st store.KeyStore) error {
 }
 
 // durable refuses a store that may lose keys, unless AllowVolatile gives a reason.
-func (c *Config) durable(st store.KeyStore) error {
+func (c *Config) durable(st keystore.Store) error {
 	if c.AllowVolatile != "" {
 		return nil
 	}
-	if d, why := st.Durable(); d > store.DurableExceptSeconds {
+	if d, why := st.Durable(); d > keystore.DurableExceptSeconds {
 		return fmt.Errorf("the store is %v (%s), so calls may be made twice; make the store durable, or set AllowVolatile to the reason why that is acceptable", d, why)
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
-	"github.com/semel-go/semel/store"
 )
 
 func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
@@ -36,15 +36,15 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 
 // says is a store that says how durable it is.
 type says struct {
-	store.KeyStore
-	d store.Durability
+	keystore.Store
+	d keystore.Durability
 }
 
-func (s says) Durable() (store.Durability, string) { return s.d, "it says so" }
+func (s says) Durable() (keystore.Durability, string) { return s.d, "it says so" }
 
 func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
-	for d, refused := range map[store.Durability]bool{
-		store.Durable: false, store.DurableExceptSeconds: false, store.Volatile: true, store.DurabilityUnknown: true,
+	for d, refused := range map[keystore.Durability]bool{
+		keystore.Durable: false, keystore.DurableExceptSeconds: false, keystore.Volatile: true, keystore.DurabilityUnknown: true,
 	} {
 		c := config()
 		c.AllowVolatile = ""

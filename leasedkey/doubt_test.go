@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
-	"github.com/semel-go/semel/store"
 )
 
 func unknown(context.Context, leasedkey.Attempt) ([]byte, error) {
@@ -56,19 +56,19 @@ func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
 			})
 			pass(48 * time.Hour)
 			a, err := b.do(well)
-			b.want(a, err, store.KeyCompleted, true, 2)
+			b.want(a, err, keystore.Completed, true, 2)
 		})
 	})
 }
 
 // slowClaims is a store whose answers to claims take a time to arrive.
 type slowClaims struct {
-	store.KeyStore
+	keystore.Store
 	answer time.Duration
 }
 
-func (s *slowClaims) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
-	a, err := s.KeyStore.ClaimKey(ctx, c)
+func (s *slowClaims) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
+	a, err := s.Store.ClaimKey(ctx, c)
 	pass(s.answer)
 	return a, err
 }
@@ -94,16 +94,16 @@ func TestE3TheOtherSideIsAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		finding leasedkey.Finding
 		err     error
-		state   store.KeyState
+		state   keystore.State
 		called  bool
 		result  string
 	}{
-		"E3_it_happened":          {leasedkey.Happened, nil, store.KeyCompleted, false, "found"},
-		"E3_it_did_not_happen":    {leasedkey.DidNotHappen, nil, store.KeyCompleted, true, "charge 1"},
-		"E3_it_does_not_know":     {leasedkey.StillUnknown, nil, store.KeyClaimed, false, ""},
-		"E3_it_does_not_answer":   {leasedkey.Happened, away, store.KeyClaimed, false, ""},
-		"E3_who_asks_it_panics":   {leasedkey.Happened, errPanic, store.KeyClaimed, false, ""},
-		"E3_it_answers_with_junk": {leasedkey.Finding(99), nil, store.KeyClaimed, false, ""},
+		"E3_it_happened":          {leasedkey.Happened, nil, keystore.Completed, false, "found"},
+		"E3_it_did_not_happen":    {leasedkey.DidNotHappen, nil, keystore.Completed, true, "charge 1"},
+		"E3_it_does_not_know":     {leasedkey.StillUnknown, nil, keystore.Claimed, false, ""},
+		"E3_it_does_not_answer":   {leasedkey.Happened, away, keystore.Claimed, false, ""},
+		"E3_who_asks_it_panics":   {leasedkey.Happened, errPanic, keystore.Claimed, false, ""},
+		"E3_it_answers_with_junk": {leasedkey.Finding(99), nil, keystore.Claimed, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestE3APersonDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, err := b.do(well)
-		if b.want(a, err, store.KeyCompleted, false, 2); string(a.Result) != "seen in their books" {
+		if b.want(a, err, keystore.Completed, false, 2); string(a.Result) != "seen in their books" {
 			t.Errorf("the result is %q", a.Result)
 		}
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.DidNotHappen, nil); !errors.Is(err, semel.ErrState) {
@@ -189,7 +189,7 @@ func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := open(t, nil)
-				if a, err := b.do(call); err == nil || a.State != store.KeyClaimed {
+				if a, err := b.do(call); err == nil || a.State != keystore.Claimed {
 					t.Errorf("it is %+v, %v", a, err)
 				}
 				pass(25 * time.Hour)
@@ -202,17 +202,17 @@ func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
 }
 
 func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
-	long := make([]byte, store.MaxKeyResult+1)
+	long := make([]byte, keystore.MaxResult+1)
 	synctest.Test(t, func(t *testing.T) {
 		b := inDoubt(t, 25*time.Hour, func(to *leasedkey.Config) {
 			to.Ask = func(context.Context, leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
 				return leasedkey.Happened, long, nil
 			}
 		})
-		if a, err := b.do(well); err == nil || a.State != store.KeyCompleted || a.Called || a.Result != nil {
+		if a, err := b.do(well); err == nil || a.State != keystore.Completed || a.Called || a.Result != nil {
 			t.Errorf("it is %+v, %v", a, err)
 		}
-		if a, err := b.do(well); err != nil || a.State != store.KeyCompleted || a.Called {
+		if a, err := b.do(well); err != nil || a.State != keystore.Completed || a.Called {
 			t.Errorf("a copy is %+v, %v", a, err)
 		}
 	})
@@ -229,13 +229,13 @@ func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
 
 // lateAnswers is a store whose answers to claims take so long to come.
 type lateAnswers struct {
-	store.KeyStore
+	keystore.Store
 	late time.Duration
 }
 
-func (s lateAnswers) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
+func (s lateAnswers) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
 	defer pass(s.late)
-	return s.KeyStore.ClaimKey(ctx, c)
+	return s.Store.ClaimKey(ctx, c)
 }
 
 func TestNobodyIsCalledUnderALeaseThatIsOver(t *testing.T) {

@@ -9,18 +9,18 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/keystore"
 )
 
 // Keys makes calls. Create it with New. Keys is safe for concurrent use.
 type Keys struct {
-	store  store.KeyStore
+	store  keystore.Store
 	config Config
 }
 
 // New returns Keys over a store. The error reports a fault of the configuration, or a store that may
 // lose keys (see Config.AllowVolatile). New makes no call.
-func New(st store.KeyStore, c Config) (*Keys, error) {
+func New(st keystore.Store, c Config) (*Keys, error) {
 	if err := c.fits(st); err != nil {
 		return nil, fmt.Errorf("leasedkey: %w", err)
 	}
@@ -38,7 +38,7 @@ type Request struct {
 	// abandoned. The store must then implement admin.RequestStore.
 	Note []byte
 	// Seen, if not 0, is the value of admin.AbandonedKey.Started. Do then calls only if the key is
-	// unchanged since; see store.KeyClaim.
+	// unchanged since; see keystore.Claim.
 	Seen int
 }
 
@@ -58,13 +58,13 @@ type Attempt struct {
 // Answer is the outcome of a request.
 type Answer struct {
 	// State is one of:
-	//   - store.KeyCompleted: the call took effect;
-	//   - store.KeyFailed: the call had no effect, and will not be repeated;
-	//   - store.KeyConflict: the key was used for other content;
-	//   - store.KeyHeld: another process is calling; if that process dies, its lease ends after Left;
-	//   - store.KeyClaimed: the request may be repeated;
-	//   - store.KeyGone: the key changed since Request.Seen, and no call was made.
-	State store.KeyState
+	//   - keystore.Completed: the call took effect;
+	//   - keystore.Failed: the call had no effect, and will not be repeated;
+	//   - keystore.Conflict: the key was used for other content;
+	//   - keystore.Held: another process is calling; if that process dies, its lease ends after Left;
+	//   - keystore.Claimed: the request may be repeated;
+	//   - keystore.Gone: the key changed since Request.Seen, and no call was made.
+	State keystore.State
 	// Called reports whether this request made a call.
 	Called bool
 	Left   time.Duration
@@ -84,7 +84,7 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // Do makes the call of a request, unless another process is calling for it or its outcome is known.
 //
 // The error of call decides the outcome:
-//   - nil: the effect happened; the result, at most store.MaxKeyResult bytes, is kept;
+//   - nil: the effect happened; the result, at most keystore.MaxResult bytes, is kept;
 //   - semel.Permanent, semel.Discard, semel.Park: there was no effect, and there will be none;
 //   - semel.Retry, semel.RetryAfter: this attempt had no effect;
 //   - semel.Duplicate: an earlier attempt had the effect;
@@ -98,11 +98,11 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
 	c, asked := k.claim(key), time.Now()
-	claimed, err := k.store.ClaimKey(ctx, store.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep, Seen: r.Seen})
+	claimed, err := k.store.ClaimKey(ctx, keystore.Claim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep, Seen: r.Seen})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
 	}
-	if claimed.State != store.KeyClaimed {
+	if claimed.State != keystore.Claimed {
 		return Answer{State: claimed.State, Left: claimed.Left, Result: claimed.Result}, nil
 	}
 	a := Attempt{
@@ -115,7 +115,7 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 		return k.doubt(ctx, c, a, call)
 	}
 	if err := k.note(ctx, c, r.Note); err != nil {
-		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: no call was made, because its note could not be stored: %w", err))
+		return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Release, fmt.Errorf("leasedkey: no call was made, because its note could not be stored: %w", err))
 	}
 	return c.call(ctx, a, call)
 }
@@ -150,7 +150,7 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	}
 	switch {
 	case asked == nil && finding == Happened:
-		return c.complete(ctx, Answer{State: store.KeyCompleted, Result: result})
+		return c.complete(ctx, Answer{State: keystore.Completed, Result: result})
 	case asked == nil && finding == DidNotHappen:
 		return c.call(ctx, a, call)
 	}
@@ -158,37 +158,37 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	if asked != nil {
 		err = fmt.Errorf("%w; asked, the other side answers: %w", err, asked)
 	}
-	return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyAbandon, err)
+	return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Abandon, err)
 }
 
 // Resolve records what a person found out about a request with an unknown outcome: Happened, with a
-// result of at most store.MaxKeyResult bytes, or DidNotHappen, after which the call may be made again.
+// result of at most keystore.MaxResult bytes, or DidNotHappen, after which the call may be made again.
 // Resolve returns an error that wraps semel.ErrState if a process is calling or the outcome is known.
 func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result []byte) error {
 	key := semel.Key{Consumer: k.config.Consumer, Source: source, ID: id}
-	ending := store.KeyForget
+	ending := keystore.Forget
 	switch f {
 	case Happened:
-		ending = store.KeyComplete
+		ending = keystore.Complete
 	case DidNotHappen:
 		result = nil
 	default:
 		return errors.New("leasedkey: say whether it happened or not; what is unknown stays so by itself")
 	}
-	if len(result) > store.MaxKeyResult {
-		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), store.MaxKeyResult)
+	if len(result) > keystore.MaxResult {
+		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), keystore.MaxResult)
 	}
 	c := k.claim(key)
-	claimed, err := k.store.ClaimKey(ctx, store.KeyClaim{Key: key, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
+	claimed, err := k.store.ClaimKey(ctx, keystore.Claim{Key: key, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
 	switch {
 	case err != nil:
 		return fmt.Errorf("leasedkey: %w", err)
-	case claimed.State != store.KeyClaimed:
+	case claimed.State != keystore.Claimed:
 		return fmt.Errorf("leasedkey: key %q is %v: %w", id, claimed.State, semel.ErrState)
 	case !claimed.Unknown():
-		back := store.KeyRelease
+		back := keystore.Release
 		if claimed.Started == 1 {
-			back = store.KeyForget // there was no key
+			back = keystore.Forget // there was no key
 		}
 		_, err := c.end(ctx, Answer{}, back, fmt.Errorf("leasedkey: of key %q no outcome is unknown: %w", id, semel.ErrState))
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
@@ -85,7 +86,7 @@ func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, 
 func well(context.Context, leasedkey.Attempt) ([]byte, error) { return []byte("charge 1"), nil }
 
 // want holds an answer against what it is to be.
-func (b *bench) want(a leasedkey.Answer, err error, state store.KeyState, called bool, calls int) {
+func (b *bench) want(a leasedkey.Answer, err error, state keystore.State, called bool, calls int) {
 	b.t.Helper()
 	if n := b.called(0); err != nil || a.State != state || a.Called != called || n != calls {
 		b.t.Errorf("it is %v, called %t, after %d calls, %v; want %v, %t, %d", a.State, a.Called, n, err, state, called, calls)
@@ -96,7 +97,7 @@ func TestACallIsMadeOnceAndItsResultIsKept(t *testing.T) {
 	b := open(t, nil)
 	for n := range 3 {
 		a, err := b.do(well)
-		b.want(a, err, store.KeyCompleted, n == 0, 1)
+		b.want(a, err, keystore.Completed, n == 0, 1)
 		if string(a.Result) != "charge 1" {
 			t.Errorf("the result is %q", a.Result)
 		}
@@ -112,12 +113,12 @@ func TestLaw2WhoIsNotFirstHearsThatAnotherIsCalling(t *testing.T) {
 				pass(5 * time.Minute) // for longer than the lease, and than it may
 				return nil, nil
 			})
-			b.want(a, err, store.KeyCompleted, true, 1)
+			b.want(a, err, keystore.Completed, true, 1)
 		})
 		for range 10 {
 			pass(29 * time.Second)
 			a, err := b.do(well)
-			if b.want(a, err, store.KeyHeld, false, 1); a.Left <= 0 || a.Left > time.Minute {
+			if b.want(a, err, keystore.Held, false, 1); a.Left <= 0 || a.Left > time.Minute {
 				t.Errorf("it is another's for %v", a.Left)
 			}
 		}
@@ -129,19 +130,19 @@ func TestC4WhatACallSaysOfItself(t *testing.T) {
 	lost := errors.New("connection reset")
 	for name, c := range map[string]struct {
 		says          error
-		state, next   store.KeyState
+		state, next   keystore.State
 		unknown, kept bool
 	}{
-		"done":                             {nil, store.KeyCompleted, store.KeyCompleted, false, true},
-		"a duplicate at the other side":    {semel.Duplicate(lost), store.KeyCompleted, store.KeyCompleted, false, true},
-		"it did not happen":                {semel.Retry(lost), store.KeyClaimed, store.KeyClaimed, false, false},
-		"it never will":                    {semel.Permanent(lost), store.KeyFailed, store.KeyFailed, false, false},
-		"a person has to look":             {semel.Park("fraud"), store.KeyFailed, store.KeyFailed, false, false},
-		"trap_T76_nobody_knows":            {lost, store.KeyClaimed, store.KeyClaimed, true, false},
-		"trap_T76_the_answer_ends":         {io.EOF, store.KeyClaimed, store.KeyClaimed, true, false},
-		"trap_T76_a_time_out":              {context.DeadlineExceeded, store.KeyClaimed, store.KeyClaimed, true, false},
-		"a time-out that is no time-out":   {semel.Retry(context.DeadlineExceeded), store.KeyClaimed, store.KeyClaimed, false, false},
-		"an error that wraps its decision": {errors.Join(lost, semel.Permanent(lost)), store.KeyFailed, store.KeyFailed, false, false},
+		"done":                             {nil, keystore.Completed, keystore.Completed, false, true},
+		"a duplicate at the other side":    {semel.Duplicate(lost), keystore.Completed, keystore.Completed, false, true},
+		"it did not happen":                {semel.Retry(lost), keystore.Claimed, keystore.Claimed, false, false},
+		"it never will":                    {semel.Permanent(lost), keystore.Failed, keystore.Failed, false, false},
+		"a person has to look":             {semel.Park("fraud"), keystore.Failed, keystore.Failed, false, false},
+		"trap_T76_nobody_knows":            {lost, keystore.Claimed, keystore.Claimed, true, false},
+		"trap_T76_the_answer_ends":         {io.EOF, keystore.Claimed, keystore.Claimed, true, false},
+		"trap_T76_a_time_out":              {context.DeadlineExceeded, keystore.Claimed, keystore.Claimed, true, false},
+		"a time-out that is no time-out":   {semel.Retry(context.DeadlineExceeded), keystore.Claimed, keystore.Claimed, false, false},
+		"an error that wraps its decision": {errors.Join(lost, semel.Permanent(lost)), keystore.Failed, keystore.Failed, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, nil)
@@ -190,9 +191,9 @@ func TestB7EachAttemptHasTheSameKey(t *testing.T) {
 func TestLaw10AnotherContentUnderTheSameKeyIsAConflict(t *testing.T) {
 	b := open(t, nil)
 	for n, sum := range []byte{7, 7, 8} {
-		want := store.KeyCompleted
+		want := keystore.Completed
 		if sum == 8 {
-			want = store.KeyConflict
+			want = keystore.Conflict
 		}
 		f := semel.Fingerprint{Version: 1}
 		f.Sum[0] = sum
@@ -206,7 +207,7 @@ func TestLaw10AnotherContentUnderTheSameKeyIsAConflict(t *testing.T) {
 func TestACallThatPanicsLeavesAnUnknownOutcome(t *testing.T) {
 	b := open(t, nil)
 	a, err := b.do(func(context.Context, leasedkey.Attempt) ([]byte, error) { panic("card 4711") })
-	if a.State != store.KeyClaimed || err == nil || strings.Contains(err.Error(), "4711") {
+	if a.State != keystore.Claimed || err == nil || strings.Contains(err.Error(), "4711") {
 		t.Fatalf("it is %+v, %v", a, err)
 	}
 	_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
@@ -239,12 +240,12 @@ func TestLaw5ACallThatLostItsKeyIsTold(t *testing.T) {
 				t.Errorf("its context says %v", cause)
 			}
 			b.failing(nil)
-			if a, err := b.do(well); err != nil || a.State != store.KeyCompleted || !a.Called {
+			if a, err := b.do(well); err != nil || a.State != keystore.Completed || !a.Called {
 				t.Errorf("the other's is %+v, %v", a, err)
 			}
 			return []byte("late"), nil
 		})
-		if !errors.Is(err, store.ErrClaimLost) || a.State != store.KeyHeld {
+		if !errors.Is(err, store.ErrClaimLost) || a.State != keystore.Held {
 			t.Errorf("it is %+v, %v", a, err)
 		}
 		if a, err := b.do(well); err != nil || string(a.Result) != "charge 1" {
@@ -282,7 +283,7 @@ func TestLaw13AStoreThatIsDown(t *testing.T) {
 				})
 				return well(ctx, at)
 			})
-			b.want(a, err, store.KeyCompleted, true, 1)
+			b.want(a, err, keystore.Completed, true, 1)
 		})
 	})
 	t.Run("trap_119_one_that_stays_away_leaves_an_unknown_outcome", func(t *testing.T) {
@@ -292,7 +293,7 @@ func TestLaw13AStoreThatIsDown(t *testing.T) {
 				b.failing(func(string) error { return down })
 				return well(ctx, at)
 			})
-			if !errors.Is(err, leasedkey.ErrNotRecorded) || !errors.Is(err, down) || a.State != store.KeyClaimed || !a.Called {
+			if !errors.Is(err, leasedkey.ErrNotRecorded) || !errors.Is(err, down) || a.State != keystore.Claimed || !a.Called {
 				t.Fatalf("it is %+v, %v", a, err)
 			}
 			b.failing(nil)
@@ -309,11 +310,11 @@ func TestLaw13AStoreThatIsDown(t *testing.T) {
 func TestAResultThatIsTooLongIsNotKept(t *testing.T) {
 	b := open(t, nil)
 	long := func(context.Context, leasedkey.Attempt) ([]byte, error) {
-		return make([]byte, store.MaxKeyResult+1), nil
+		return make([]byte, keystore.MaxResult+1), nil
 	}
-	if a, err := b.do(long); err == nil || a.State != store.KeyCompleted {
+	if a, err := b.do(long); err == nil || a.State != keystore.Completed {
 		t.Errorf("it is %v, %v", a.State, err)
 	}
 	a, err := b.do(long)
-	b.want(a, err, store.KeyCompleted, false, 1)
+	b.want(a, err, keystore.Completed, false, 1)
 }

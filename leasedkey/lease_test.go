@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/store"
 )
@@ -81,7 +82,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 			if took := ended.Sub(claimed); took > 20*time.Second || !errors.Is(why, store.ErrClaimLost) {
 				t.Errorf("its context ended after %v: %v", took, why)
 			}
-			if a.State != store.KeyHeld || !errors.Is(err, store.ErrClaimLost) {
+			if a.State != keystore.Held || !errors.Is(err, store.ErrClaimLost) {
 				t.Errorf("it is %+v, %v", a, err)
 			}
 		})
@@ -97,7 +98,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 				return nil
 			})
 			a, err := b.do(well)
-			if b.called(0) != 0 || a.Called || a.State != store.KeyClaimed || !errors.Is(err, store.ErrClaimLost) {
+			if b.called(0) != 0 || a.Called || a.State != keystore.Claimed || !errors.Is(err, store.ErrClaimLost) {
 				t.Errorf("%d calls, %+v, %v", b.called(0), a, err)
 			}
 			a, err = b.do(func(_ context.Context, at leasedkey.Attempt) ([]byte, error) {
@@ -106,7 +107,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 				}
 				return nil, semel.Duplicate(nil)
 			})
-			b.want(a, err, store.KeyCompleted, true, 1)
+			b.want(a, err, keystore.Completed, true, 1)
 		})
 	})
 }
@@ -126,10 +127,10 @@ func TestLaw13WhatACallDidIsRecordedAlsoWhenItsCallerHasGone(t *testing.T) {
 			})
 			return []byte("charge 1"), nil
 		})
-		if err != nil || a.State != store.KeyCompleted {
+		if err != nil || a.State != keystore.Completed {
 			t.Errorf("it is %+v, %v", a, err)
 		}
 		a, err = b.do(well)
-		b.want(a, err, store.KeyCompleted, false, 0)
+		b.want(a, err, keystore.Completed, false, 0)
 	})
 }

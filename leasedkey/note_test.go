@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
@@ -50,7 +51,7 @@ func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
 		})
 	})
 	t.Run("F2_nobody_is_called_for_what_is_not_noted", func(t *testing.T) {
-		for _, st := range []store.KeyStore{deafToNotes{memstore.NewKeys()}, struct{ store.KeyStore }{memstore.NewKeys()}} {
+		for _, st := range []keystore.Store{deafToNotes{memstore.NewKeys()}, struct{ keystore.Store }{memstore.NewKeys()}} {
 			keys, _ := leasedkey.New(st, config())
 			called := 0
 			call := func(context.Context, leasedkey.Attempt) ([]byte, error) {

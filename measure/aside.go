@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // Aside has the labels of a message that ended without an effect: how, and the reason.
@@ -26,16 +27,16 @@ var setAside = map[semel.EventKind]string{
 var asides = slices.Concat(
 	// A policy says which of the two.
 	endings([]string{parked, deadLettered}, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity,
-		semel.ReasonIdentityTooLong, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
-		semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonFiltered, semel.ReasonNoVersion),
+		reasonname.IdentityTooLong, reasonname.UnknownType, semel.ReasonPermanent, semel.ReasonExhausted, reasonname.WaitTooLong,
+		reasonname.MissingParameter, reasonname.BadEffects, reasonname.Filtered, reasonname.NoVersion),
 	// A policy or a handler says which of the three.
-	endings([]string{parked, deadLettered, discarded}, semel.ReasonPrecondition, semel.ReasonExpired, semel.ReasonOutcomeUnknown, noReason, otherReason),
+	endings([]string{parked, deadLettered, discarded}, semel.ReasonPrecondition, reasonname.Expired, semel.ReasonOutcomeUnknown, noReason, otherReason),
 	// Another content of a version, and what was marked until its copy was in the dead letters,
 	// are no conflicts of an identity.
 	endings([]string{conflict, parked, deadLettered}, semel.ReasonConflict),
-	endings([]string{conflict, deadLettered}, semel.ReasonFormerConflict),
-	endings([]string{parked}, semel.ReasonGap, semel.ReasonKills, semel.ReasonSteps, semel.ReasonUnreadable),
-	endings([]string{discarded}, semel.ReasonStale),
+	endings([]string{conflict, deadLettered}, reasonname.FormerConflict),
+	endings([]string{parked}, semel.ReasonGap, reasonname.Kills, reasonname.Steps, reasonname.Unreadable),
+	endings([]string{discarded}, reasonname.Stale),
 )
 
 func endings(hows []string, reasons ...semel.Reason) (all []Aside) {

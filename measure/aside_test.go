@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -12,7 +14,7 @@ import (
 var kinds = map[string]semel.EventKind{"parked": semel.EventParked, "dead_lettered": semel.EventDeadLettered, "discarded": semel.EventDiscarded, "conflict": semel.EventConflict}
 
 // noEndings are the reasons of messages that wait, are handed back, or that somebody acted on.
-var noEndings = []semel.Reason{semel.ReasonBehind, semel.ReasonSuppressed, semel.ReasonErased, semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused}
+var noEndings = []semel.Reason{reasonname.Behind, reasonname.Suppressed, reasonname.Erased, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
 
 func TestWhatCanBeSetAside(t *testing.T) {
 	all := measure.Asides()
@@ -28,7 +30,7 @@ func TestWhatCanBeSetAside(t *testing.T) {
 				}
 			}
 		}
-		if a, ended := measure.AsideOf(semel.Event{Kind: semel.EventRetry, Reason: semel.ReasonPermanent}); ended {
+		if a, ended := measure.AsideOf(semel.Event{Kind: eventkind.Retry, Reason: semel.ReasonPermanent}); ended {
 			t.Errorf("a retry is %+v", a)
 		}
 	})
@@ -37,7 +39,7 @@ func TestWhatCanBeSetAside(t *testing.T) {
 		for _, a := range all {
 			reason := semel.Reason(a.Reason)
 			if a.Reason == "none" {
-				reason = semel.ReasonNone
+				reason = reasonname.None
 			}
 			if got, _ := measure.AsideOf(semel.Event{Kind: kinds[a.How], Reason: reason}); got != a || seen[a] {
 				t.Errorf("%+v is told as %+v, or is there twice", a, got)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // The classes of reasons that are none of Semel's.
@@ -14,19 +15,19 @@ const (
 
 // own are Semel's own reasons.
 var own = []semel.Reason{
-	semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
-	semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
-	semel.ReasonPrecondition, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonFiltered, semel.ReasonNoVersion,
-	semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonExpired, semel.ReasonKills,
-	semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased, "reopened",
-	semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused,
+	semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, reasonname.IdentityTooLong,
+	semel.ReasonConflict, reasonname.UnknownType, semel.ReasonPermanent, semel.ReasonExhausted, reasonname.WaitTooLong,
+	semel.ReasonPrecondition, reasonname.MissingParameter, reasonname.BadEffects, reasonname.Filtered, reasonname.NoVersion,
+	reasonname.FormerConflict, reasonname.Stale, semel.ReasonGap, reasonname.Behind, reasonname.Expired, reasonname.Kills,
+	semel.ReasonOutcomeUnknown, reasonname.Suppressed, reasonname.Steps, reasonname.Unreadable, reasonname.Erased, "reopened",
+	reasonname.Busy, reasonname.Newer, semel.ReasonPaused,
 }
 
 // ReasonClass is a reason as a label of figures: one of Semel's own, "none", or "other" for all
 // that handlers name, which may be any text, and any number of them.
 func ReasonClass(r semel.Reason) string {
 	switch {
-	case r == semel.ReasonNone:
+	case r == reasonname.None:
 		return noReason
 	case OwnReason(r):
 		return string(r)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -47,10 +48,10 @@ func TestEachReasonIsAClass(t *testing.T) {
 	t.Run("trap_86_and_all_that_handlers_name_are_one", func(t *testing.T) {
 		for name, r := range reasons(t) {
 			class := string(r)
-			if r == semel.ReasonNone {
+			if r == reasonname.None {
 				class = "none"
 			}
-			if got := measure.ReasonClass(r); got != class || measure.OwnReason(r) != (r != semel.ReasonNone) {
+			if got := measure.ReasonClass(r); got != class || measure.OwnReason(r) != (r != reasonname.None) {
 				t.Errorf("%s is told as %q", name, got)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
@@ -167,7 +168,7 @@ func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevi
 		if m := s.markers[r.key.identity]; s.owns(r) && m.outcome != store.Applied {
 			s.setOutcome(r.key.identity, store.Parked)
 		}
-		r.State, r.Reason, r.DueAt = store.StateParked, semel.ReasonSuppressed, time.Time{}
+		r.State, r.Reason, r.DueAt = store.StateParked, reasonname.Suppressed, time.Time{}
 		s.touch(r)
 		return nil
 	})

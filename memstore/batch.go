@@ -10,7 +10,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/formers"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/store"
 )
@@ -31,7 +33,7 @@ type batch struct {
 	// first to know.
 	streams *streams.Batch
 	began   []identity
-	working store.Working
+	working generations.Working
 	over    bool
 	// done is closed when the batch is over; made by the first who waits.
 	done chan struct{}
@@ -307,7 +309,7 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	for _, r := range b.received {
 		to := b.store.rowFor(rowKey{identity: identity{r.mark.Scope, string(r.mark.ID)}})
 		state := store.StateReceived
-		if r.reason != semel.ReasonNone {
+		if r.reason != reasonname.None {
 			state = store.StateParked
 		}
 		b.store.fill(to, r.mark, &store.Row{State: state, Reason: r.reason, Message: r.message})

@@ -6,10 +6,11 @@ import (
 	"maps"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
-var _ store.QueueStore[*Tx] = (*Store)(nil)
+var _ admin.QueueStore[*Tx] = (*Store)(nil)
 
 // gathered is what the handler of a claim does while its batch is not begun.
 type gathered struct {
@@ -17,10 +18,10 @@ type gathered struct {
 	mark store.Mark
 }
 
-// Combinable implements store.QueueStore. What its Tx reads must be so when it is committed.
+// Combinable implements admin.QueueStore. What its Tx reads must be so when it is committed.
 func (s *Store) Combinable(m store.Mark) store.Batch[*Tx] { return &gathered{s.open(), m} }
 
-// MayCombine implements store.QueueStore: markers that its handler wrote are its own.
+// MayCombine implements admin.QueueStore: markers that its handler wrote are its own.
 func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +29,7 @@ func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	return len(g.fresh)+len(g.received) == 0
 }
 
-// ReceiveQueued implements store.QueueStore. A Tx marks at once, and judge is called before it returns.
+// ReceiveQueued implements admin.QueueStore. A Tx marks at once, and judge is called before it returns.
 func (s *Store) ReceiveQueued(tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	verdicts, err := s.ReceiveIn(context.Background(), tx, marks, messages, reason)
 	if err != nil {
@@ -39,11 +40,11 @@ func (s *Store) ReceiveQueued(tx *Tx, marks []store.Mark, messages []*semel.Mess
 
 // Commit implements store.Batch.
 func (g *gathered) Commit(ctx context.Context, e store.Ending) store.Result {
-	return g.store.CommitCombined(ctx, store.TxOptions{}, []store.QueuedBatch[*Tx]{{Batch: g, Ending: e}})
+	return g.store.CommitCombined(ctx, store.TxOptions{}, []admin.QueuedBatch[*Tx]{{Batch: g, Ending: e}})
 }
 
-// CommitCombined implements store.QueueStore.
-func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*Tx]) store.Result {
+// CommitCombined implements admin.QueueStore.
+func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []admin.QueuedBatch[*Tx]) store.Result {
 	marks := make([]store.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].Batch.(*gathered).mark

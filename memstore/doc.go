@@ -14,6 +14,7 @@ package memstore
 
 import (
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -27,5 +28,5 @@ var (
 	_ admin.Resolver       = (*Store)(nil)
 	_ source.PositionStore = (*Store)(nil)
 	_ admin.Controls       = (*Store)(nil)
-	_ source.OffsetStore   = (*Store)(nil)
+	_ laneoffset.Store     = (*Store)(nil)
 )

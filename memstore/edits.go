@@ -6,9 +6,9 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -107,6 +107,6 @@ func (s *Store) emit(ctx context.Context, o *admin.EmitOptions, r *row) (admin.E
 	r.ReceivedAt = now // what waits is as old as that
 	r.DueAt, r.again, r.called, r.Place = now, true, 0, 0
 	r.Attempts, r.Started, r.CallsFinished = 0, 0, r.CallsStarted-1
-	r.Reason, r.FirstError, r.LastError = semel.ReasonNone, "", ""
+	r.Reason, r.FirstError, r.LastError = reasonname.None, "", ""
 	return one, nil
 }

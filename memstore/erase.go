@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/erasure"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 var _ admin.Eraser = (*Store)(nil)
@@ -44,7 +45,7 @@ func (s *Store) eraseRows(ctx context.Context, w *erasure.Walk) error {
 	w.Done.Next = erasure.Next(w.Erasing)
 	looked := 0
 	for _, r := range slices.Clone(s.rows[s.place(w.After.Number+1):]) {
-		if r.Reason == semel.ReasonErased || !w.Filter.OfRow(&r.StoredRow) {
+		if r.Reason == reasonname.Erased || !w.Filter.OfRow(&r.StoredRow) {
 			continue
 		}
 		if looked == w.Most {
@@ -135,7 +136,7 @@ func (e erasing) EraseRow(_ context.Context, erased *erasure.Row) error {
 	was := r.Message
 	r.Message = &semel.Message{Topic: was.Topic, Attributes: semel.Attributes{Type: was.Attributes.Type}}
 	r.Message.Origin.Partition, r.Message.Origin.Offset = was.Origin.Partition, was.Origin.Offset
-	r.Reason, r.BodyRemoved, r.Size = semel.ReasonErased, true, 0
+	r.Reason, r.BodyRemoved, r.Size = reasonname.Erased, true, 0
 	for i := range r.edits {
 		r.edits[i].Was = nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
@@ -35,23 +36,23 @@ func (s *Store) generation(consumer string, number int64) *generation {
 func (s *Store) fenced(g *generation) bool { return g.until.After(s.now()) }
 
 // works says why a batch may not work in its generation. The store's lock is held.
-func (s *Store) works(w store.Working) error {
+func (s *Store) works(w generations.Working) error {
 	if w.In == 0 {
 		return nil
 	}
 	if g := s.generation(w.Consumer, w.Number); g == nil || g.State != w.In || s.fenced(g) {
-		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
+		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 	}
 	return nil
 }
 
 // stays says why a batch that began in its generation may not commit there. A fence waits for
 // it. The store's lock is held.
-func (s *Store) stays(w store.Working) error {
+func (s *Store) stays(w generations.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
 	}
-	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
+	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
 // begun and ended keep account of who works in a generation. The store's lock is held.
@@ -94,13 +95,13 @@ func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
 	}
 	defer s.mu.Unlock()
 	if len(s.generations[consumer]) == 0 {
-		s.addGeneration(consumer, store.GenerationActive, store.Act{})
+		s.addGeneration(consumer, generations.Active, store.Act{})
 	}
 	return nil
 }
 
 // addGeneration adds the next one. The store's lock is held.
-func (s *Store) addGeneration(consumer string, in store.GenerationState, a store.Act) int64 {
+func (s *Store) addGeneration(consumer string, in generations.State, a store.Act) int64 {
 	n, now := int64(len(s.generations[consumer])), s.now()
 	s.generations[consumer] = append(s.generations[consumer], &generation{
 		StoredGeneration: admin.StoredGeneration{Number: n, State: in, Since: now, Opened: now, By: a.Who, Why: a.Why}, open: map[*batch]bool{}})
@@ -113,10 +114,10 @@ func (s *Store) OpenGeneration(_ context.Context, consumer string, a store.Act) 
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	if len(s.generations[consumer]) == 0 || s.generationThat(consumer, func(g *generation) bool { return g.State == store.GenerationBuilding }) != nil {
+	if len(s.generations[consumer]) == 0 || s.generationThat(consumer, func(g *generation) bool { return g.State == generations.Building }) != nil {
 		return 0, fmt.Errorf("memstore: consumer %s has a generation that is being built, or none at all: %w", consumer, semel.ErrState)
 	}
-	n := s.addGeneration(consumer, store.GenerationBuilding, a)
+	n := s.addGeneration(consumer, generations.Building, a)
 	s.record(sqlform.OfGeneration(a, consumer, n), 0, "done")
 	return n, nil
 }
@@ -132,7 +133,7 @@ func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.generation(consumer, number)
-	if g == nil || g.State != store.GenerationActive && g.State != store.GenerationBuilding || s.fenced(g) {
+	if g == nil || g.State != generations.Active && g.State != generations.Building || s.fenced(g) {
 		return fmt.Errorf("memstore: generation %d of consumer %s is neither active nor being built, or a switch is under way: %w", number, consumer, semel.ErrState)
 	}
 	g.until = s.now().Add(most)
@@ -170,17 +171,17 @@ func (s *Store) SwitchGeneration(_ context.Context, consumer string, from, to in
 	}
 	defer s.mu.Unlock()
 	was, is := s.generation(consumer, from), s.generation(consumer, to)
-	if was == nil || is == nil || was.State != store.GenerationActive || is.State != store.GenerationBuilding || !s.fenced(was) || !s.fenced(is) {
+	if was == nil || is == nil || was.State != generations.Active || is.State != generations.Building || !s.fenced(was) || !s.fenced(is) {
 		return fmt.Errorf("memstore: generations %d and %d of consumer %s are not those of a switch, or their fences have ended: %w", from, to, consumer, semel.ErrState)
 	}
-	s.turn(was, store.GenerationOld)
-	s.turn(is, store.GenerationActive)
+	s.turn(was, generations.Old)
+	s.turn(is, generations.Active)
 	s.liftFences(consumer)
 	s.record(sqlform.OfGeneration(a, consumer, to), 0, "done")
 	return nil
 }
 
-func (s *Store) turn(g *generation, to store.GenerationState) { g.State, g.Since = to, s.now() }
+func (s *Store) turn(g *generation, to generations.State) { g.State, g.Since = to, s.now() }
 
 // EndGeneration implements admin.Generations.
 func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, a store.Act) error {
@@ -189,10 +190,10 @@ func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, 
 	}
 	defer s.mu.Unlock()
 	g := s.generation(consumer, number)
-	if g == nil || g.State != store.GenerationBuilding && g.State != store.GenerationOld {
+	if g == nil || g.State != generations.Building && g.State != generations.Old {
 		return fmt.Errorf("memstore: generation %d of consumer %s is neither old nor being built: %w", number, consumer, semel.ErrState)
 	}
-	s.turn(g, store.GenerationDropped)
+	s.turn(g, generations.Dropped)
 	s.record(sqlform.OfGeneration(a, consumer, number), 0, "done")
 	return nil
 }
@@ -203,7 +204,7 @@ func (s *Store) ForgetGeneration(_ context.Context, consumer string, number int6
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	if g := s.generation(consumer, number); g == nil || g.State != store.GenerationDropped {
+	if g := s.generation(consumer, number); g == nil || g.State != generations.Dropped {
 		return 0, fmt.Errorf("memstore: generation %d of consumer %s is not dropped: %w", number, consumer, semel.ErrState)
 	}
 	name := admin.GenerationName(consumer, number)

@@ -9,10 +9,11 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
-// Keys is a store.KeyStore in memory, the reference of what the others do: it knows
+// Keys is a keystore.Store in memory, the reference of what the others do: it knows
 // nothing after its process has ended. Use NewKeys. It is safe for use by several
 // goroutines.
 type Keys struct {
@@ -27,18 +28,18 @@ func NewKeys(options ...Option) *Keys {
 	return &Keys{store: New(options...), keys: map[semel.Key]sqlform.Key{}}
 }
 
-// Durable implements store.KeyStore.
-func (*Keys) Durable() (store.Durability, string) {
-	return store.Volatile, "keys are in the memory of the process"
+// Durable implements keystore.Store.
+func (*Keys) Durable() (keystore.Durability, string) {
+	return keystore.Volatile, "keys are in the memory of the process"
 }
 
-// Classify implements store.KeyStore.
+// Classify implements keystore.Store.
 func (k *Keys) Classify(err error) store.Class { return k.store.Classify(err) }
 
-// ClaimKey implements store.KeyStore.
-func (k *Keys) ClaimKey(_ context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
+// ClaimKey implements keystore.Store.
+func (k *Keys) ClaimKey(_ context.Context, c keystore.Claim) (a keystore.Answer, err error) {
 	if err := c.Fits(); err != nil {
-		return store.KeyAnswer{}, err
+		return keystore.Answer{}, err
 	}
 	return a, k.do(func(now int64) error {
 		l, there := k.at(c.Key, now)
@@ -51,7 +52,7 @@ func (k *Keys) ClaimKey(_ context.Context, c store.KeyClaim) (a store.KeyAnswer,
 	})
 }
 
-// ExtendKey implements store.KeyStore.
+// ExtendKey implements keystore.Store.
 func (k *Keys) ExtendKey(_ context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return k.do(func(now int64) error {
 		l, there := k.at(key, now)
@@ -63,8 +64,8 @@ func (k *Keys) ExtendKey(_ context.Context, key semel.Key, t store.Token, lease 
 	})
 }
 
-// EndKey implements store.KeyStore.
-func (k *Keys) EndKey(_ context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
+// EndKey implements keystore.Store.
+func (k *Keys) EndKey(_ context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
 	if err := e.Fits(); err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (k *Keys) EndKey(_ context.Context, key semel.Key, t store.Token, e store.K
 		switch {
 		case !there || lost:
 			return store.ErrClaimLost
-		case written && e.Event == store.KeyForget:
+		case written && e.Event == keystore.Forget:
 			delete(k.keys, key)
 		case written:
 			k.keys[key] = l

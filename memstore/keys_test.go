@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
@@ -32,7 +33,7 @@ func TestKeysInMemoryFailWhenTheyAreToldTo(t *testing.T) {
 				}
 				return nil
 			}))
-			c := store.KeyClaim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
+			c := keystore.Claim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 			fail = errors.New("it is unplugged")
 			if _, err := k.ClaimKey(t.Context(), c); !errors.Is(err, fail) || k.Classify(err) != store.ClassDown {
 				t.Fatalf("it says %v", err)
@@ -40,7 +41,7 @@ func TestKeysInMemoryFailWhenTheyAreToldTo(t *testing.T) {
 			fail = nil
 			c.Token = store.NewToken()
 			a, err := k.ClaimKey(t.Context(), c)
-			if want := map[string]store.KeyState{"key-before": store.KeyClaimed, "key-after": store.KeyHeld}[op]; err != nil || a.State != want {
+			if want := map[string]keystore.State{"key-before": keystore.Claimed, "key-after": keystore.Held}[op]; err != nil || a.State != want {
 				t.Errorf("then a claim is %v, %v, want %v", a.State, err, want)
 			}
 		})
@@ -51,7 +52,7 @@ func TestLaw11KeysThatAreOverAreForgotten(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	k := memstore.NewKeys(memstore.Clock(func() time.Time { return now }))
 	claim := func(n int) {
-		c := store.KeyClaim{Key: semel.Key{Consumer: "a", ID: fmt.Sprint(n)}, Token: store.NewToken(), Lease: time.Second, Keep: time.Second}
+		c := keystore.Claim{Key: semel.Key{Consumer: "a", ID: fmt.Sprint(n)}, Token: store.NewToken(), Lease: time.Second, Keep: time.Second}
 		if _, err := k.ClaimKey(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -69,9 +70,9 @@ func TestALeasedKeyOfAClockThatWasAhead(t *testing.T) {
 	t.Run("trap_T113_is_free_after_its_own_lease", func(t *testing.T) {
 		now := time.Unix(1e9, 0)
 		k := memstore.NewKeys(memstore.Clock(func() time.Time { return now }))
-		claim := func() (store.Token, store.KeyAnswer) {
+		claim := func() (store.Token, keystore.Answer) {
 			t.Helper()
-			c := store.KeyClaim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: store.NewToken(), Lease: time.Minute, Keep: 100 * time.Hour}
+			c := keystore.Claim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: store.NewToken(), Lease: time.Minute, Keep: 100 * time.Hour}
 			a, err := k.ClaimKey(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +81,7 @@ func TestALeasedKeyOfAClockThatWasAhead(t *testing.T) {
 		}
 		holder, _ := claim()
 		now = now.Add(-24 * time.Hour)
-		if _, a := claim(); a.State != store.KeyHeld || a.Left != time.Minute {
+		if _, a := claim(); a.State != keystore.Held || a.Left != time.Minute {
 			t.Fatalf("%+v", a)
 		}
 		now = now.Add(30 * time.Second)
@@ -88,18 +89,18 @@ func TestALeasedKeyOfAClockThatWasAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = now.Add(59 * time.Second)
-		if _, a := claim(); a.State != store.KeyHeld || a.Left != time.Second {
+		if _, a := claim(); a.State != keystore.Held || a.Left != time.Second {
 			t.Fatalf("%+v", a)
 		}
 		now = now.Add(time.Second)
-		if _, a := claim(); a.State != store.KeyClaimed {
+		if _, a := claim(); a.State != keystore.Claimed {
 			t.Errorf("%+v", a)
 		}
 	})
 	t.Run("trap_T113_that_was_extended_since_is_held_for_that_long", func(t *testing.T) {
 		now := time.Unix(1e9, 0)
 		k := memstore.NewKeys(memstore.Clock(func() time.Time { return now }))
-		c := store.KeyClaim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: store.NewToken(), Lease: time.Minute, Keep: 100 * time.Hour}
+		c := keystore.Claim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: store.NewToken(), Lease: time.Minute, Keep: 100 * time.Hour}
 		if _, err := k.ClaimKey(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,7 @@ func TestALeasedKeyOfAClockThatWasAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Token = store.NewToken()
-		if a, err := k.ClaimKey(t.Context(), c); err != nil || a.State != store.KeyHeld || a.Left != time.Minute {
+		if a, err := k.ClaimKey(t.Context(), c); err != nil || a.State != keystore.Held || a.Left != time.Minute {
 			t.Errorf("%+v, %v", a, err)
 		}
 	})

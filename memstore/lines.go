@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -60,9 +60,9 @@ func (s *Store) enter(r *row, line string) (came bool) {
 	switch {
 	case r.State == store.StateParked:
 	case behind:
-		r.State, r.Reason, r.DueAt = store.StateBlocked, semel.ReasonBehind, time.Time{}
+		r.State, r.Reason, r.DueAt = store.StateBlocked, reasonname.Behind, time.Time{}
 	case r.State == store.StateBlocked:
-		r.State, r.Reason, r.DueAt = store.StateReceived, semel.ReasonNone, s.now()
+		r.State, r.Reason, r.DueAt = store.StateReceived, reasonname.None, s.now()
 		return true
 	}
 	return false
@@ -78,7 +78,7 @@ func (s *Store) advance(left *row) (freed bool) {
 		return false
 	}
 	s.become(next, store.RowFreed)
-	next.DueAt, next.Reason = s.now(), semel.ReasonNone
+	next.DueAt, next.Reason = s.now(), reasonname.None
 	return true
 }
 
@@ -104,7 +104,7 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	for _, r := range s.rows {
 		if r.waitsInLine() && s.first(r.Line) == r {
 			s.become(r, store.RowFreed)
-			r.DueAt, r.Reason = s.now(), semel.ReasonNone
+			r.DueAt, r.Reason = s.now(), reasonname.None
 			freed++
 		}
 	}
@@ -130,7 +130,7 @@ func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err er
 func (s *Store) leave(r *row) {
 	if r.State == store.StateBlocked {
 		s.become(r, store.RowFreed) // it waits for nothing any more
-		r.DueAt, r.Reason = s.now(), semel.ReasonNone
+		r.DueAt, r.Reason = s.now(), reasonname.None
 	} else {
 		s.touchWaiting(r)
 	}

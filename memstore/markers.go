@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
@@ -60,7 +61,7 @@ func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 		return err
 	}
 	// of a conflict with a former identity nothing was marked
-	if _, marked := s.markers[r.key.identity]; !marked && !(r.Conflict && r.Reason == semel.ReasonFormerConflict) {
+	if _, marked := s.markers[r.key.identity]; !marked && !(r.Conflict && r.Reason == reasonname.FormerConflict) {
 		return noMarker(r)
 	}
 	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: store.Waiting, at: s.now()}

@@ -10,11 +10,11 @@ import (
 )
 
 var (
-	_ store.Results[*Tx] = (*Store)(nil)
+	_ admin.Results[*Tx] = (*Store)(nil)
 )
 
-// KeepResult implements store.Results.
-func (s *Store) KeepResult(_ context.Context, tx *Tx, of store.ResultOf, result []byte) error {
+// KeepResult implements admin.Results.
+func (s *Store) KeepResult(_ context.Context, tx *Tx, of admin.ResultOf, result []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return tx.keep(of, result)
@@ -23,14 +23,14 @@ func (s *Store) KeepResult(_ context.Context, tx *Tx, of store.ResultOf, result 
 var _ admin.CommitResultWriter = (*batch)(nil)
 
 // WriteResultAtCommit implements admin.CommitResultWriter: what is in the transaction comes with its commit.
-func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
+func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	_ = b.tx.keep(of, result) // of one that is over Commit says so
 }
 
 // keep writes a result in a transaction, with the store's mutex held.
-func (tx *Tx) keep(of store.ResultOf, result []byte) error {
+func (tx *Tx) keep(of admin.ResultOf, result []byte) error {
 	if tx.batch.over {
 		return ErrTxDone
 	}
@@ -41,8 +41,8 @@ func (tx *Tx) keep(of store.ResultOf, result []byte) error {
 	return nil
 }
 
-// Results implements store.Results.
-func (s *Store) Results(_ context.Context, of []store.ResultOf) ([][]byte, error) {
+// Results implements admin.Results.
+func (s *Store) Results(_ context.Context, of []admin.ResultOf) ([][]byte, error) {
 	if err := s.lock("results"); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
+	"github.com/semel-go/semel/internal/laneoffset"
+	"github.com/semel-go/semel/internal/steplimit"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -91,9 +94,9 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 //   - "scope", "begin";
 //   - "commit-before": nothing is committed; "commit-after": the batch is committed, and the caller
 //     gets store.CommitUnknown;
-//   - "rows" of store.Inbox, "retention" of store.Reaper, "results" of store.Results;
+//   - "rows" of store.Inbox, "retention" of store.Reaper, "results" of admin.Results;
 //   - "claim-before" and "claim-after" of store.Leases, before and after the operation is done;
-//   - "offsets", "advance-before" and "advance-after" of source.OffsetStore;
+//   - "offsets", "advance-before" and "advance-after" of laneoffset.Store;
 //   - "emit-before" and "emit-after" of admin.Emitter, "control" of admin.Controls, "replay" of
 //     admin.Replays, "foretell" of admin.Previewer, "generations" of admin.Generations, "seal" of
 //     admin.Auditor, "erase" of admin.Eraser.
@@ -159,7 +162,7 @@ func (s *Store) Classify(err error) store.Class {
 	switch {
 	case errors.As(err, &down):
 		return store.ClassDown
-	case errors.Is(err, store.ErrGeneration):
+	case errors.Is(err, generations.ErrNotUsable):
 		return store.ClassDown
 	case errors.Is(err, ErrTxDone):
 		return store.ClassAborted
@@ -176,7 +179,7 @@ func (s *Store) Classify(err error) store.Class {
 func (s *Store) IsStoreFault(error) bool { return false }
 
 // Limits implements store.TxStore.
-func (s *Store) Limits() store.Limits { return store.Limits{StepOutput: store.MaxStepOutput} }
+func (s *Store) Limits() store.Limits { return store.Limits{StepOutput: steplimit.Output} }
 
 // Scope implements store.TxStore.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
@@ -227,21 +230,21 @@ func (s *Store) SavePosition(_ context.Context, consumer, name string, p source.
 	return nil
 }
 
-// Offsets implements source.OffsetStore.
-func (s *Store) Offsets(_ context.Context, consumer string, lanes []string) ([]source.LaneOffset, error) {
+// Offsets implements laneoffset.Store.
+func (s *Store) Offsets(_ context.Context, consumer string, lanes []string) ([]laneoffset.LaneOffset, error) {
 	if err := s.lock("offsets"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	all := make([]source.LaneOffset, len(lanes))
+	all := make([]laneoffset.LaneOffset, len(lanes))
 	for i, name := range lanes {
 		all[i] = s.offset(consumer, name)
 	}
 	return all, nil
 }
 
-// AdvanceOffsets implements source.OffsetStore.
-func (s *Store) AdvanceOffsets(_ context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
+// AdvanceOffsets implements laneoffset.Store.
+func (s *Store) AdvanceOffsets(_ context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
 	if err := s.ask("advance-before"); err != nil {
 		return nil, err
 	}
@@ -252,10 +255,10 @@ func (s *Store) AdvanceOffsets(_ context.Context, consumer string, to []source.O
 	return before, nil
 }
 
-func (s *Store) advanceOffsets(consumer string, to []source.OffsetAdvance) []source.LaneOffset {
+func (s *Store) advanceOffsets(consumer string, to []laneoffset.Advance) []laneoffset.LaneOffset {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, lacking := make([]source.LaneOffset, len(to)), false
+	before, lacking := make([]laneoffset.LaneOffset, len(to)), false
 	for i, a := range to {
 		before[i] = s.offset(consumer, a.Lane)
 		lacking = lacking || a.Lacks(before[i])
@@ -269,10 +272,10 @@ func (s *Store) advanceOffsets(consumer string, to []source.OffsetAdvance) []sou
 }
 
 // offset is called with mu held.
-func (s *Store) offset(consumer, name string) source.LaneOffset {
+func (s *Store) offset(consumer, name string) laneoffset.LaneOffset {
 	p, known := s.positions[lane{consumer, name}]
 	if !known {
-		return source.LaneOffset{Lane: name, Offset: source.NoOffset}
+		return laneoffset.LaneOffset{Lane: name, Offset: laneoffset.None}
 	}
-	return source.LaneOffset{Lane: name, Offset: p.Offset}
+	return laneoffset.LaneOffset{Lane: name, Offset: p.Offset}
 }

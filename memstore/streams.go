@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/store"
 )
@@ -97,7 +98,7 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 			s.touch(r)
 		default:
 			s.become(r, store.RowFreed)
-			r.DueAt, r.Reason = s.now(), semel.ReasonNone
+			r.DueAt, r.Reason = s.now(), reasonname.None
 			freed = true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -217,13 +218,13 @@ func (m *Meter) Measure(b measure.Batch) {
 // Observe implements semel.Observer.
 func (m *Meter) Observe(e semel.Event) {
 	switch e.Kind {
-	case semel.EventContended:
+	case eventkind.Contended:
 		m.count("semel_contended_total", e, 1)
-	case semel.EventBackstop:
+	case eventkind.Backstop:
 		m.count("semel_backstops_total", e, e.Messages)
-	case semel.EventRetriesWait:
+	case eventkind.RetriesWait:
 		m.count("semel_retry_budget_waits_total", e, 1)
-	case semel.EventControl:
+	case eventkind.Control:
 		of := m.consumer(e.Consumer)
 		of.mutex.Lock()
 		defer of.mutex.Unlock()
@@ -232,8 +233,8 @@ func (m *Meter) Observe(e semel.Event) {
 		if part := string(e.Reason); slices.Contains(measure.Parts(), part) {
 			m.count("semel_not_ready_total", e, 1, attribute.String(labelPart, part))
 		}
-	case semel.EventSerial, semel.EventParallel:
-		m.consumer(e.Consumer).serialises(e.Kind == semel.EventSerial)
+	case eventkind.Serial, eventkind.Parallel:
+		m.consumer(e.Consumer).serialises(e.Kind == eventkind.Serial)
 	default:
 		if a, ended := measure.AsideOf(e); ended {
 			m.count("semel_set_aside_total", e, e.Messages, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/otel"
 )
@@ -75,8 +76,8 @@ func collect(t *testing.T, reader *metric.ManualReader) collected {
 // everything triggers each event once.
 func everything(m *otel.Meter) {
 	for _, e := range []semel.Event{
-		{Kind: semel.EventContended}, {Kind: semel.EventBackstop}, {Kind: semel.EventRetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
-		{Kind: semel.EventDiscarded}, {Kind: semel.EventControl, Reason: semel.ReasonPaused}, {Kind: semel.EventSerial}, {Kind: semel.EventParallel},
+		{Kind: eventkind.Contended}, {Kind: eventkind.Backstop}, {Kind: eventkind.RetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
+		{Kind: semel.EventDiscarded}, {Kind: eventkind.Control, Reason: semel.ReasonPaused}, {Kind: eventkind.Serial}, {Kind: eventkind.Parallel},
 		{Kind: semel.EventNotReady, Reason: "keys"}, {Kind: semel.EventNotReady, Reason: semel.Reason(secret)},
 	} {
 		e.Consumer, e.Messages = "billing@2", 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -123,7 +124,7 @@ func (m *messageTrace) TraceContext() semel.TraceContext {
 // quote a payload.
 func (m *messageTrace) End(e measure.MessageEnd) {
 	m.span.SetAttributes(attribute.String(attributeEnding, e.Ending))
-	if e.Reason != semel.ReasonNone {
+	if e.Reason != reasonname.None {
 		m.span.SetAttributes(attribute.String(attributeReason, measure.ReasonClass(e.Reason)))
 	}
 	if e.Failed {

@@ -11,7 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/formers"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore"
@@ -215,7 +217,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 	if err != nil {
 		return nil, err
 	}
-	if reason != semel.ReasonNone {
+	if reason != reasonname.None {
 		return verdicts, s.parkIn(ctx, tx, marks, verdicts, messages, reason)
 	}
 	pieces, err := sqlform.Receive(s.crypt(), marks, verdicts, messages)
@@ -283,7 +285,7 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 
 // works asks, in the round trip that begins a batch, whether it may work in its generation,
 // and holds it there until its end.
-func (s *Store) works(w store.Working) []*request {
+func (s *Store) works(w generations.Working) []*request {
 	if w.In == 0 {
 		return nil
 	}

@@ -8,11 +8,12 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/store"
 )
 
-var _ store.QueueStore[*Queue] = (*QueuedStore)(nil)
+var _ admin.QueueStore[*Queue] = (*QueuedStore)(nil)
 
 // gathered is what the handler of a claim queued while no transaction is open.
 type gathered struct {
@@ -51,13 +52,13 @@ func (g *gathered) join(s *shared) {
 	}
 }
 
-// Combinable implements store.QueueStore.
+// Combinable implements admin.QueueStore.
 func (s *QueuedStore) Combinable(m store.Mark) store.Batch[*Queue] {
 	return &gathered{store: s, mark: m}
 }
 
-// CommitCombined implements store.QueueStore.
-func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*Queue]) store.Result {
+// CommitCombined implements admin.QueueStore.
+func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all []admin.QueuedBatch[*Queue]) store.Result {
 	marks := make([]store.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].Batch.(*gathered).mark
@@ -150,7 +151,7 @@ func (g *gathered) willRead() { g.reads = true }
 // call implements queueing. Nothing is read before a batch has it.
 func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
 
-// MayCombine implements store.QueueStore.
+// MayCombine implements admin.QueueStore.
 func (s *QueuedStore) MayCombine(b store.Batch[*Queue]) bool { return !b.(*gathered).reads }
 
 // Tx implements store.Batch.
@@ -162,7 +163,7 @@ func (g *gathered) Tx(int) *Queue {
 
 // Commit implements store.Batch.
 func (g *gathered) Commit(ctx context.Context, e store.Ending) store.Result {
-	return g.store.CommitCombined(ctx, store.TxOptions{}, []store.QueuedBatch[*Queue]{{Batch: g, Ending: e}})
+	return g.store.CommitCombined(ctx, store.TxOptions{}, []admin.QueuedBatch[*Queue]{{Batch: g, Ending: e}})
 }
 
 // Rollback implements store.Batch.

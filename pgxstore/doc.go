@@ -33,6 +33,7 @@ package pgxstore
 import (
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -43,7 +44,7 @@ var (
 	_ store.Inbox            = (*Store)(nil)
 	_ source.PositionStore   = (*Store)(nil)
 	_ admin.Controls         = (*Store)(nil)
-	_ source.OffsetStore     = (*Store)(nil)
+	_ laneoffset.Store       = (*Store)(nil)
 	_ admin.Auditor          = (*Store)(nil)
 	_ admin.SchemaChecker    = (*Store)(nil)
 
@@ -51,7 +52,7 @@ var (
 	_ store.Inbox           = (*QueuedStore)(nil)
 	_ source.PositionStore  = (*QueuedStore)(nil)
 	_ admin.Controls        = (*QueuedStore)(nil)
-	_ source.OffsetStore    = (*QueuedStore)(nil)
+	_ laneoffset.Store      = (*QueuedStore)(nil)
 	_ admin.Auditor         = (*QueuedStore)(nil)
 	_ admin.SchemaChecker   = (*QueuedStore)(nil)
 )

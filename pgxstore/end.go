@@ -147,12 +147,12 @@ func (b *batch) written(table, text string, args []any) *request {
 }
 
 var (
-	_ store.Results[pgx.Tx] = (*Store)(nil)
-	_ store.Results[*Queue] = (*QueuedStore)(nil)
+	_ admin.Results[pgx.Tx] = (*Store)(nil)
+	_ admin.Results[*Queue] = (*QueuedStore)(nil)
 )
 
-// KeepResult implements store.Results.
-func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of store.ResultOf, result []byte) error {
+// KeepResult implements admin.Results.
+func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of admin.ResultOf, result []byte) error {
 	r, err := s.keptResult(of, result)
 	if err == nil {
 		var tag pgconn.CommandTag
@@ -163,7 +163,7 @@ func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of store.ResultOf, re
 	return err
 }
 
-func (s *Store) keptResult(of store.ResultOf, result []byte) (*request, error) {
+func (s *Store) keptResult(of admin.ResultOf, result []byte) (*request, error) {
 	id, _ := sqlform.ID(of.ID)
 	kept, err := s.crypt().Hide(sqlform.OfResult, of.ID, append([]byte{}, result...))
 	return &request{sql: s.sql.KeepResult, args: []any{of.Scope, slices.Clone(id), kept}}, err
@@ -172,7 +172,7 @@ func (s *Store) keptResult(of store.ResultOf, result []byte) (*request, error) {
 var _ admin.CommitResultWriter = (*batch)(nil)
 
 // WriteResultAtCommit implements admin.CommitResultWriter: the statement is sent with COMMIT.
-func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
+func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	r, err := b.store.keptResult(of, result)
 	if err != nil {
 		b.unkept = err
@@ -181,9 +181,9 @@ func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
-// KeepResult implements store.Results: the statement is sent with the others of its
+// KeepResult implements admin.Results: the statement is sent with the others of its
 // batch, and costs no round trip.
-func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of store.ResultOf, result []byte) error {
+func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of admin.ResultOf, result []byte) error {
 	r, err := s.direct.keptResult(of, result)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/store"
@@ -45,7 +46,7 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 	return nil
 }
 
-// ReceiveQueued implements store.QueueStore. Its marks may have neither a former
+// ReceiveQueued implements admin.QueueStore. Its marks may have neither a former
 // identity nor an age. It costs its batch a round trip, and another one where something
 // was there before.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
@@ -81,7 +82,7 @@ func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*se
 
 // queueRows queues the rows of the messages whose marks are fresh.
 func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
-	if reason != semel.ReasonNone {
+	if reason != reasonname.None {
 		return s.parked(marks, verdicts, messages, reason, func(text string, args []any) { q.write(1, text, args) })
 	}
 	pieces, err := sqlform.Receive(s.crypt(), marks, verdicts, messages)

@@ -66,7 +66,7 @@ func newExchange(pool *pgxpool.Pool, o Options) (*exchange, error) {
 // payload is what is sent of a consumer.
 func (x *exchange) payload(consumer string) string { return x.place + "/" + consumer }
 
-// Listen implements store.Notifier, over a connection of Options.Listen, which all
+// Listen implements admin.Notifier, over a connection of Options.Listen, which all
 // that listen share. It proves itself first: the store sends it a notification over
 // the pool, as Notify does. A pooler that gives each transaction another connection
 // takes LISTEN and never passes on what comes.
@@ -91,7 +91,7 @@ func (t *tables) Listen(ctx context.Context, consumer string, due func()) error 
 	return err
 }
 
-// Notify implements store.Notifier, in a statement of its own over the pool.
+// Notify implements admin.Notifier, in a statement of its own over the pool.
 func (t *tables) Notify(ctx context.Context, consumer string) error {
 	if t.exchange.listen == nil {
 		return nil

@@ -47,7 +47,7 @@ type Options struct {
 // waits under the caller's context. The pool stays the caller's to close.
 //
 // Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
-// store.Reaper, store.KeyStore, source.PositionStore and source.OffsetStore, as sqlstore has them.
+// store.Reaper, keystore.Store, source.PositionStore and laneoffset.Store, as sqlstore has them.
 //
 // Its tables are made by Migrate and looked at by Status and Check. What was set
 // aside is listed by Rows and closed by Discard; Requeue has it worked on again.

@@ -5,7 +5,9 @@ import (
 	"io"
 
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -16,9 +18,9 @@ type inherited interface {
 	store.Inbox
 	store.Leases
 	store.Reaper
-	store.KeyStore
+	keystore.Store
 	source.PositionStore
-	source.OffsetStore
+	laneoffset.Store
 	admin.Auditor
 	admin.Controls
 	admin.Derivations
@@ -38,7 +40,7 @@ type inherited interface {
 	admin.Streams
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	IsStoreFault(err error) bool
-	Results(ctx context.Context, of []store.ResultOf) ([][]byte, error)
+	Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error)
 }
 
 // tables are Semel's tables in the pool's database, with what is done on them

@@ -1,4 +1,4 @@
-// Package redisstore stores leased keys in Redis (store.KeyStore). A leased key records, for an effect
+// Package redisstore stores leased keys in Redis (keystore.Store). A leased key records, for an effect
 // outside of any database, which process is calling, until when, and with what outcome.
 //
 // # The guarantee

@@ -8,12 +8,12 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/keystore"
 )
 
-// Durable implements store.KeyStore. It returns the durability that New determined; for a
+// Durable implements keystore.Store. It returns the durability that New determined; for a
 // cluster, that of its least durable node.
-func (s *Store) Durable() (d store.Durability, why string) { return s.durable, s.why }
+func (s *Store) Durable() (d keystore.Durability, why string) { return s.durable, s.why }
 
 // read determines the durability of the server, or uses the declared one if the server does not
 // report its settings.
@@ -37,7 +37,7 @@ func (s *Store) read(ctx context.Context, o Options) error {
 			s.durable, s.why = d, why
 		}
 	}
-	if s.durable == store.DurabilityUnknown && o.Declared != 0 {
+	if s.durable == keystore.DurabilityUnknown && o.Declared != 0 {
 		s.durable, s.why = o.Declared, "declared: "+o.Because
 	}
 	return nil
@@ -76,22 +76,22 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 }
 
 // judge returns the durability of a server with these settings, and the setting that decides.
-func (s settings) judge() (d store.Durability, why string) {
+func (s settings) judge() (d keystore.Durability, why string) {
 	switch {
 	case s["maxmemory_policy"] == "" || s["aof_enabled"] == "":
-		return store.DurabilityUnknown, "the server does not report maxmemory-policy and appendonly"
+		return keystore.DurabilityUnknown, "the server does not report maxmemory-policy and appendonly"
 	case s["maxmemory_policy"] != "noeviction" && s["maxmemory"] != "0":
-		return store.Volatile, fmt.Sprintf("maxmemory-policy %s: the server evicts keys when memory is short", s["maxmemory_policy"])
+		return keystore.Volatile, fmt.Sprintf("maxmemory-policy %s: the server evicts keys when memory is short", s["maxmemory_policy"])
 	case s["aof_enabled"] != "1":
-		return store.Volatile, "appendonly no: a restart loses all changes since the last snapshot"
+		return keystore.Volatile, "appendonly no: a restart loses all changes since the last snapshot"
 	case s["appendfsync"] == "":
-		return store.DurabilityUnknown, "the server does not report appendfsync"
+		return keystore.DurabilityUnknown, "the server does not report appendfsync"
 	case s["appendfsync"] == "no":
-		return store.Volatile, "appendfsync no: the operating system decides when to write to disk"
+		return keystore.Volatile, "appendfsync no: the operating system decides when to write to disk"
 	case s["appendfsync"] != "always":
-		return store.DurableExceptSeconds, "appendfsync " + s["appendfsync"]
+		return keystore.DurableExceptSeconds, "appendfsync " + s["appendfsync"]
 	case s["connected_slaves"] != "0" || s["cluster_enabled"] == "1":
-		return store.DurableExceptSeconds, "appendfsync always; a failover loses changes that had not reached the promoted replica"
+		return keystore.DurableExceptSeconds, "appendfsync always; a failover loses changes that had not reached the promoted replica"
 	}
-	return store.Durable, "appendfsync always, noeviction"
+	return keystore.Durable, "appendfsync always, noeviction"
 }

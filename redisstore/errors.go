@@ -59,7 +59,7 @@ func failed(step string, err error) error {
 	return e
 }
 
-// Classify implements store.KeyStore. Every error is temporary, except a key that another program has
+// Classify implements keystore.Store. Every error is temporary, except a key that another program has
 // written.
 func (s *Store) Classify(err error) store.Class {
 	var e *Error

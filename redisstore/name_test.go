@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/keystore"
 )
 
 func TestNamesAreReadableAndMeetNobody(t *testing.T) {
@@ -30,18 +30,18 @@ func TestJ4WhatSettingsAreWorth(t *testing.T) {
 	good := settings{"maxmemory_policy": "noeviction", "maxmemory": "0", "aof_enabled": "1", "appendfsync": "always", "connected_slaves": "0", "cluster_enabled": "0"}
 	for name, c := range map[string]struct {
 		set  settings
-		want store.Durability
+		want keystore.Durability
 	}{
-		"all is well":                      {nil, store.Durable},
-		"evicts, but memory has no bound":  {settings{"maxmemory_policy": "allkeys-lru"}, store.Durable},
-		"trap_118_evicts":                  {settings{"maxmemory_policy": "volatile-ttl", "maxmemory": "1000"}, store.Volatile},
-		"trap_118_no_append_only_file":     {settings{"aof_enabled": "0"}, store.Volatile},
-		"each second":                      {settings{"appendfsync": "everysec"}, store.DurableExceptSeconds},
-		"when the system likes":            {settings{"appendfsync": "no"}, store.Volatile},
-		"trap_118_a_replica_may_be_chosen": {settings{"connected_slaves": "1"}, store.DurableExceptSeconds},
-		"trap_118_in_a_cluster":            {settings{"cluster_enabled": "1"}, store.DurableExceptSeconds},
-		"appendfsync is hidden":            {settings{"appendfsync": ""}, store.DurabilityUnknown},
-		"all is hidden":                    {settings{"aof_enabled": "", "maxmemory_policy": ""}, store.DurabilityUnknown},
+		"all is well":                      {nil, keystore.Durable},
+		"evicts, but memory has no bound":  {settings{"maxmemory_policy": "allkeys-lru"}, keystore.Durable},
+		"trap_118_evicts":                  {settings{"maxmemory_policy": "volatile-ttl", "maxmemory": "1000"}, keystore.Volatile},
+		"trap_118_no_append_only_file":     {settings{"aof_enabled": "0"}, keystore.Volatile},
+		"each second":                      {settings{"appendfsync": "everysec"}, keystore.DurableExceptSeconds},
+		"when the system likes":            {settings{"appendfsync": "no"}, keystore.Volatile},
+		"trap_118_a_replica_may_be_chosen": {settings{"connected_slaves": "1"}, keystore.DurableExceptSeconds},
+		"trap_118_in_a_cluster":            {settings{"cluster_enabled": "1"}, keystore.DurableExceptSeconds},
+		"appendfsync is hidden":            {settings{"appendfsync": ""}, keystore.DurabilityUnknown},
+		"all is hidden":                    {settings{"aof_enabled": "", "maxmemory_policy": ""}, keystore.DurabilityUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings{}

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
 // This store does not report seen claims, so ClaimKey rejects a claim that refers to one,
 // before it asks the server.
 func TestAClaimOfWhatWasSeenIsRefused(t *testing.T) {
-	c := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour, Seen: 1}
+	c := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour, Seen: 1}
 	if _, err := (&Store{}).ClaimKey(t.Context(), c); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("got the error %v, want ErrUnsupported", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -27,17 +28,17 @@ type Options struct {
 	HashTag string
 	// Declared, if not zero, is the durability of a server that does not report its settings, such as
 	// a managed service; Because is the reason. What the server reports takes precedence.
-	Declared store.Durability
+	Declared keystore.Durability
 	Because  string
 }
 
-// Store is a store.KeyStore in Redis: a single server, Sentinel, or Cluster, depending on the client.
+// Store is a keystore.Store in Redis: a single server, Sentinel, or Cluster, depending on the client.
 // Create it with New. Store is safe for concurrent use; concurrent calls share a pipeline.
 type Store struct {
 	client  rueidis.Client
 	prefix  string
 	scripts scripts
-	durable store.Durability
+	durable keystore.Durability
 	why     string
 }
 
@@ -99,49 +100,49 @@ func tokenOf(t store.Token) string {
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// ClaimKey implements store.KeyStore.
-func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
+// ClaimKey implements keystore.Store.
+func (s *Store) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
 	if err := c.Fits(); err != nil {
-		return store.KeyAnswer{}, fmt.Errorf("redisstore: %w", err)
+		return keystore.Answer{}, fmt.Errorf("redisstore: %w", err)
 	}
 	if c.Seen > 0 {
-		return store.KeyAnswer{}, fmt.Errorf("redisstore: the claim sets Seen, which this store does not support: %w", semel.ErrUnsupported)
+		return keystore.Answer{}, fmt.Errorf("redisstore: the claim sets Seen, which this store does not support: %w", semel.ErrUnsupported)
 	}
 	sum := c.Fingerprint.Sum
 	answer, err := s.scripts.claim.Exec(ctx, s.client, []string{s.name(c.Key)}, []string{
 		tokenOf(c.Token), milliseconds(c.Lease), milliseconds(c.Keep), strconv.Itoa(int(c.Fingerprint.Version)), string(sum[:])}).ToArray()
 	if err != nil {
-		return store.KeyAnswer{}, failed("claim", err)
+		return keystore.Answer{}, failed("claim", err)
 	}
 	var n [5]int64
 	if len(answer) < len(n) {
-		return store.KeyAnswer{}, failed("claim", fmt.Errorf("the script returned %d values", len(answer)))
+		return keystore.Answer{}, failed("claim", fmt.Errorf("the script returned %d values", len(answer)))
 	}
 	for i := range n {
 		if n[i], err = answer[i].AsInt64(); err != nil {
-			return store.KeyAnswer{}, failed("claim", err)
+			return keystore.Answer{}, failed("claim", err)
 		}
 	}
-	a := store.KeyAnswer{
-		State: store.KeyState(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
+	a := keystore.Answer{
+		State: keystore.State(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
 	if a.Since < 0 { // the server's clock was ahead when the key was first claimed
 		a.Since = calls.Unmeasured
 	}
 	if len(answer) > len(n) {
 		if a.Result, err = answer[len(n)].AsBytes(); err != nil {
-			return store.KeyAnswer{}, failed("claim", err)
+			return keystore.Answer{}, failed("claim", err)
 		}
 	}
 	return a, nil
 }
 
-// ExtendKey implements store.KeyStore.
+// ExtendKey implements keystore.Store.
 func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return checkClaim("extend", s.scripts.extend.Exec(ctx, s.client, []string{s.name(key)}, []string{tokenOf(t), milliseconds(lease)}))
 }
 
-// EndKey implements store.KeyStore.
-func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
+// EndKey implements keystore.Store.
+func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
 	if err := e.Fits(); err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/source"
 )
@@ -96,7 +97,7 @@ func (s *session) checkDelivery(d source.Delivery) {
 	if !s.lanes.given(d.Lane) {
 		s.breach("a delivery is of lane %q, epoch %d, which was not given before it or is lost", d.Lane.ID, d.Lane.Epoch)
 	}
-	if d.Refused != semel.ReasonNone {
+	if d.Refused != reasonname.None {
 		s.breach("a good message was refused: %s", d.Refused)
 	}
 	n := number(d.Message)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
@@ -42,7 +43,7 @@ func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store
 }
 
 // works asks whether the batch may work in its generation, and holds it there until its end.
-func (b *batch) works(ctx context.Context, w store.Working) error {
+func (b *batch) works(ctx context.Context, w generations.Working) error {
 	if w.In == 0 {
 		return nil
 	}

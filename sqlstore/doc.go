@@ -70,6 +70,7 @@ import (
 	"database/sql"
 
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -83,7 +84,7 @@ var (
 	_ admin.Resolver          = (*Store)(nil)
 	_ source.PositionStore    = (*Store)(nil)
 	_ admin.Controls          = (*Store)(nil)
-	_ source.OffsetStore      = (*Store)(nil)
+	_ laneoffset.Store        = (*Store)(nil)
 	_ admin.SchemaChecker     = (*Store)(nil)
 	_ admin.Eraser            = (*Store)(nil)
 	_ admin.RequestStore      = (*Store)(nil)
@@ -92,5 +93,5 @@ var (
 	_ admin.Editor            = (*Store)(nil)
 	_ admin.Emitter           = (*Store)(nil)
 	_ admin.Replays           = (*Store)(nil)
-	_ store.Results[*sql.Tx]  = (*Store)(nil)
+	_ admin.Results[*sql.Tx]  = (*Store)(nil)
 )

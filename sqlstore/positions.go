@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Offsets implements source.OffsetStore. They stand in the table of positions.
-func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (all []source.LaneOffset, err error) {
+// Offsets implements laneoffset.Store. They stand in the table of positions.
+func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (all []laneoffset.LaneOffset, err error) {
 	all = unknownOffsets(lanes)
 	if len(all) == 0 {
 		return all, nil
@@ -28,8 +29,8 @@ func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (a
 	return all, nil
 }
 
-// AdvanceOffsets implements source.OffsetStore.
-func (s *Store) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) (before []source.LaneOffset, err error) {
+// AdvanceOffsets implements laneoffset.Store.
+func (s *Store) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) (before []laneoffset.LaneOffset, err error) {
 	lanes := make([]string, len(to))
 	for i := range to {
 		lanes[i] = to[i].Lane
@@ -49,7 +50,7 @@ func (s *Store) AdvanceOffsets(ctx context.Context, consumer string, to []source
 	return before, nil
 }
 
-func postgresAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string, to []source.OffsetAdvance, before []source.LaneOffset) error {
+func postgresAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	names, offsets, least := make([]string, len(to)), make([]int64, len(to)), make([]int64, len(to))
 	for i, a := range to {
 		names[i], offsets[i], least[i] = sqlform.Plain(a.Lane), a.Offset, a.Least
@@ -58,7 +59,7 @@ func postgresAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer 
 }
 
 // readOffsets notes offsets by the number of their lane, from 1.
-func readOffsets(ctx context.Context, from database.Queryer, all []source.LaneOffset, query string, args ...any) error {
+func readOffsets(ctx context.Context, from database.Queryer, all []laneoffset.LaneOffset, query string, args ...any) error {
 	return database.EachRow(ctx, from, query, func(rows *sql.Rows) error {
 		var k int
 		var at int64
@@ -70,7 +71,7 @@ func readOffsets(ctx context.Context, from database.Queryer, all []source.LaneOf
 	}, args...)
 }
 
-func sqliteOffsets(ctx context.Context, db *database.DB, from database.Queryer, consumer string, all []source.LaneOffset) error {
+func sqliteOffsets(ctx context.Context, db *database.DB, from database.Queryer, consumer string, all []laneoffset.LaneOffset) error {
 	for i := range all {
 		var length int64
 		var check []byte
@@ -82,7 +83,7 @@ func sqliteOffsets(ctx context.Context, db *database.DB, from database.Queryer, 
 	return nil
 }
 
-func sqliteAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string, to []source.OffsetAdvance, before []source.LaneOffset) error {
+func sqliteAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	if err := sqliteOffsets(ctx, db, tx, consumer, before); err != nil {
 		return err
 	}
@@ -102,10 +103,10 @@ func sqliteAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer st
 	return nil
 }
 
-func unknownOffsets(lanes []string) []source.LaneOffset {
-	all := make([]source.LaneOffset, len(lanes))
+func unknownOffsets(lanes []string) []laneoffset.LaneOffset {
+	all := make([]laneoffset.LaneOffset, len(lanes))
 	for i, name := range lanes {
-		all[i] = source.LaneOffset{Lane: name, Offset: source.NoOffset}
+		all[i] = laneoffset.LaneOffset{Lane: name, Offset: laneoffset.None}
 	}
 	return all
 }

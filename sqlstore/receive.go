@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore/internal/database"
@@ -20,7 +21,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, m
 	if err != nil {
 		return nil, err
 	}
-	if reason != semel.ReasonNone {
+	if reason != reasonname.None {
 		return verdicts, park(ctx, s.db, tx, marks, verdicts, messages, reason)
 	}
 	if err := receive(ctx, s.db, tx, marks, verdicts, messages); err != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore/internal/database"
-	"github.com/semel-go/semel/store"
 )
 
-// KeepResult implements store.Results.
-func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of store.ResultOf, result []byte) error {
+// KeepResult implements admin.Results.
+func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of admin.ResultOf, result []byte) error {
 	args, err := keptResult(s.db, of, result)
 	if err == nil {
 		err = ourOwn(s.db, "results", database.WriteIn(ctx, tx, sqlform.Results, 1, s.db.SQL.KeepResult, args...))
@@ -30,7 +29,7 @@ func ourOwn(db *database.DB, doing string, err error) error {
 	return err
 }
 
-func keptResult(db *database.DB, of store.ResultOf, result []byte) ([]any, error) {
+func keptResult(db *database.DB, of admin.ResultOf, result []byte) ([]any, error) {
 	id, _ := sqlform.ID(of.ID)
 	kept, err := db.Crypt.Hide(sqlform.OfResult, of.ID, database.NotNil(result))
 	return []any{of.Scope, id, kept}, err
@@ -45,14 +44,14 @@ func resultError(err error) error {
 
 // endResult is a result that a commit keeps.
 type endResult struct {
-	of     store.ResultOf
+	of     admin.ResultOf
 	result []byte
 }
 
 var _ admin.CommitResultWriter = (*batch)(nil)
 
 // WriteResultAtCommit implements admin.CommitResultWriter.
-func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
+func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.results = append(b.results, endResult{of, result})
 }
 
@@ -87,8 +86,8 @@ func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
 	return err
 }
 
-// Results implements store.Results.
-func (s *Store) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
+// Results implements admin.Results.
+func (s *Store) Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error) {
 	results := make([][]byte, len(of))
 	all := make([]int, len(of))
 	for i := range all {
@@ -102,7 +101,7 @@ func (s *Store) Results(ctx context.Context, of []store.ResultOf) ([][]byte, err
 	return results, nil
 }
 
-func readResults(ctx context.Context, s *database.DB, of []store.ResultOf, chunk []int, results [][]byte) error {
+func readResults(ctx context.Context, s *database.DB, of []admin.ResultOf, chunk []int, results [][]byte) error {
 	flat := make([]any, 0, 3*len(chunk))
 	for _, i := range chunk {
 		id, _ := sqlform.ID(of[i].ID)

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"time"
 
+	"github.com/semel-go/semel/internal/steplimit"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/sqlstore/internal/eraser"
 	"github.com/semel-go/semel/sqlstore/internal/inbox"
@@ -53,7 +54,7 @@ type Options struct {
 // caller's to close.
 //
 // Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
-// store.Reaper, store.KeyStore and store.CallerTx; Requeue, Release, Reopen, Suppress, Edit,
+// store.Reaper, keystore.Store and store.CallerTx; Requeue, Release, Reopen, Suppress, Edit,
 // Resolve and Skip, by which operators act on rows; and Known, RowsOf, Caused, LeasedKey,
 // Denials, Upkeep and the Sample methods, which answer questions and decide nothing.
 type Store struct {
@@ -150,7 +151,7 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 // has no commit hook, because there what a handler writes after a ROLLBACK would stay.
 func (s *Store) Limits() store.Limits {
 	l := store.Limits{
-		SingleWriter: s.db.Dialect.Writers == 1, StepOutput: store.MaxStepOutput,
+		SingleWriter: s.db.Dialect.Writers == 1, StepOutput: steplimit.Output,
 		Connections: max(s.db.Pool.Stats().MaxOpenConnections, 0), FitIdentity: s.db.Foreign.Fit,
 	}
 	if s.db.Alone {

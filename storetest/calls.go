@@ -8,6 +8,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/steplimit"
 	"github.com/semel-go/semel/store"
 )
 
@@ -251,7 +253,7 @@ func (h *fixture[Tx]) claimNext() store.Claimed {
 
 // steps are the laws of steps.
 func (s suite[Tx]) steps(t *T) {
-	done := []store.StepDone{{Name: "reserve", Output: manyBytes(store.MaxStepOutput)}, {Name: "zahlen, \"ü\"", Output: nil}, {Name: "ship", Output: []byte{}}}
+	done := []store.StepDone{{Name: "reserve", Output: manyBytes(steplimit.Output)}, {Name: "zahlen, \"ü\"", Output: nil}, {Name: "ship", Output: []byte{}}}
 	s.run(t, "C11_a_step_is_written_with_its_effect",
 		"The steps of a row, its state and the effect of a step change in one commit, and not before; the next claim is told of them, and of all bytes of their outputs.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
@@ -365,7 +367,7 @@ func (s suite[Tx]) steps(t *T) {
 				}
 			}
 			h.t.must(func() error {
-				_, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonSteps}})
+				_, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: reasonname.Steps}})
 				return err
 			}())
 		})

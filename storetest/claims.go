@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -291,15 +292,15 @@ func endCases(run runCase) {
 }
 
 // gathers has the handler of a claim add to an effect before anything is begun.
-func (h *fixture[Tx]) gathers(c store.Claimed, effect string) store.QueuedBatch[Tx] {
+func (h *fixture[Tx]) gathers(c store.Claimed, effect string) admin.QueuedBatch[Tx] {
 	h.t.Helper()
-	b := h.Store.(store.QueueStore[Tx]).Combinable(h.asking(c))
+	b := h.Store.(admin.QueueStore[Tx]).Combinable(h.asking(c))
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), effect))
-	return store.QueuedBatch[Tx]{Batch: b, Ending: store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}}}
+	return admin.QueuedBatch[Tx]{Batch: b, Ending: store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}}}
 }
 
-func (h *fixture[Tx]) commitsGathered(all ...store.QueuedBatch[Tx]) store.Result {
-	return h.Store.(store.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
+func (h *fixture[Tx]) commitsGathered(all ...admin.QueuedBatch[Tx]) store.Result {
+	return h.Store.(admin.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
 }
 
 // wantGathered compares what became of a claim.
@@ -315,7 +316,7 @@ func (s suite[Tx]) gathered(t *T) {
 	s.run(t, "K10_law_1_claims_that_share_a_transaction_end_with_their_effects",
 		"Of several claims all effects and all ends are in one commit.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b", "c")
-			var gathered []store.QueuedBatch[Tx]
+			var gathered []admin.QueuedBatch[Tx]
 			for _, c := range all {
 				gathered = append(gathered, h.gathers(c, c.Row.Key.ID))
 			}

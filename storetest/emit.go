@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -38,7 +39,7 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 		m.Cause = []byte(cause)
 		marks = append(marks, m)
 	}
-	h.writes(b, semel.ReasonNone, marks...)
+	h.writes(b, reasonname.None, marks...)
 	h.commit(b, store.Ending{})
 	for _, id := range ids {
 		rows := h.list(store.RowFilter{IDs: []string{id}})
@@ -187,7 +188,7 @@ func (h *fixture[Tx]) until(reached func() bool) {
 // transaction, waiting or parked, and be suppressed.
 func hasIntents[Tx any](st store.TxStore[Tx]) bool {
 	_, caller := st.(store.CallerTx[Tx])
-	_, queue := st.(store.QueueStore[Tx])
+	_, queue := st.(admin.QueueStore[Tx])
 	return has[admin.Requeuer](st) && (queue || caller)
 }
 
@@ -198,7 +199,7 @@ func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...st
 	messages := make([]*semel.Message, len(marks))
 	for i := range marks {
 		marks[i].As, messages[i] = store.Waiting, &semel.Message{Body: marks[i].ID}
-		if reason != semel.ReasonNone {
+		if reason != reasonname.None {
 			marks[i].As = store.Parked
 		}
 	}
@@ -208,7 +209,7 @@ func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...st
 	if caller, able := h.Store.(store.CallerTx[Tx]); able {
 		*told, err = caller.ReceiveIn(h.t.context(), tx, marks, messages, reason)
 	} else {
-		err = h.Store.(store.QueueStore[Tx]).ReceiveQueued(tx, marks, messages, reason, func(v []store.Verdict) error { *told = v; return nil })
+		err = h.Store.(admin.QueueStore[Tx]).ReceiveQueued(tx, marks, messages, reason, func(v []store.Verdict) error { *told = v; return nil })
 	}
 	h.t.must(err)
 	return told
@@ -218,7 +219,7 @@ func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...st
 func (s suite[Tx]) intents(t *T) {
 	s.run(t, "law_1_what_a_handler_writes_down_shares_the_fate_of_its_transaction",
 		"Its rows are there when it has committed, and none when it has rolled back.", func(t *T, h *fixture[Tx]) {
-			for _, reason := range []semel.Reason{semel.ReasonNone, semel.ReasonSuppressed} {
+			for _, reason := range []semel.Reason{reasonname.None, reasonname.Suppressed} {
 				b, _ := h.begin(h.mark("cause"))
 				h.writes(b, reason, h.print("a", 1), h.print("b", 1))
 				b.Rollback(t.context())
@@ -227,12 +228,12 @@ func (s suite[Tx]) intents(t *T) {
 				t.Fatalf("a rollback leaves %+v", rows)
 			}
 			b, _ := h.begin(h.mark("cause"))
-			v := h.writes(b, semel.ReasonNone, h.print("a", 1))
-			h.writes(b, semel.ReasonSuppressed, h.print("b", 1))
+			v := h.writes(b, reasonname.None, h.print("a", 1))
+			h.writes(b, reasonname.Suppressed, h.print("b", 1))
 			h.commit(b, store.Ending{})
 			h.wantKinds(*v, fresh)
 			rows := h.list(store.RowFilter{Bodies: true})
-			if len(rows) != 2 || rows[0].State != store.StateReceived || rows[1].State != store.StateParked || rows[1].Reason != semel.ReasonSuppressed || string(rows[1].Message.Body) != "b" {
+			if len(rows) != 2 || rows[0].State != store.StateReceived || rows[1].State != store.StateParked || rows[1].Reason != reasonname.Suppressed || string(rows[1].Message.Body) != "b" {
 				t.Errorf("%+v", rows)
 			}
 			h.wantOutcome("a", store.Waiting)
@@ -241,17 +242,17 @@ func (s suite[Tx]) intents(t *T) {
 		})
 	s.run(t, "law_7_what_was_written_down_before_is_left_as_it_is",
 		"A copy, or another content, is told what became of the first, and changes nothing.", func(t *T, h *fixture[Tx]) {
-			for _, reason := range []semel.Reason{semel.ReasonNone, semel.ReasonSuppressed} {
+			for _, reason := range []semel.Reason{reasonname.None, reasonname.Suppressed} {
 				b, _ := h.begin()
 				h.writes(b, reason, h.print(string(reason)+"a", 1))
 				h.commit(b, store.Ending{})
 				before := h.list(store.RowFilter{})
 				b, _ = h.begin()
-				v := h.writes(b, semel.ReasonNone, h.print(string(reason)+"a", 1), h.print(string(reason)+"new", 1))
-				other := h.writes(b, semel.ReasonNone, h.print(string(reason)+"a", 2))
+				v := h.writes(b, reasonname.None, h.print(string(reason)+"a", 1), h.print(string(reason)+"new", 1))
+				other := h.writes(b, reasonname.None, h.print(string(reason)+"a", 2))
 				h.commit(b, store.Ending{})
 				was := store.Waiting
-				if reason != semel.ReasonNone {
+				if reason != reasonname.None {
 					was = store.Parked
 				}
 				h.wantKinds(*v, already(was), fresh)
@@ -275,7 +276,7 @@ func (s suite[Tx]) intents(t *T) {
 				t.Errorf("claimed %+v, %v", got, err)
 			}
 			now := h.number(r.Number)
-			if now.State != store.StateParked || now.Reason != semel.ReasonSuppressed {
+			if now.State != store.StateParked || now.Reason != reasonname.Suppressed {
 				t.Errorf("%+v", now)
 			}
 			h.wantOutcome("a", store.Parked)

@@ -10,6 +10,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
@@ -54,7 +56,7 @@ func (h *fixture[Tx]) wantGone(number int64) {
 	h.t.Helper()
 	r := h.number(number)
 	m := r.Message
-	if r.Reason != semel.ReasonErased || !r.BodyRemoved || len(m.Body)+len(m.Key)+len(m.Headers) > 0 || r.Size != 0 || r.FirstError+r.LastError != "" || len(r.Steps) > 0 || r.Line != "" ||
+	if r.Reason != reasonname.Erased || !r.BodyRemoved || len(m.Body)+len(m.Key)+len(m.Headers) > 0 || r.Size != 0 || r.FirstError+r.LastError != "" || len(r.Steps) > 0 || r.Line != "" ||
 		m.Attributes.Subject+m.Attributes.ID+m.Attributes.Source+m.Attributes.DataSchema+m.Origin.BrokerID != "" || !m.Attributes.Time.IsZero() {
 		h.t.Errorf("of row %d there is left %+v with %+v", number, r, m)
 	}
@@ -113,7 +115,7 @@ func (s suite[Tx]) erasures(t *T) {
 			if l := got.Left; len(l) == 2 && (l[0].Row != parked.Number || l[0].State != store.StateParked || l[1].Row != dead.Number || l[1].Key.ID != "b") {
 				t.Errorf("left are %+v", l)
 			}
-			if r := h.row("a", false); len(r.Message.Body) == 0 || r.Reason == semel.ReasonErased {
+			if r := h.row("a", false); len(r.Message.Body) == 0 || r.Reason == reasonname.Erased {
 				t.Errorf("the other row is %+v", r)
 			}
 			h.wantActs(parked.Number)
@@ -332,7 +334,7 @@ func (h *fixture[Tx]) firstSeen() {
 	h.commit(b, store.Ending{Trim: []int{1}, Rows: []store.Row{row(0, store.StateParked)}})
 	if receiver, ok := h.Store.(store.CallerTx[Tx]); ok {
 		b, _ = h.begin()
-		_, err := receiver.ReceiveIn(h.t.context(), b.Tx(store.All), []store.Mark{h.first("received", 5, store.Waiting)}, []*semel.Message{{}}, semel.ReasonNone)
+		_, err := receiver.ReceiveIn(h.t.context(), b.Tx(store.All), []store.Mark{h.first("received", 5, store.Waiting)}, []*semel.Message{{}}, reasonname.None)
 		h.t.must(err)
 		h.commit(b, store.Ending{})
 		h.wantAt("received", 4)
@@ -347,7 +349,7 @@ func (h *fixture[Tx]) firstSeen() {
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("parked", 4)
 	old := h.first("copied", 3, store.Applied)
-	old.Version = store.Version{}
+	old.Version = versions.Position{}
 	h.deliver(old)
 	b, _ = h.begin(h.first("copied", 3, store.Applied))
 	h.commit(b, store.Ending{})

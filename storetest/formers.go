@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -171,7 +172,7 @@ func (s suite[Tx]) formerRows(t *T) {
 				if v[0].Known != c.known && v[0].Kind == store.Conflict {
 					t.Errorf("delivery %d of the conflict is known: %t, want %t", i, v[0].Known, c.known)
 				}
-				r := store.Row{Conflict: v[0].Kind == store.Conflict, Repeat: c.known, State: store.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}
+				r := store.Row{Conflict: v[0].Kind == store.Conflict, Repeat: c.known, State: store.StateParked, Reason: reasonname.FormerConflict, Message: &semel.Message{}}
 				h.commit(b, store.Ending{Rows: []store.Row{r}})
 			}
 			for id, repeated := range map[string]int64{"a": 1, "1": 1, "2": 1} {
@@ -189,7 +190,7 @@ func (s suite[Tx]) formerRows(t *T) {
 			}
 			h.deliver(h.print("1", 1))
 			b, _ := h.begin(h.both("a", "1", 2))
-			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: store.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}}})
+			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: store.StateParked, Reason: reasonname.FormerConflict, Message: &semel.Message{}}}})
 			row := h.list(store.RowFilter{IDs: []string{"a"}})[0]
 			t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "retry", Who: "a test"}, row.Seen())...))
 			h.wantKinds(h.asks(h.own("a", 2), h.both("a", "1", 2)), already(store.Waiting), already(store.Waiting))
@@ -220,7 +221,7 @@ func (s suite[Tx]) formerCallers(t *T) {
 			if receiver, ok := h.Store.(store.CallerTx[Tx]); ok && s.h.Can.Inbox {
 				marks := []store.Mark{h.both("e", "1", 1), h.both("f", "4", 1)}
 				marks[0].As, marks[1].As = store.Waiting, store.Waiting
-				v, err = receiver.ReceiveIn(t.context(), b.Tx(store.All), marks, []*semel.Message{{}, {}}, semel.ReasonNone)
+				v, err = receiver.ReceiveIn(t.context(), b.Tx(store.All), marks, []*semel.Message{{}, {}}, reasonname.None)
 				t.must(err)
 				h.wantKinds(v, already(store.Applied), fresh)
 			}

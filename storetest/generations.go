@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
 
@@ -24,7 +25,7 @@ func (s suite[Tx]) generations(t *T) {
 			t.must(err)
 			t.wantErr("a second one at once", errOf(h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "bo", "too"))), semel.ErrState)
 			t.must(h.gens.BeginGenerations(t.context(), "billing"))
-			h.wantStates(store.GenerationActive, store.GenerationBuilding)
+			h.wantStates(generations.Active, generations.Building)
 			all, _ := h.gens.Generations(t.context(), "billing")
 			if g := all[n]; n != 1 || g.By != "ana" || g.Why != "a new column" || g.Opened.IsZero() || g.Since.IsZero() || g.Fenced != 0 {
 				t.Errorf("%d: %+v", n, g)
@@ -34,11 +35,11 @@ func (s suite[Tx]) generations(t *T) {
 		"A batch begins only while its generation has the state that it names; otherwise nothing is open, and the store counts as down.", func(t *T) {
 			h := s.generationed(t)
 			h.open()
-			h.wantWorks(0, store.GenerationActive)
-			h.wantWorks(1, store.GenerationBuilding)
-			h.wantRefused(1, store.GenerationActive)
-			h.wantRefused(0, store.GenerationBuilding)
-			h.wantRefused(2, store.GenerationActive)
+			h.wantWorks(0, generations.Active)
+			h.wantWorks(1, generations.Building)
+			h.wantRefused(1, generations.Active)
+			h.wantRefused(0, generations.Building)
+			h.wantRefused(2, generations.Active)
 		})
 	t.Run("G2_a_switch_is_at_once_and_needs_both_fences",
 		"Without the fences nothing is switched; after it only the new one is worked in, and the old one is kept.", func(t *T) {
@@ -47,15 +48,15 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantNoSwitch()
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
 			h.wantNoSwitch()
-			h.wantRefused(0, store.GenerationActive)
-			h.wantWorks(1, store.GenerationBuilding)
+			h.wantRefused(0, generations.Active)
+			h.wantWorks(1, generations.Building)
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
-			h.wantRefused(1, store.GenerationBuilding)
+			h.wantRefused(1, generations.Building)
 			t.must(h.gens.SwitchGeneration(t.context(), "billing", 0, 1, order("switch", "ana", "x")))
-			h.wantStates(store.GenerationOld, store.GenerationActive)
-			h.wantRefused(0, store.GenerationActive)
-			h.wantRefused(1, store.GenerationBuilding)
-			h.wantWorks(1, store.GenerationActive)
+			h.wantStates(generations.Old, generations.Active)
+			h.wantRefused(0, generations.Active)
+			h.wantRefused(1, generations.Building)
+			h.wantWorks(1, generations.Active)
 		})
 	t.Run("law_14_who_opens_switches_and_drops_a_generation_and_why_is_recorded",
 		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.", s.generationActs)
@@ -66,12 +67,12 @@ func (s suite[Tx]) generations(t *T) {
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
 			t.wantErr("a second fence", h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime), semel.ErrState)
 			t.must(h.gens.LiftFences(t.context(), "billing"))
-			h.wantWorks(0, store.GenerationActive)
+			h.wantWorks(0, generations.Active)
 			err := h.gens.FenceGeneration(t.context(), "billing", 0, time.Millisecond)
 			if err != nil && !errors.Is(err, semel.ErrState) {
 				t.Fatal(err)
 			}
-			h.until(func() bool { return h.works(0, store.GenerationActive) == nil })
+			h.until(func() bool { return h.works(0, generations.Active) == nil })
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
 			h.wantNoSwitch()
 		})
@@ -89,8 +90,8 @@ func (s suite[Tx]) generations(t *T) {
 				if all, err := h.gens.Generations(t.context(), "other"); err != nil || len(all) != 1 || all[0].Fenced == 0 {
 					t.Errorf("the other's are %+v: %v", all, err)
 				}
-				w := store.Working{Consumer: "other", Number: 0, In: store.GenerationActive}
-				if _, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: w}, h.markAll("asks")); !errors.Is(err, store.ErrGeneration) {
+				w := generations.Working{Consumer: "other", Number: 0, In: generations.Active}
+				if _, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: w}, h.markAll("asks")); !errors.Is(err, generations.ErrNotUsable) {
 					t.Errorf("work in the other's: %v", err)
 				}
 			})
@@ -119,7 +120,7 @@ func (s suite[Tx]) fencedAhead(t *T) {
 		if left := all[0].Fenced; left > admin.LongestFence || left < admin.LongestFence-fenceTime {
 			t.Errorf("the fence ends in %v, want %v", left, admin.LongestFence)
 		}
-		h.wantRefused(0, store.GenerationActive)
+		h.wantRefused(0, generations.Active)
 	}
 	h.Ahead(t, fenceTime-admin.LongestFence) // so much later
 	if all, err := h.gens.Generations(t.context(), "billing"); err != nil || all[0].Fenced > fenceTime {
@@ -131,7 +132,7 @@ func (s suite[Tx]) fencedAhead(t *T) {
 func (s suite[Tx]) fenceWaits(t *T) {
 	h := s.generationed(t)
 	marks := h.markAll("frozen")
-	b, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: h.working(0, store.GenerationActive)}, marks)
+	b, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: h.working(0, generations.Active)}, marks)
 	t.must(err)
 	var committed atomic.Bool
 	stood := make(chan error, 1)
@@ -145,14 +146,14 @@ func (s suite[Tx]) fenceWaits(t *T) {
 	}()
 	if !s.h.Can.OneWriter {
 		for range 20 { // the fence is there by then, if it does not wait
-			h.until(func() bool { return h.works(0, store.GenerationActive) != nil })
+			h.until(func() bool { return h.works(0, generations.Active) != nil })
 		}
 	}
 	t.must(h.Effect(t.context(), b.Tx(0), "frozen"))
 	committed.Store(true)
 	h.commit(b, store.Ending{})
 	t.must(<-stood)
-	h.wantRefused(0, store.GenerationActive)
+	h.wantRefused(0, generations.Active)
 	h.wantCount("frozen", 1)
 }
 
@@ -167,7 +168,7 @@ func (s suite[Tx]) forgotten(t *T) {
 	t.wantErr("the active one is dropped", h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "ana", "x")), semel.ErrState)
 	t.wantErr("one that is not dropped is removed", errOf(h.gens.ForgetGeneration(t.context(), "billing", 1, 2)), semel.ErrState)
 	t.must(h.gens.EndGeneration(t.context(), "billing", 1, order("drop", "ana", "x")))
-	h.wantRefused(1, store.GenerationBuilding)
+	h.wantRefused(1, generations.Building)
 	for _, want := range []int{2, 1, 0} {
 		n, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 2)
 		t.must(err)
@@ -178,9 +179,9 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.wantKinds(h.asks(h.mark("a")), fresh)
 	h.scope = own
 	h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
-	h.wantStates(store.GenerationActive, store.GenerationDropped)
+	h.wantStates(generations.Active, generations.Dropped)
 	h.open()
-	h.wantStates(store.GenerationActive, store.GenerationDropped, store.GenerationBuilding)
+	h.wantStates(generations.Active, generations.Dropped, generations.Building)
 }
 
 // generationActs opens, switches and drops.
@@ -264,12 +265,12 @@ func (h *generationed[Tx]) open() {
 	h.t.must(err)
 }
 
-func (h *generationed[Tx]) working(number int64, in store.GenerationState) store.Working {
-	return store.Working{Consumer: "billing", Number: number, In: in}
+func (h *generationed[Tx]) working(number int64, in generations.State) generations.Working {
+	return generations.Working{Consumer: "billing", Number: number, In: in}
 }
 
 // works begins a batch in a generation, and returns why it cannot.
-func (h *generationed[Tx]) works(number int64, in store.GenerationState) error {
+func (h *generationed[Tx]) works(number int64, in generations.State) error {
 	b, _, err := h.Store.Begin(h.t.context(), store.TxOptions{Working: h.working(number, in)}, h.markAll("asks"))
 	if err == nil {
 		b.Rollback(h.t.context())
@@ -277,14 +278,14 @@ func (h *generationed[Tx]) works(number int64, in store.GenerationState) error {
 	return err
 }
 
-func (h *generationed[Tx]) wantWorks(number int64, in store.GenerationState) {
+func (h *generationed[Tx]) wantWorks(number int64, in generations.State) {
 	h.t.Helper()
 	if err := h.works(number, in); err != nil {
 		h.t.Errorf("nobody may work in generation %d as %v: %v", number, in, err)
 	}
 }
 
-func (h *generationed[Tx]) wantRefused(number int64, in store.GenerationState) {
+func (h *generationed[Tx]) wantRefused(number int64, in generations.State) {
 	h.t.Helper()
 	if err := h.works(number, in); !errors.Is(err, generations.ErrNotUsable) || h.Store.Classify(err) != store.ClassDown {
 		h.t.Errorf("work in generation %d as %v: %v, want generations.ErrNotUsable, of ClassDown", number, in, err)
@@ -295,10 +296,10 @@ func (h *generationed[Tx]) wantRefused(number int64, in store.GenerationState) {
 func (h *generationed[Tx]) wantNoSwitch() {
 	h.t.Helper()
 	h.t.wantErr("a switch without fences", h.gens.SwitchGeneration(h.t.context(), "billing", 0, 1, order("switch", "ana", "x")), semel.ErrState)
-	h.wantStates(store.GenerationActive, store.GenerationBuilding)
+	h.wantStates(generations.Active, generations.Building)
 }
 
-func (h *generationed[Tx]) wantStates(want ...store.GenerationState) {
+func (h *generationed[Tx]) wantStates(want ...generations.State) {
 	h.t.Helper()
 	all, err := h.gens.Generations(h.t.context(), "billing")
 	h.t.must(err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -50,13 +51,13 @@ type Abilities struct {
 	Calls bool
 	// Steps: store.Limits.StepOutput, with steps in ends of claims.
 	Steps bool
-	// Gather: store.QueueStore, beside claims.
+	// Gather: admin.QueueStore, beside claims.
 	Gather bool
-	// Intents: store.CallerTx or store.QueueStore, and admin.Requeuer.
+	// Intents: store.CallerTx or admin.QueueStore, and admin.Requeuer.
 	Intents bool
 	// Emission: admin.Emitter, beside intents and calls.
 	Emission bool
-	// Results: store.Results.
+	// Results: admin.Results.
 	Results bool
 	// MarkIn: store.CallerTx.
 	MarkIn bool
@@ -72,7 +73,7 @@ type Abilities struct {
 	Erasure bool
 	// Audit: admin.Auditor and admin.Recorder.
 	Audit bool
-	// Offsets: source.OffsetStore.
+	// Offsets: laneoffset.Store.
 	Offsets bool
 	// Replays: admin.Replays and admin.Previewer.
 	Replays bool
@@ -248,13 +249,13 @@ func abilitiesOf[Tx any](can Abilities, st store.TxStore[Tx]) []ability {
 		{"Days", can.Days, st.Limits().PartitionedBy != "", "store.Limits.PartitionedBy"},
 		{"Calls", can.Calls, has[admin.Resolver](st), "admin.Resolver"},
 		{"Steps", can.Steps, st.Limits().StepOutput > 0, "store.Limits.StepOutput above 0"},
-		{"Gather", can.Gather, has[store.QueueStore[Tx]](st), "store.QueueStore"},
+		{"Gather", can.Gather, has[admin.QueueStore[Tx]](st), "store.QueueStore"},
 		{"Intents", can.Intents, hasIntents(st), "store.CallerTx or store.QueueStore, and admin.Requeuer"},
 		{"Emission", can.Emission, has[admin.Emitter](st), "admin.Emitter"},
 		{"Results", can.Results, hasResults(st), "store.Results"},
 		{"MarkIn", can.MarkIn, has[store.CallerTx[Tx]](st), "store.CallerTx"},
 		{"Positions", can.Positions, has[source.PositionStore](st), "source.PositionStore"},
-		{"Offsets", can.Offsets, has[source.OffsetStore](st), "source.OffsetStore"},
+		{"Offsets", can.Offsets, has[laneoffset.Store](st), "source.OffsetStore"},
 		{"Controls", can.Controls, has[admin.Controls](st), "admin.Controls"},
 		{"Derivations", can.Derivations, has[admin.Derivations](st), "admin.Derivations"},
 		{"Edits", can.Edits, hasEdits(st), "admin.Editor"},

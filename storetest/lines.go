@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -107,7 +108,7 @@ func (s suite[Tx]) followers(t *T) {
 			h.wantKinds(h.asks(h.inLine(line, "next of "+line, store.Applied), h.inLine("k", "1", store.Applied), h.mark("none")), behind, fresh, fresh)
 			rows := h.enters(line, blocked, "a of "+line, "b of "+line)
 			h.wantStates(rows, blocked, blocked)
-			if r := rows[1]; r.Line != line || r.Place <= rows[0].Place || r.Reason != semel.ReasonBehind || !r.DueAt.IsZero() {
+			if r := rows[1]; r.Line != line || r.Place <= rows[0].Place || r.Reason != reasonname.Behind || !r.DueAt.IsZero() {
 				t.Errorf("the follower is %+v", r)
 			}
 		}

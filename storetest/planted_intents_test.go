@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -110,7 +111,7 @@ var emissionFaults = []fault{
 type sendsParked struct{ *memstore.Store }
 
 func (s sendsParked) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
-	return s.Store.ReceiveIn(ctx, tx, marks, messages, semel.ReasonNone)
+	return s.Store.ReceiveIn(ctx, tx, marks, messages, reasonname.None)
 }
 
 // writesAgain writes the row of what was there before anew.

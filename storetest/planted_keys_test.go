@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
@@ -20,18 +21,18 @@ type keyClock struct{ now time.Time }
 
 // brokenKeys is a store of keys with a fault in it.
 type brokenKeys struct {
-	store.KeyStore
-	claim func(*store.KeyClaim)
-	heard func(*store.KeyAnswer)
-	end   func(*semel.Key, *store.Token, *store.KeyEnding)
+	keystore.Store
+	claim func(*keystore.Claim)
+	heard func(*keystore.Answer)
+	end   func(*semel.Key, *store.Token, *keystore.Ending)
 	lost  func(error) error
 }
 
-func (b *brokenKeys) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
+func (b *brokenKeys) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
 	if b.claim != nil {
 		b.claim(&c)
 	}
-	a, err := b.KeyStore.ClaimKey(ctx, c)
+	a, err := b.Store.ClaimKey(ctx, c)
 	if b.heard != nil {
 		b.heard(&a)
 	}
@@ -39,18 +40,18 @@ func (b *brokenKeys) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyA
 }
 
 func (b *brokenKeys) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
-	err := b.KeyStore.ExtendKey(ctx, key, t, lease)
+	err := b.Store.ExtendKey(ctx, key, t, lease)
 	if b.lost != nil {
 		err = b.lost(err)
 	}
 	return err
 }
 
-func (b *brokenKeys) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
+func (b *brokenKeys) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
 	if b.end != nil {
 		b.end(&key, &t, &e)
 	}
-	err := b.KeyStore.EndKey(ctx, key, t, e)
+	err := b.Store.EndKey(ctx, key, t, e)
 	if b.lost != nil {
 		err = b.lost(err)
 	}
@@ -60,21 +61,21 @@ func (b *brokenKeys) EndKey(ctx context.Context, key semel.Key, t store.Token, e
 func TestFaultyStoresOfKeysAreFound(t *testing.T) {
 	for name, fault := range map[string]*brokenKeys{
 		"law_5_a_lost_claim_is_not_told":            {lost: func(error) error { return nil }},
-		"law_10_fingerprints_are_forgotten":         {claim: func(c *store.KeyClaim) { c.Fingerprint = semel.Fingerprint{} }},
-		"A1_sources_share_their_keys":               {claim: func(c *store.KeyClaim) { c.Key.Source = "" }, end: func(k *semel.Key, _ *store.Token, _ *store.KeyEnding) { k.Source = "" }},
-		"B11_results_are_forgotten":                 {end: func(_ *semel.Key, _ *store.Token, e *store.KeyEnding) { e.Result = nil }},
-		"B11_a_release_is_a_completion":             {end: func(_ *semel.Key, _ *store.Token, e *store.KeyEnding) { e.Event = store.KeyComplete }},
-		"B11_held_is_taken_for_done":                {heard: func(a *store.KeyAnswer) { heldIsDone(a) }},
-		"trap_119_an_ended_lease_counts_as_an_end":  {heard: func(a *store.KeyAnswer) { a.Finished = max(a.Started-1, 0) }},
-		"trap_120_each_claim_has_a_token_of_itself": {claim: func(c *store.KeyClaim) { c.Token = store.NewToken() }},
-		"D3_leases_are_twice_as_long":               {claim: func(c *store.KeyClaim) { c.Lease *= 3; c.Keep *= 3 }},
-		"H3_keys_are_kept_for_ever":                 {end: func(_ *semel.Key, _ *store.Token, e *store.KeyEnding) { e.Keep = keepForEver }},
+		"law_10_fingerprints_are_forgotten":         {claim: func(c *keystore.Claim) { c.Fingerprint = semel.Fingerprint{} }},
+		"A1_sources_share_their_keys":               {claim: func(c *keystore.Claim) { c.Key.Source = "" }, end: func(k *semel.Key, _ *store.Token, _ *keystore.Ending) { k.Source = "" }},
+		"B11_results_are_forgotten":                 {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Result = nil }},
+		"B11_a_release_is_a_completion":             {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Event = keystore.Complete }},
+		"B11_held_is_taken_for_done":                {heard: func(a *keystore.Answer) { heldIsDone(a) }},
+		"trap_119_an_ended_lease_counts_as_an_end":  {heard: func(a *keystore.Answer) { a.Finished = max(a.Started-1, 0) }},
+		"trap_120_each_claim_has_a_token_of_itself": {claim: func(c *keystore.Claim) { c.Token = store.NewToken() }},
+		"D3_leases_are_twice_as_long":               {claim: func(c *keystore.Claim) { c.Lease *= 3; c.Keep *= 3 }},
+		"H3_keys_are_kept_for_ever":                 {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Keep = keepForEver }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failures := storetest.CheckKeys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {
 				clock := &keyClock{now: time.Unix(1e9, 0)}
 				broken := *fault
-				broken.KeyStore = memstore.NewKeys(memstore.Clock(func() time.Time { return clock.now }))
+				broken.Store = memstore.NewKeys(memstore.Clock(func() time.Time { return clock.now }))
 				return storetest.KeyInstance{Store: &broken, Pass: func(_ testing.TB, d time.Duration) { clock.now = clock.now.Add(d) }}
 			}})
 			if len(failures) == 0 {
@@ -86,9 +87,9 @@ func TestFaultyStoresOfKeysAreFound(t *testing.T) {
 
 const keepForEver = 1e6 * time.Hour
 
-func heldIsDone(a *store.KeyAnswer) {
-	if a.State == store.KeyHeld {
-		a.State = store.KeyCompleted
+func heldIsDone(a *keystore.Answer) {
+	if a.State == keystore.Held {
+		a.State = keystore.Completed
 	}
 }
 
@@ -98,10 +99,10 @@ type brokenNotes struct {
 	asked func(*admin.AbandonedKeysQuery)
 	heard func(*admin.AbandonedKeys)
 	note  func(error) error
-	claim func(*store.KeyClaim)
+	claim func(*keystore.Claim)
 }
 
-func (b *brokenNotes) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
+func (b *brokenNotes) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
 	if b.claim != nil {
 		b.claim(&c)
 	}
@@ -139,7 +140,7 @@ func TestFaultyNotesAreFound(t *testing.T) {
 		"a_note_is_lost": {brokenNotes{heard: func(l *admin.AbandonedKeys) {
 			l.Keys = slices.DeleteFunc(l.Keys, func(k admin.AbandonedKey) bool { return k.Started > 1 })
 		}}, "F2_what_is_left"},
-		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *store.KeyClaim) { c.Seen = 0 }}, "F2_what_was_seen"},
+		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *keystore.Claim) { c.Seen = 0 }}, "F2_what_was_seen"},
 		"a_lost_claim_is_not_told":   {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,10 +160,10 @@ func TestFaultyNotesAreFound(t *testing.T) {
 // keepsResults is a store that keeps results in another way.
 type keepsResults struct {
 	*memstore.Store
-	keep func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error
+	keep func(s *memstore.Store, tx *memstore.Tx, of admin.ResultOf, result []byte) error
 }
 
-func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of store.ResultOf, result []byte) error {
+func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of admin.ResultOf, result []byte) error {
 	return s.keep(s.Store, tx, of, result)
 }
 
@@ -173,7 +174,7 @@ type remembersResults struct {
 	forget bool
 }
 
-func (s remembersResults) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
+func (s remembersResults) Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error) {
 	all, err := s.Store.Results(ctx, of)
 	for i := range all {
 		switch {
@@ -189,18 +190,18 @@ func (s remembersResults) Results(ctx context.Context, of []store.ResultOf) ([][
 	return all, err
 }
 
-func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of admin.ResultOf, result []byte) error) func(*memstore.Store) store.TxStore[*memstore.Tx] {
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
 }
 
 // oneAtEnd keeps but the last result by its commit.
 type oneAtEnd struct {
 	batch
-	of     store.ResultOf
+	of     admin.ResultOf
 	result []byte
 }
 
-func (b *oneAtEnd) WriteResultAtCommit(of store.ResultOf, result []byte) {
+func (b *oneAtEnd) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.of, b.result = of, result
 }
 
@@ -215,7 +216,7 @@ var resultFaults = []fault{
 	{"the commit keeps one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return &oneAtEnd{batch: b} }}
 	}},
-	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of store.ResultOf, result []byte) error {
+	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of admin.ResultOf, result []byte) error {
 		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
 		if err != nil {
 			return err
@@ -223,7 +224,7 @@ var resultFaults = []fault{
 		defer b.Commit(context.Background(), store.Ending{})
 		return s.KeepResult(context.Background(), b.Tx(store.All), of, result)
 	})},
-	{"results are cut", "C12_a_result_is_any_bytes", keepingResults(func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error {
+	{"results are cut", "C12_a_result_is_any_bytes", keepingResults(func(s *memstore.Store, tx *memstore.Tx, of admin.ResultOf, result []byte) error {
 		return s.KeepResult(context.Background(), tx, of, result[:min(len(result), 1000)])
 	})},
 	{"results are not of a scope", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
@@ -233,7 +234,7 @@ var resultFaults = []fault{
 	{"a result outlives its marker", "H3_a_result_goes_with_its_marker", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return remembersResults{s, map[string][]byte{}, false}
 	}},
-	{"a result under a lost claim stays", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of store.ResultOf, result []byte) error {
+	{"a result under a lost claim stays", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of admin.ResultOf, result []byte) error {
 		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
 		if err != nil {
 			return err

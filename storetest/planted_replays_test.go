@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -158,7 +159,7 @@ var generationFaults = []fault{
 // lowersOffsets writes what it is told.
 type lowersOffsets struct{ *memstore.Store }
 
-func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
+func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
 	before, err := s.Store.AdvanceOffsets(ctx, consumer, to)
 	for i, a := range to {
 		if err == nil && !a.Lacks(before[i]) {
@@ -171,9 +172,9 @@ func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to [
 // advancesEach advances each lane for itself.
 type advancesEach struct{ *memstore.Store }
 
-func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) (all []source.LaneOffset, err error) {
+func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) (all []laneoffset.LaneOffset, err error) {
 	for _, a := range to {
-		before, err := s.Store.AdvanceOffsets(ctx, consumer, []source.OffsetAdvance{a})
+		before, err := s.Store.AdvanceOffsets(ctx, consumer, []laneoffset.Advance{a})
 		if err != nil {
 			return nil, err
 		}
@@ -185,23 +186,23 @@ func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []
 // wrongOffsets asks or tells something else.
 type wrongOffsets struct {
 	*memstore.Store
-	ask      func(*source.OffsetAdvance)
-	tell     func(before, to *source.LaneOffset)
+	ask      func(*laneoffset.Advance)
+	tell     func(before, to *laneoffset.LaneOffset)
 	consumer string
 }
 
-func (s *wrongOffsets) Offsets(ctx context.Context, consumer string, lanes []string) ([]source.LaneOffset, error) {
+func (s *wrongOffsets) Offsets(ctx context.Context, consumer string, lanes []string) ([]laneoffset.LaneOffset, error) {
 	if s.consumer != "" {
 		consumer = s.consumer
 	}
 	return s.Store.Offsets(ctx, consumer, lanes)
 }
 
-func (s *wrongOffsets) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
+func (s *wrongOffsets) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
 	if s.consumer != "" {
 		consumer = s.consumer
 	}
-	asked := append([]source.OffsetAdvance{}, to...)
+	asked := append([]laneoffset.Advance{}, to...)
 	for i := range asked {
 		if s.ask != nil {
 			s.ask(&asked[i])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -312,11 +313,11 @@ var faults = []fault{
 	{"scopes that are asked for at once are numbered in another order", "a_scope_has_the_number_that_it_has_alone", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sortsScopes{s} }},
 	{"an offset is lowered", "I7_an_offset_only_goes_forward", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return lowersOffsets{s} }},
 	{"what must have stood is not looked at", "T110", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &wrongOffsets{Store: s, ask: func(a *source.OffsetAdvance) { a.Least = source.NoOffset }}
+		return &wrongOffsets{Store: s, ask: func(a *laneoffset.Advance) { a.Least = laneoffset.None }}
 	}},
 	{"one lane that lacks does not keep the others back", "T110_nothing_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return advancesEach{s} }},
 	{"what stood before is not told", "I7_an_offset_only_goes_forward", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &wrongOffsets{Store: s, tell: func(before, to *source.LaneOffset) { *before = *to }}
+		return &wrongOffsets{Store: s, tell: func(before, to *laneoffset.LaneOffset) { *before = *to }}
 	}},
 	{"offsets are of all consumers", "I7_offsets_are_kept_by_consumer", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &wrongOffsets{Store: s, consumer: "all"}

@@ -9,29 +9,30 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
 // hasResults reports whether the store keeps results and tells them.
 func hasResults[Tx any](st store.TxStore[Tx]) bool {
-	_, keeps := st.(store.Results[Tx])
+	_, keeps := st.(admin.Results[Tx])
 	return keeps
 }
 
 // keeps keeps a result in the transaction of mark i of a batch.
 func (h *fixture[Tx]) keeps(b store.Batch[Tx], i int, m store.Mark, result []byte) {
 	h.t.Helper()
-	h.t.must(h.Store.(store.Results[Tx]).KeepResult(h.t.context(), b.Tx(i), store.ResultOf{Scope: m.Scope, ID: m.ID}, result))
+	h.t.must(h.Store.(admin.Results[Tx]).KeepResult(h.t.context(), b.Tx(i), admin.ResultOf{Scope: m.Scope, ID: m.ID}, result))
 }
 
 // wantResults asks what is kept of marks; nil stands for nothing.
 func (h *fixture[Tx]) wantResults(marks []store.Mark, want ...[]byte) {
 	h.t.Helper()
-	of := make([]store.ResultOf, len(marks))
+	of := make([]admin.ResultOf, len(marks))
 	for i, m := range marks {
-		of[i] = store.ResultOf{Scope: m.Scope, ID: m.ID}
+		of[i] = admin.ResultOf{Scope: m.Scope, ID: m.ID}
 	}
-	got, err := h.Store.(store.Results[Tx]).Results(h.t.context(), of)
+	got, err := h.Store.(admin.Results[Tx]).Results(h.t.context(), of)
 	h.t.must(err)
 	if len(got) != len(want) {
 		h.t.Fatalf("%d results of %d", len(got), len(want))
@@ -73,7 +74,7 @@ func (s suite[Tx]) results(t *T) {
 			if !able {
 				return
 			}
-			of := func(i int) store.ResultOf { return store.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID} }
+			of := func(i int) admin.ResultOf { return admin.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID} }
 			end.WriteResultAtCommit(of(0), []byte("lost"))
 			h.wantResults(marks, nil, nil, nil)
 			b.Rollback(t.context())
@@ -97,7 +98,7 @@ func (s suite[Tx]) results(t *T) {
 				longest = s.h.Can.LongestID
 			}
 			marks := h.markAll("large", "empty", "\"quoted\\", strings.Repeat("x", longest), "00000000-0000-0000-0000-000000000001")
-			want := [][]byte{manyBytes(store.MaxResult), {}, []byte("a\x00b\xff"), []byte("long"), []byte("uuid")}
+			want := [][]byte{manyBytes(admin.MaxResult), {}, []byte("a\x00b\xff"), []byte("long"), []byte("uuid")}
 			b, _ := h.begin(marks...)
 			for i := range marks {
 				h.keeps(b, i, marks[i], want[i])
@@ -201,10 +202,10 @@ func keyNotes(run runKeyCase) {
 		})
 	}
 	able("F2_what_is_left_is_found_with_its_note", "A key with a note is found when its lease has been over for long enough, and not while somebody works on it.", func(h *keys) {
-		token, _ := h.want("a", store.KeyClaimed)
+		token, _ := h.want("a", keystore.Claimed)
 		h.t.must(h.note("a", token, "first"))
 		h.t.must(h.note("a", token, "of a"))
-		h.want("without a note", store.KeyClaimed)
+		h.want("without a note", keystore.Claimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("a")
@@ -220,7 +221,7 @@ func keyNotes(run runKeyCase) {
 		if all := h.left(admin.AbandonedKeysQuery{Consumer: "shipping", Most: 100}); len(all) > 0 {
 			h.t.Errorf("%v is left of another consumer", all)
 		}
-		h.want("a", store.KeyClaimed)
+		h.want("a", keystore.Claimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
 		if k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
@@ -228,37 +229,37 @@ func keyNotes(run runKeyCase) {
 		}
 	})
 	able("F2_a_note_goes_with_its_end", "A note stays where nobody knows what became of a claim, and is gone with every other end; a result is no note.", func(h *keys) {
-		for id, e := range map[string]store.KeyEvent{"abandoned": store.KeyAbandon, "released": store.KeyRelease, "completed": store.KeyComplete, "failed": store.KeyFail, "forgotten": store.KeyForget} {
-			token, _ := h.want(id, store.KeyClaimed)
+		for id, e := range map[string]keystore.Event{"abandoned": keystore.Abandon, "released": keystore.Release, "completed": keystore.Complete, "failed": keystore.Fail, "forgotten": keystore.Forget} {
+			token, _ := h.want(id, keystore.Claimed)
 			h.t.must(h.note(id, token, "a note"))
 			h.t.must(h.end(id, token, e, ""))
 			if h.note(id, token, "too late") == nil {
 				h.t.Errorf("%s, it takes a note", id)
 			}
 		}
-		again, _ := h.want("abandoned", store.KeyClaimed)
-		h.t.must(h.end("abandoned", again, store.KeyRelease, "")) // and of the first nobody knows
+		again, _ := h.want("abandoned", keystore.Claimed)
+		h.t.must(h.end("abandoned", again, keystore.Release, "")) // and of the first nobody knows
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("abandoned")
-		if _, a := h.want("completed", store.KeyCompleted); len(a.Result) > 0 {
+		if _, a := h.want("completed", keystore.Completed); len(a.Result) > 0 {
 			h.t.Errorf("its result is %q", a.Result)
 		}
-		token, a := h.want("abandoned", store.KeyClaimed)
-		h.t.must(h.end("abandoned", token, store.KeyComplete, "made"))
+		token, a := h.want("abandoned", keystore.Claimed)
+		h.t.must(h.end("abandoned", token, keystore.Complete, "made"))
 		if a.Result != nil {
 			h.t.Errorf("a claim is told %q", a.Result)
 		}
-		if _, a := h.want("abandoned", store.KeyCompleted); string(a.Result) != "made" {
+		if _, a := h.want("abandoned", keystore.Completed); string(a.Result) != "made" {
 			h.t.Errorf("its result is %q", a.Result)
 		}
-		h.want("released", store.KeyClaimed)
+		h.want("released", keystore.Claimed)
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft()
 	})
 	able("F2_what_was_seen_is_claimed_as_it_was_seen_or_not_at_all", "A claim of a key that was seen left is granted if the key still stands so, and makes none that is forgotten.", func(h *keys) {
-		seen := func(id string, started int) (store.Token, store.KeyAnswer) {
+		seen := func(id string, started int) (store.Token, keystore.Answer) {
 			h.t.Helper()
-			c := store.KeyClaim{Key: keyOf(id), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
+			c := keystore.Claim{Key: keyOf(id), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
 			a := h.ask(c)
 			if again := h.ask(c); again.State != a.State || again.Started != a.Started { // its answer may be lost
 				h.t.Errorf("%+v, and asked again %+v", a, again)
@@ -266,42 +267,42 @@ func keyNotes(run runKeyCase) {
 			return c.Token, a
 		}
 		for _, id := range []string{"a", "forgotten", "again"} {
-			token, _ := h.want(id, store.KeyClaimed)
+			token, _ := h.want(id, keystore.Claimed)
 			h.t.must(h.note(id, token, "a note"))
-			h.t.must(h.end(id, token, store.KeyAbandon, ""))
+			h.t.must(h.end(id, token, keystore.Abandon, ""))
 		}
 		token, a := seen("a", 1)
-		if a.State != store.KeyClaimed || a.Started != 2 || !a.Unknown() {
+		if a.State != keystore.Claimed || a.Started != 2 || !a.Unknown() {
 			h.t.Errorf("as it was seen: %+v", a)
 		}
-		h.t.must(h.end("a", token, store.KeyComplete, "made"))
-		if _, a := seen("a", 1); a.State != store.KeyCompleted || string(a.Result) != "made" {
+		h.t.must(h.end("a", token, keystore.Complete, "made"))
+		if _, a := seen("a", 1); a.State != keystore.Completed || string(a.Result) != "made" {
 			h.t.Errorf("completed since: %+v", a)
 		}
-		token, _ = h.want("again", store.KeyClaimed)
-		if _, a := seen("again", 1); a.State != store.KeyHeld {
+		token, _ = h.want("again", keystore.Claimed)
+		if _, a := seen("again", 1); a.State != keystore.Held {
 			h.t.Errorf("under way: %+v", a)
 		}
-		h.t.must(h.end("again", token, store.KeyAbandon, ""))
-		if _, a := seen("again", 1); a.State != store.KeyGone {
+		h.t.must(h.end("again", token, keystore.Abandon, ""))
+		if _, a := seen("again", 1); a.State != keystore.Gone {
 			h.t.Errorf("tried since: %+v", a)
 		}
-		if _, a := h.want("again", store.KeyClaimed); a.Started != 3 {
+		if _, a := h.want("again", keystore.Claimed); a.Started != 3 {
 			h.t.Errorf("after a claim that was not granted: %+v", a)
 		}
-		token, _ = h.want("forgotten", store.KeyClaimed)
-		h.t.must(h.end("forgotten", token, store.KeyForget, ""))
-		if _, a := seen("forgotten", 2); a.State != store.KeyGone || a.Started != 0 {
+		token, _ = h.want("forgotten", keystore.Claimed)
+		h.t.must(h.end("forgotten", token, keystore.Forget, ""))
+		if _, a := seen("forgotten", 2); a.State != keystore.Gone || a.Started != 0 {
 			h.t.Errorf("forgotten since: %+v", a)
 		}
-		if _, a := h.want("forgotten", store.KeyClaimed); a.Started != 1 {
+		if _, a := h.want("forgotten", keystore.Claimed); a.Started != 1 {
 			h.t.Errorf("it was made: %+v", a)
 		}
 	})
 	able("law_5_a_claim_that_was_lost_notes_nothing", "Only who has the key notes something of it.", func(h *keys) {
-		stale, _ := h.want("a", store.KeyClaimed)
+		stale, _ := h.want("a", keystore.Claimed)
 		h.Pass(h.t, 2*keyLease)
-		token, _ := h.want("a", store.KeyClaimed)
+		token, _ := h.want("a", keystore.Claimed)
 		h.t.must(h.note("a", token, "right"))
 		if h.note("a", stale, "stale") == nil || h.note("never claimed", stale, "stale") == nil {
 			h.t.Error("a stale token notes something")
@@ -314,10 +315,10 @@ func keyNotes(run runKeyCase) {
 	able("F2_the_walk_is_bounded_and_misses_nothing", "A call looks at so many keys, and the next goes on behind them.", func(h *keys) {
 		ids := map[string]bool{"a": true, "b\x00": true, "\xff": true, "d": true, "e": true}
 		for id := range ids {
-			token, _ := h.want(id, store.KeyClaimed)
+			token, _ := h.want(id, keystore.Claimed)
 			h.t.must(h.note(id, token, "note of "+id))
 		}
-		h.ask(store.KeyClaim{Key: semel.Key{Consumer: "shipping", Source: "shop", ID: "f"}, Token: store.NewToken(), Lease: keyLease, Keep: keyKeep})
+		h.ask(keystore.Claim{Key: semel.Key{Consumer: "shipping", Source: "shop", ID: "f"}, Token: store.NewToken(), Lease: keyLease, Keep: keyKeep})
 		h.Pass(h.t, 2*keyLease)
 		for _, most := range []int{1, 2, 5, 6, 7} {
 			all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: most})
@@ -329,9 +330,9 @@ func keyNotes(run runKeyCase) {
 		}
 	})
 	able("F2_a_note_has_its_bounds", "A note is as long as a result may be, and no longer, and never empty.", func(h *keys) {
-		token, _ := h.want("a", store.KeyClaimed)
-		h.t.must(h.note("a", token, string(manyBytes(store.MaxKeyResult))))
-		for _, note := range [][]byte{nil, make([]byte, store.MaxKeyResult+1)} {
+		token, _ := h.want("a", keystore.Claimed)
+		h.t.must(h.note("a", token, string(manyBytes(keystore.MaxResult))))
+		for _, note := range [][]byte{nil, make([]byte, keystore.MaxResult+1)} {
 			if err := h.Store.(admin.RequestStore).SaveRequest(h.t.context(), keyOf("a"), token, note); err == nil {
 				h.t.Errorf("a note of %d bytes is kept", len(note))
 			}

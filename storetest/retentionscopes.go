@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -160,7 +161,7 @@ func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	}
 }
 
-// offsets are the laws of a source.OffsetStore.
+// offsets are the laws of a laneoffset.Store.
 func (s suite[Tx]) offsets(t *T) {
 	t.Run("I7_an_offset_only_goes_forward_and_who_writes_it_is_told_what_stood_there",
 		"Offsets are raised and never lowered, and each write returns what stood before it.", func(t *T) {
@@ -198,7 +199,7 @@ func (s suite[Tx]) offsets(t *T) {
 			t.must(p.SavePosition(t.context(), "c", "l", source.Position{Offset: 5, Length: 6, Check: []byte("x")}))
 			defer s.wantPosition(t, p, "l", source.Position{Offset: 5, Length: 6, Check: []byte("x")})
 		}
-		all, want := []source.OffsetAdvance{}, map[string]int64{}
+		all, want := []laneoffset.Advance{}, map[string]int64{}
 		for i := range manyLanes {
 			lane := fmt.Sprint("lane ", i)
 			all, want[lane] = append(all, to(lane, int64(i), none)), int64(i)
@@ -221,7 +222,7 @@ func (s suite[Tx]) offsetsAtOnce(t *T) {
 			errs := make([]error, keepers)
 			together(keepers, func(i int) {
 				for n := range int64(10) {
-					all := []source.OffsetAdvance{to("a", n*keepers+int64(i), none), to("b", n*keepers+int64(i), none), to("c", n, none)}
+					all := []laneoffset.Advance{to("a", n*keepers+int64(i), none), to("b", n*keepers+int64(i), none), to("c", n, none)}
 					if i%2 == 0 {
 						slices.Reverse(all)
 					}
@@ -240,31 +241,31 @@ func (s suite[Tx]) offsetsAtOnce(t *T) {
 		ctx, cancel := context.WithCancel(t.context())
 		cancel()
 		want := int64(none)
-		if _, err := o.store.AdvanceOffsets(ctx, "c", []source.OffsetAdvance{to("a", 1, none), to("b", 1, none)}); err == nil {
+		if _, err := o.store.AdvanceOffsets(ctx, "c", []laneoffset.Advance{to("a", 1, none), to("b", 1, none)}); err == nil {
 			want = 1
 		}
 		o.stand(map[string]int64{"a": want, "b": want})
 	})
 }
 
-const none = source.NoOffset
+const none = laneoffset.None
 
-func to(lane string, offset, least int64) source.OffsetAdvance {
-	return source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: lane, Offset: offset}, Least: least}
+func to(lane string, offset, least int64) laneoffset.Advance {
+	return laneoffset.Advance{LaneOffset: laneoffset.LaneOffset{Lane: lane, Offset: offset}, Least: least}
 }
 
 // laneOffsets are those of a consumer in a store.
 type laneOffsets struct {
 	t        *T
-	store    source.OffsetStore
+	store    laneoffset.Store
 	consumer string
 }
 
 func offsetsOf(t *T, store any) *laneOffsets {
-	return &laneOffsets{t: t, store: store.(source.OffsetStore), consumer: "c"}
+	return &laneOffsets{t: t, store: store.(laneoffset.Store), consumer: "c"}
 }
 
-func (o *laneOffsets) advance(all []source.OffsetAdvance) []source.LaneOffset {
+func (o *laneOffsets) advance(all []laneoffset.Advance) []laneoffset.LaneOffset {
 	o.t.Helper()
 	before, err := o.store.AdvanceOffsets(o.t.context(), o.consumer, all)
 	o.t.must(err)
@@ -275,13 +276,13 @@ func (o *laneOffsets) advance(all []source.OffsetAdvance) []source.LaneOffset {
 }
 
 // advances advances lanes; what it returns holds what stood before to what is given.
-func (o *laneOffsets) advances(all ...source.OffsetAdvance) func(before ...int64) {
+func (o *laneOffsets) advances(all ...laneoffset.Advance) func(before ...int64) {
 	o.t.Helper()
 	got := o.advance(all)
 	return func(before ...int64) {
 		o.t.Helper()
 		for i, want := range before {
-			if got[i] != (source.LaneOffset{Lane: all[i].Lane, Offset: want}) {
+			if got[i] != (laneoffset.LaneOffset{Lane: all[i].Lane, Offset: want}) {
 				o.t.Errorf("before lane %q advanced there stood %+v, want %d", all[i].Lane, got[i], want)
 			}
 		}
@@ -301,7 +302,7 @@ func (o *laneOffsets) stand(want map[string]int64) {
 		o.t.Fatalf("%d offsets of %d lanes", len(got), len(lanes))
 	}
 	for i, lane := range lanes {
-		if got[i] != (source.LaneOffset{Lane: lane, Offset: want[lane]}) {
+		if got[i] != (laneoffset.LaneOffset{Lane: lane, Offset: want[lane]}) {
 			o.t.Errorf("lane %q: there stands %+v, want %d", lane, got[i], want[lane])
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -160,7 +162,7 @@ func (s suite[Tx]) receives(t *T) {
 					m.As = store.Waiting
 					marks, messages = append(marks, m), append(messages, &semel.Message{Body: []byte(id)})
 				}
-				v, err := h.Store.(store.CallerTx[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, messages, semel.ReasonNone)
+				v, err := h.Store.(store.CallerTx[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, messages, reasonname.None)
 				t.must(err)
 				return v
 			}
@@ -203,11 +205,11 @@ func (s suite[Tx]) receivedTogether(t *T) {
 		marks[i].As = store.Waiting
 	}
 	if _, ok := h.Store.(admin.Streams); ok {
-		marks[1].Version = store.Version{Stream: []byte("\x00\xff{}"), Number: 7, Start: 1}
-		marks[4].Version = store.Version{Stream: []byte("NULL"), Number: 1 << 62}
+		marks[1].Version = versions.Position{Stream: []byte("\x00\xff{}"), Number: 7, Start: 1}
+		marks[4].Version = versions.Position{Stream: []byte("NULL"), Number: 1 << 62}
 	}
 	b, _ := h.begin()
-	v, err := h.Store.(store.CallerTx[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, in, semel.ReasonNone)
+	v, err := h.Store.(store.CallerTx[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, in, reasonname.None)
 	t.must(err)
 	for i := range v {
 		if v[i].Kind != store.Fresh {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
@@ -17,7 +18,7 @@ func (h *fixture[Tx]) streams() admin.Streams { return h.Store.(admin.Streams) }
 func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.print(stream+string(rune('0'+n)), 1)
 	m.As = as
-	m.Version = store.Version{Stream: []byte(stream), Number: n, Start: 1, Asks: true}
+	m.Version = versions.Position{Stream: []byte(stream), Number: n, Start: 1, Asks: true}
 	return m
 }
 
@@ -80,7 +81,7 @@ func (s suite[Tx]) guards(t *T) {
 	s.run(t, "B4_first_seen_begins_with_what_is_fresh",
 		"A copy of what took effect before the stream was kept says nothing about where it is.", func(t *T, h *fixture[Tx]) {
 			old := h.version("a", 3, store.Applied)
-			old.Version = store.Version{}
+			old.Version = versions.Position{}
 			h.wantKinds(h.deliver(old), fresh)
 			seen := func(n int64) store.Mark {
 				m := h.version("a", n, store.Applied)
@@ -242,12 +243,12 @@ func (s suite[Tx]) rowsOfAStream(t *T) {
 		h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
 		three := h.row("a3", false).Number
 		for want, f := range map[string]store.RowFilter{
-			"a2 a3 twin a4 a5 ": {Stream: &store.StreamRows{Source: "shop", Name: "a"}},
-			"a2 a3 ":            {Stream: &store.StreamRows{Source: "shop", Name: "a"}, Limit: 2},
-			"twin a4 a5 ":       {Stream: &store.StreamRows{Source: "shop", Name: "a", From: 3}, After: three},
-			"a3 twin a4 ":       {Stream: &store.StreamRows{Source: "shop", Name: "a", From: 3, To: 4}},
-			"b3 ":               {Stream: &store.StreamRows{Source: "shop", Name: "b"}, Consumer: "billing", States: []store.RowState{store.StateBlocked}},
-			"":                  {Stream: &store.StreamRows{Source: "another", Name: "a"}},
+			"a2 a3 twin a4 a5 ": {Stream: &versions.Rows{Source: "shop", Name: "a"}},
+			"a2 a3 ":            {Stream: &versions.Rows{Source: "shop", Name: "a"}, Limit: 2},
+			"twin a4 a5 ":       {Stream: &versions.Rows{Source: "shop", Name: "a", From: 3}, After: three},
+			"a3 twin a4 ":       {Stream: &versions.Rows{Source: "shop", Name: "a", From: 3, To: 4}},
+			"b3 ":               {Stream: &versions.Rows{Source: "shop", Name: "b"}, Consumer: "billing", States: []store.RowState{store.StateBlocked}},
+			"":                  {Stream: &versions.Rows{Source: "another", Name: "a"}},
 		} {
 			got := ""
 			for _, r := range h.list(f) {
@@ -274,7 +275,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			h.wantKinds(v, fresh, fresh)
 			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: first, Event: store.RowFailed, After: long}}})
 			h.wantAt("a", 0)
-			place := store.Version{Stream: []byte("z"), Number: 5}
+			place := versions.Position{Stream: []byte("z"), Number: 5}
 			blocked := asks(2, second)
 			blocked.As = store.Waiting
 			b, _ = h.begin(blocked)

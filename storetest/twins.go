@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
@@ -333,7 +334,7 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	if len(c) != 1 {
 		h.t.Fatalf("row %d is not due", number)
 	}
-	place := store.Version{Stream: []byte("a"), Number: 3, Start: 1}
+	place := versions.Position{Stream: []byte("a"), Number: 3, Start: 1}
 	h.wantLost(h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c[0].Claim, Event: store.RowBlocked, Reason: semel.ReasonGap, Version: place}}))
 	if c = h.takes(number, long); len(c) != 1 {
 		h.t.Fatalf("row %d is not due, after it was blocked", number)

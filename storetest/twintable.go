@@ -7,6 +7,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
@@ -102,7 +104,7 @@ func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	case behindAnother:
 		m.Line = []byte(line(id))
 	case behindAGap:
-		m.Version = store.Version{Stream: []byte(stream(id)), Number: 2, Start: 1, Asks: true}
+		m.Version = versions.Position{Stream: []byte(stream(id)), Number: 2, Start: 1, Asks: true}
 	}
 	return m
 }
@@ -116,7 +118,7 @@ func (w *twinWorld[Tx]) meet(id string) (first, second store.StoredRow) {
 	}
 	switch w.waits[1] {
 	case behindAnother:
-		row.State, row.Reason = store.StateBlocked, semel.ReasonBehind
+		row.State, row.Reason = store.StateBlocked, reasonname.Behind
 	case behindAGap:
 		row.State, row.Reason, row.After = store.StateBlocked, semel.ReasonGap, 24*long
 	}
@@ -138,7 +140,7 @@ func (w *twinWorld[Tx]) unblock(id string) {
 	}
 	if w.waits[1] == behindAGap || w.waits[2] == behindAGap {
 		m := w.mark("before " + id)
-		m.Version = store.Version{Stream: []byte(stream(id)), Number: 1, Start: 1, Asks: true}
+		m.Version = versions.Position{Stream: []byte(stream(id)), Number: 1, Start: 1, Asks: true}
 		w.wantKinds(w.deliver(m), fresh)
 	}
 }

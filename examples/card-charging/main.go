@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
-	"github.com/semel-go/semel/store"
 )
 
 // Order is what a customer pays.
@@ -43,7 +43,7 @@ type Company interface {
 var ErrDeclined = errors.New("the card was declined")
 
 // NewCharger returns one of possibly many that share a store of keys.
-func NewCharger(st store.KeyStore, company Company) (*Charger, error) {
+func NewCharger(st keystore.Store, company Company) (*Charger, error) {
 	keys, err := leasedkey.New(st, leasedkey.Config{
 		Consumer:      "card-charging",
 		Keep:          30 * 24 * time.Hour, // longer than a copy of an order can take to come
@@ -65,9 +65,9 @@ func (c *Charger) Charge(ctx context.Context, o Order) (receipt string, err erro
 	switch {
 	case err != nil:
 		return "", err
-	case answer.State == store.KeyCompleted:
+	case answer.State == keystore.Completed:
 		return string(answer.Result), nil
-	case answer.State == store.KeyFailed:
+	case answer.State == keystore.Failed:
 		return "", ErrDeclined
 	}
 	return "", fmt.Errorf("order %s is not charged yet: its key is %v; ask again", o.ID, answer.State)

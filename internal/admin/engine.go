@@ -2,17 +2,15 @@ package admin
 
 import (
 	"context"
-
-	"github.com/semel-go/semel/store"
 )
 
-// CommitResultWriter is implemented by a store.Batch of a store with store.Results that writes results when it commits.
+// CommitResultWriter is implemented by a store.Batch of a store with admin.Results that writes results when it commits.
 // The result is sent together with the statements of the commit and costs no round trip.
 type CommitResultWriter interface {
-	// WriteResultAtCommit makes Commit write a result, as store.Results.KeepResult does. Commit
+	// WriteResultAtCommit makes Commit write a result, as admin.Results.KeepResult does. Commit
 	// returns the error if that fails. The caller must not change result until the batch has
 	// ended.
-	WriteResultAtCommit(of store.ResultOf, result []byte)
+	WriteResultAtCommit(of ResultOf, result []byte)
 }
 
 // SchemaChecker is implemented by a store that can check its schema. The engine calls Check before

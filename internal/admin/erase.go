@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -28,7 +29,7 @@ type ErasureFilter struct {
 
 // OfRows reports whether the filter uses fields that only rows have.
 func (f *ErasureFilter) OfRows() bool {
-	return len(f.States) > 0 || f.Reason != semel.ReasonNone || f.Type != "" || f.Header.Name != ""
+	return len(f.States) > 0 || f.Reason != reasonname.None || f.Type != "" || f.Header.Name != ""
 }
 
 // OfKey reports whether the filter selects an identity by its consumer, source and id.
@@ -53,7 +54,7 @@ func (f *ErasureFilter) OfHeaders(all semel.Headers) bool {
 func (f *ErasureFilter) OfRow(r *store.StoredRow) bool {
 	return f.OfKey(r.Key) && f.OfTime(r.ReceivedAt) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
-		(f.Reason == semel.ReasonNone || f.Reason == r.Reason) &&
+		(f.Reason == reasonname.None || f.Reason == r.Reason) &&
 		(f.Type == "" || f.Type == r.Message.Type()) && f.OfHeaders(r.Message.Headers)
 }
 
@@ -146,7 +147,7 @@ type Eraser interface {
 	//   - the same data in the other generations of its consumer
 	//   - the same data of its outputs, such as intents
 	//
-	// Erased rows have semel.ReasonErased and StoredRow.BodyRemoved. Erase does not wait for transactions
+	// Erased rows have reason "erased" and StoredRow.BodyRemoved. Erase does not wait for transactions
 	// that write one of the rows; such identities are left.
 	//
 	// An act is recorded for each identity, with the number of its first row. Without a row the number is

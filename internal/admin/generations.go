@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
 
 // StoredGeneration is a generation of a consumer.
 type StoredGeneration struct {
 	Number int64
-	State  store.GenerationState
+	State  generations.State
 	// Since is the time of its last change of state and Opened that of its creation, by the store's clock.
 	Since, Opened time.Time
 	// By and Why say who opened it and why; empty for the first generation.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -23,8 +24,8 @@ type RequestStore interface {
 
 // NoteFits returns an error if the size of a note is invalid.
 func NoteFits(note []byte) error {
-	if n := len(note); n == 0 || n > store.MaxKeyResult {
-		return fmt.Errorf("a note has 1 to %d bytes; this one has %d", store.MaxKeyResult, n)
+	if n := len(note); n == 0 || n > keystore.MaxResult {
+		return fmt.Errorf("a note has 1 to %d bytes; this one has %d", keystore.MaxResult, n)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -85,7 +86,7 @@ func (v Verb) From() (all []store.RowState) {
 // on the first row of a line only.
 func (v Verb) May(r *store.StoredRow, due bool) error {
 	switch {
-	case v == Retry && r.Reason == semel.ReasonSuppressed && r.State == store.StateParked:
+	case v == Retry && r.Reason == reasonname.Suppressed && r.State == store.StateParked:
 		return refuse(r, "it was suppressed, and a retry of what failed does not send it; semel intents send does")
 	case v == Skip && r.State == store.StateBlocked:
 		return refuse(r, "it waits itself; show names the row that is first, and skip of that row unblocks the others")
@@ -110,7 +111,7 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	_, legal := r.State.After(e)
 	switch {
-	case r.Reason == semel.ReasonErased:
+	case r.Reason == reasonname.Erased:
 		return refuse(r, "it was erased, and nothing of it is left to process; a message that the producer sends again under this identity is a copy")
 	case !legal:
 		return refuse(r, illegal(e, r))
@@ -170,7 +171,7 @@ func neverRuns(reason semel.Reason) string {
 	switch reason {
 	case semel.ReasonTooLarge:
 		return "only its beginning was kept; raise max_body at the consumer, or the source's own limit, have it sent again, and discard this row"
-	case semel.ReasonFiltered:
+	case reasonname.Filtered:
 		return "the consumer's filter excludes it, so its identity was never read; if it belongs to the consumer, correct filter in the policy and have it sent again; discard this row"
 	case semel.ReasonMalformed:
 		return "the source could not read it; have it sent again as the source's format wants it, and discard this row"

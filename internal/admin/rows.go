@@ -45,7 +45,7 @@ type Requeuer interface {
 	// identity has no marker, so that its outcome is unknown.
 	Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 	// Suppress parks waiting rows that are not in progress, and their markers, with
-	// semel.ReasonSuppressed. Requeue makes them due again.
+	// reason "suppressed". Requeue makes them due again.
 	Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 }
 
@@ -53,5 +53,5 @@ type Requeuer interface {
 // informative only, because the marker may change at any time.
 type MarkerReader interface {
 	// Marker returns the marker of the key in its newest generation, and reports whether there is one.
-	Marker(ctx context.Context, key semel.Key) (store.StoredMarker, bool, error)
+	Marker(ctx context.Context, key semel.Key) (StoredMarker, bool, error)
 }

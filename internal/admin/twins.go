@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -61,7 +62,7 @@ const ReasonReopened semel.Reason = "reopened"
 // operator.
 func ReopenedReason(was semel.Reason) semel.Reason {
 	switch was {
-	case semel.ReasonNone, semel.ReasonGap, semel.ReasonBehind:
+	case reasonname.None, semel.ReasonGap, reasonname.Behind:
 		return ReasonReopened
 	}
 	return was

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/store"
 )
 
@@ -16,7 +17,7 @@ func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
 		forgotten bool
 	}{
 		"E3_as_the_clock_says":                                       {[]time.Time{begun.Add(11 * time.Hour)}, false},
-		"E3_two_clocks_that_differ_a_little":                         {[]time.Time{begun.Add(10*time.Hour - store.ClockSlack)}, false},
+		"E3_two_clocks_that_differ_a_little":                         {[]time.Time{begun.Add(10*time.Hour - timing.ClockSlack)}, false},
 		"E3_trap_T113_a_clock_that_was_set_back_cannot_tell_the_age": {[]time.Time{begun}, true},
 		"E3_trap_T113_also_when_it_is_as_late_again":                 {[]time.Time{begun, begun.Add(11 * time.Hour)}, true},
 	} {
@@ -38,8 +39,8 @@ func TestWhatAClockSaysOfAFirstCall(t *testing.T) {
 	const century = 100 * 365 * 24 * time.Hour
 	for name, is := range map[string]struct{ measured, want time.Duration }{
 		"E3_what_it_measures":                        {time.Hour, time.Hour},
-		"E3_no_time_where_clocks_differ_a_little":    {-store.ClockSlack, 0},
-		"E3_trap_T113_nothing_where_it_was_set_back": {-store.ClockSlack - 1, calls.Unmeasured},
+		"E3_no_time_where_clocks_differ_a_little":    {-timing.ClockSlack, 0},
+		"E3_trap_T113_nothing_where_it_was_set_back": {-timing.ClockSlack - 1, calls.Unmeasured},
 		"E3_nothing_since_the_epoch":                 {century, calls.Unmeasured},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/store"
 )
 
@@ -44,7 +45,7 @@ func (r Rule) Forgotten(since time.Duration) bool {
 // passed is unknown: it counts as longer than any window. So does the epoch, which stores write for an
 // unknown time.
 func Ago(measured time.Duration) time.Duration {
-	if measured < -store.ClockSlack || measured > older {
+	if measured < -timing.ClockSlack || measured > older {
 		return Unmeasured
 	}
 	return max(measured, 0)
@@ -66,7 +67,7 @@ func Unknown() time.Time { return time.Unix(0, 0) }
 
 // Known is a time of a first call as it stands, or Unknown if the store's clock was ahead then.
 func Known(first, now time.Time) time.Time {
-	if first.Sub(now) > store.ClockSlack {
+	if first.Sub(now) > timing.ClockSlack {
 		return Unknown()
 	}
 	return first

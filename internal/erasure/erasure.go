@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/digest"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -159,7 +160,7 @@ func rowsOf(units []unit) (all []Row) {
 func first(f *admin.ErasureFilter, rows []Row) *Row {
 	for i := range rows {
 		r := &rows[i]
-		if r.Reason == semel.ReasonErased {
+		if r.Reason == reasonname.Erased {
 			continue
 		}
 		asked := *f
@@ -217,7 +218,7 @@ func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 		for i := range u.rows {
 			r := &u.rows[i]
 			switch {
-			case r.Reason == semel.ReasonErased || r.State.Erasable() && !r.Unreadable:
+			case r.Reason == reasonname.Erased || r.State.Erasable() && !r.Unreadable:
 				continue
 			case r.Unreadable:
 				w.left(r, admin.ErasureUnreadable)
@@ -232,7 +233,7 @@ func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 	for _, u := range all {
 		for i := range u.rows {
 			r := &u.rows[i]
-			if !free || r.Reason == semel.ReasonErased {
+			if !free || r.Reason == reasonname.Erased {
 				continue
 			}
 			if free, err = w.Held.Lock(ctx, r.Number); err != nil {
@@ -264,7 +265,7 @@ func (w *Walk) erase(ctx context.Context, u unit) error {
 		if number == 0 {
 			number = r.Number
 		}
-		if r.Reason == semel.ReasonErased {
+		if r.Reason == reasonname.Erased {
 			continue
 		}
 		if err := w.Held.EraseRow(ctx, r); err != nil {

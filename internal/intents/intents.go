@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/store"
 )
 
@@ -60,7 +61,7 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 		m.Key = []byte(n.Recipient)
 	}
 	if n.Key != "" {
-		m.Headers = append(m.Headers, semel.Header{Name: semel.HeaderIntentKey, Value: []byte(n.Key)})
+		m.Headers = append(m.Headers, semel.Header{Name: semelheader.IntentKey, Value: []byte(n.Key)})
 	}
 	m.Attributes = semel.Attributes{ID: key.ID, Source: key.Source, Type: n.Type, Subject: n.Purpose}
 	m.Headers = append(m.Headers, without(n.Headers, m.Headers)...)

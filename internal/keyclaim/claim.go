@@ -12,12 +12,13 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
 // Claim is a leased key that is this process's, for now. Set its fields before Hold.
 type Claim struct {
-	Store store.KeyStore
+	Store keystore.Store
 	Key   semel.Key
 	Token store.Token
 	// Lease is how long it lasts when it was given or extended.
@@ -122,7 +123,7 @@ const (
 // answer and ctx lasts, and extends the lease meanwhile. The error is store.ErrClaimLost
 // where the claim is another's, or what the store said last: the end may be recorded then,
 // unless that error is permanent.
-func (c *Claim) End(ctx context.Context, e store.KeyEnding) error {
+func (c *Claim) End(ctx context.Context, e keystore.Ending) error {
 	defer c.LetGo()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
 		err := c.Store.EndKey(ctx, c.Key, c.Token, e)

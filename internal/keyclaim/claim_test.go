@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/keyclaim"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -17,7 +18,7 @@ var errAway = errors.New("it is away")
 
 // keyStore says of each extension and end what a test wants.
 type keyStore struct {
-	store.KeyStore
+	keystore.Store
 	extend  func(ctx context.Context) error
 	end     func() error
 	extends int
@@ -25,14 +26,14 @@ type keyStore struct {
 	class   store.Class
 }
 
-func (*keyStore) Durable() (store.Durability, string) { return store.Volatile, "a test" }
+func (*keyStore) Durable() (keystore.Durability, string) { return keystore.Volatile, "a test" }
 
 func (s *keyStore) ExtendKey(ctx context.Context, _ semel.Key, _ store.Token, _ time.Duration) error {
 	s.extends++
 	return s.extend(ctx)
 }
 
-func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, store.KeyEnding) error {
+func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, keystore.Ending) error {
 	s.ends++
 	return s.end()
 }
@@ -151,7 +152,7 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 						t.Errorf("%d refusals were told, the first after %v", told, first)
 					}
 				}()
-				if err := claim.End(t.Context(), store.KeyEnding{}); !errors.Is(err, c.want) || s.ends != c.ends {
+				if err := claim.End(t.Context(), keystore.Ending{}); !errors.Is(err, c.want) || s.ends != c.ends {
 					t.Errorf("%v after %d times", err, s.ends)
 				}
 				if claim.Holds(nil) {
@@ -166,7 +167,7 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 			claim, lost := claimed(s, false)
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 			defer cancel()
-			err := claim.End(ctx, store.KeyEnding{})
+			err := claim.End(ctx, keystore.Ending{})
 			if synctest.Wait(); !errors.Is(err, errAway) || s.extends < 4 {
 				t.Errorf("%v, extended %d times", err, s.extends)
 			}

@@ -3,7 +3,7 @@ package machine
 import (
 	"slices"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -12,7 +12,7 @@ import (
 // last one before it.
 func (m *Machine) standBehind(it *Item) {
 	why := it.failing()
-	why.reason, why.after = semel.ReasonBehind, 0
+	why.reason, why.after = reasonname.Behind, 0
 	it.as, it.alone = AsBlocked, false
 	m.requeue(it)
 }

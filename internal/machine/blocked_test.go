@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -51,7 +51,7 @@ func TestWhatIsBehindAnother(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		c := k.answers(0, store.Fresh, store.Busy)
-		if len(c.Rows) != 1 || c.Rows[0].As != AsBlocked || c.Rows[0].Reason != semel.ReasonBehind || c.Rows[0].After != 0 {
+		if len(c.Rows) != 1 || c.Rows[0].As != AsBlocked || c.Rows[0].Reason != reasonname.Behind || c.Rows[0].After != 0 {
 			t.Errorf("%+v", c)
 		}
 	})

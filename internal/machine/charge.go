@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -79,7 +80,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 		m.endFailed(it, f, m.config.OnExhausted, semel.ReasonExhausted)
 		return
 	case f.After > m.config.MaxInMemoryWait && !m.config.OneAttempt && !m.config.Wait && it.Claim == nil:
-		m.endAs(it, EndPark, semel.ReasonWaitTooLong)
+		m.endAs(it, EndPark, reasonname.WaitTooLong)
 		return
 	}
 	m.tryLater(it, f, max(f.After, m.jitter(m.config.InitialDelay, m.config.MaxDelay, max(int(it.attempts)-1, 0))))
@@ -188,7 +189,7 @@ func (m *Machine) holdBusy(it *Item) {
 	}
 	if m.config.OneAttempt {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: semel.Nack, After: m.config.BackoffFirst, Reason: semel.ReasonBusy, Err: why})
+		m.settle(it, Settlement{Kind: semel.Nack, After: m.config.BackoffFirst, Reason: reasonname.Busy, Err: why})
 		return
 	}
 	m.holdAsking(it, ReportBusy, why)
@@ -207,7 +208,7 @@ func newerError(v store.Verdict) error {
 func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	err := newerError(v)
 	if m.config.OneAttempt {
-		m.handBackAll(it, Settlement{Kind: semel.Nack, After: m.config.BackoffMost, Reason: semel.ReasonNewer, Err: err})
+		m.handBackAll(it, Settlement{Kind: semel.Nack, After: m.config.BackoffMost, Reason: reasonname.Newer, Err: err})
 		return
 	}
 	if m.holdAsking(it, ReportNewer, err) && !it.newer {

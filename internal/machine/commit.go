@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -109,7 +110,7 @@ func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 // conflictOf is what a conflict is called.
 func conflictOf(v store.Verdict) semel.Reason {
 	if v.Former {
-		return semel.ReasonFormerConflict
+		return reasonname.FormerConflict
 	}
 	return semel.ReasonConflict
 }
@@ -257,11 +258,11 @@ func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 		case end == source.EndConflict:
 			return end, conflictOf(v)
 		case end == source.EndDuplicate:
-			return end, semel.ReasonNone
+			return end, reasonname.None
 		}
 		return end, en.Item.failed().reason
 	}
-	return source.EndUnknown, semel.ReasonNone
+	return source.EndUnknown, reasonname.None
 }
 
 // endingOf says how a delivery ended.

@@ -3,7 +3,7 @@ package machine
 import (
 	"errors"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 var errOld = errors.New("it is older than what is kept, or nothing tells how old it is; nothing is kept of it, and it may have taken effect before")
@@ -20,5 +20,5 @@ func (m *Machine) old(it *Item, ahead bool) {
 	if ahead {
 		it.failing().last = errAhead
 	}
-	m.endAs(it, m.config.OnExpired, semel.ReasonExpired)
+	m.endAs(it, m.config.OnExpired, reasonname.Expired)
 }

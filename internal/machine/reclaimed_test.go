@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 func TestClaimsOfAnothersAreCounted(t *testing.T) {
@@ -17,7 +17,7 @@ func TestClaimsOfAnothersAreCounted(t *testing.T) {
 		"K4_one_that_failed_and_was_given_back": {func(it *Item) { it.Claim.Attempts = 4 }, 0},
 		"K4_one_that_another_had_to_its_end":    {func(it *Item) { it.Claim.Suspect = true }, 1},
 		"K4_one_of_those_that_cannot_be_carried": {func(it *Item) {
-			it.Claim.Suspect, it.Refused = true, &Refusal{Reason: semel.ReasonKills, Why: errors.New("three died")}
+			it.Claim.Suspect, it.Refused = true, &Refusal{Reason: reasonname.Kills, Why: errors.New("three died")}
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -83,7 +84,7 @@ func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 		m.endAs(it, m.config.OnConflict, semel.ReasonConflict)
 		return
 	}
-	m.endAs(it, EndDiscard, semel.ReasonStale)
+	m.endAs(it, EndDiscard, reasonname.Stale)
 }
 
 // passedInVain reports whether a mark was taken back in a flight that would have brought an

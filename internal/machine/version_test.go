@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -128,9 +129,9 @@ func TestAVersionThatWasPassed(t *testing.T) {
 		as    As
 		why   semel.Reason
 	}{
-		"B4_trap_T54_is_discarded":                           {EndPark, false, AsDiscarded, semel.ReasonStale},
+		"B4_trap_T54_is_discarded":                           {EndPark, false, AsDiscarded, reasonname.Stale},
 		"B4_is_a_conflict_if_another_content_took_its_place": {EndPark, true, AsParked, semel.ReasonConflict},
-		"B4_is_discarded_where_the_first_content_stands":     {EndKeepFirst, true, AsDiscarded, semel.ReasonStale},
+		"B4_is_discarded_where_the_first_content_stands":     {EndKeepFirst, true, AsDiscarded, reasonname.Stale},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVersions(t, func(config *Config) { config.OnConflict = c.on })

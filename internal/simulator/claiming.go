@@ -3,11 +3,12 @@ package simulator
 import (
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/internal/steps"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/store"
 )
 
@@ -82,9 +83,9 @@ func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 	case m.Refused != "":
 		it.Refused = &machine.Refusal{Reason: m.Refused}
 	case steps.Fit(p.names, c.Steps) != nil && p.names != nil:
-		it.Refused = &machine.Refusal{Reason: semel.ReasonSteps}
+		it.Refused = &machine.Refusal{Reason: reasonname.Steps}
 	case c.Row.Started >= mostStarts:
-		it.Refused = &machine.Refusal{Reason: semel.ReasonKills}
+		it.Refused = &machine.Refusal{Reason: reasonname.Kills}
 		p.w.coverage.Add("fault", "what kills its process is parked")
 	}
 	h := &handed{delivery: &model.Delivery{Message: m, Lane: p.w.inboxLane}, item: it, claim: c}
@@ -340,7 +341,7 @@ func (w *world) cutAhead() {
 		if r.Token != 0 {
 			end = r.Until
 		}
-		if end > w.at()+r.Waiting+store.ClockSlack {
+		if end > w.at()+r.Waiting+timing.ClockSlack {
 			w.broke("trap T113", "the row of %s waits for %v, and was to wait for %v", r.Key.ID, end-w.at(), r.Waiting)
 		}
 	}

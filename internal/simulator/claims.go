@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/internal/simulator/trace"
@@ -253,7 +253,7 @@ func (c *checker) stepSetAside(h *handed) {
 	if c.w.Plan.Steps == 0 {
 		return
 	}
-	refused := h.item.Refused != nil && h.item.Refused.Reason == semel.ReasonSteps
+	refused := h.item.Refused != nil && h.item.Refused.Reason == reasonname.Steps
 	done := c.w.store.StepsDone[h.delivery.Message.ID]
 	switch {
 	case !h.claim.Row.Stands(h.claim.Token()):

@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
@@ -205,7 +206,7 @@ func (f *flight) rowOf(r *machine.Row) *model.Row {
 	i := f.of.Entries[r.Entry].Item
 	is := &model.Row{Key: f.keyOf(*r), As: r.As, Reason: r.Reason, Message: f.message(r.Entry), Print: i.Print, Changed: f.p.w.now, Attempts: r.Attempts, By: f.p, Quiet: f.quiet(r.Entry)}
 	is.Dates(f.p.w.at(), r.After)
-	if r.Reason == semel.ReasonExpired {
+	if r.Reason == reasonname.Expired {
 		is.From = handOf(i).delivery
 	}
 	return is

@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
@@ -148,7 +149,7 @@ func (w *world) receive(t *model.Transaction) {
 		outcome := store.Waiting
 		if n.Parked {
 			w.coverage.Add("fault", "an intent is written suppressed")
-			r.As, r.Reason, outcome = machine.AsParked, semel.ReasonSuppressed, store.Parked
+			r.As, r.Reason, outcome = machine.AsParked, reasonname.Suppressed, store.Parked
 		}
 		s.store.Markers[n.ID] = model.Marker{Outcome: outcome, Print: n.Print, At: w.now}
 		s.store.Put(r)
@@ -178,7 +179,7 @@ func (w *world) drawIntent(n model.Intent) *model.Message {
 // suppress lets a person keep an intent from being sent that waits and that nobody has.
 func (w *world) suppress(r *model.Row) {
 	w.fault("a person suppresses", "%s", r.Key.ID)
-	r.As, r.Reason, r.By, r.Changed = machine.AsParked, semel.ReasonSuppressed, nil, w.now
+	r.As, r.Reason, r.By, r.Changed = machine.AsParked, reasonname.Suppressed, nil, w.now
 	r.Sends = w.provider.charged[r.Message.ID] + len(r.Starts) // a call that was begun may still be made
 	w.store.Remember(r.Key.ID, store.Parked, model.Marker{Print: r.Print, At: w.now})
 }
@@ -347,7 +348,7 @@ func (w *world) checkSent(r *model.Row) {
 		w.broke("E2", "the intent %s waits, and nobody will send it", r.Message.Name())
 	case r.As == machine.AsApplied && charged == 0:
 		w.broke("E2", "the intent %s is done, and was not sent", r.Message.Name())
-	case r.Reason == semel.ReasonSuppressed && r.Sends < charged:
+	case r.Reason == reasonname.Suppressed && r.Sends < charged:
 		w.broke("E4", "the intent %s is suppressed, and was sent %d times", r.Message.Name(), charged)
 	}
 }
@@ -361,7 +362,7 @@ func (w *world) checkClaimable(r *model.Row) {
 	if r.OfReplay {
 		w.broke("E4", "the intent %s is claimed, and is of a replay without effects", r.Message.Name())
 	}
-	if m, marked := w.store.Markers[r.Key.ID]; r.Reason == semel.ReasonSuppressed || marked && m.Outcome == store.Parked {
+	if m, marked := w.store.Markers[r.Key.ID]; r.Reason == reasonname.Suppressed || marked && m.Outcome == store.Parked {
 		w.broke("E4", "the intent %s is claimed, and is suppressed or waits for a person", r.Message.Name())
 	}
 }

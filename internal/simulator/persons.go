@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
@@ -33,9 +34,9 @@ func (w *world) person() {
 		w.skip(r)
 	case r.KeepsBack() && w.choices.Chance(3):
 		w.pass(r)
-	case (r.As == machine.AsParked || r.Overdue()) && marked && m.Outcome == store.Parked && r.Reason != semel.ReasonExpired:
+	case (r.As == machine.AsParked || r.Overdue()) && marked && m.Outcome == store.Parked && r.Reason != reasonname.Expired:
 		verb := "retries"
-		if r.Reason == semel.ReasonSuppressed {
+		if r.Reason == reasonname.Suppressed {
 			verb, r.OfReplay = "sends what was suppressed", false
 		}
 		w.fault("a person "+verb, "%s", r.Key.ID)
@@ -46,7 +47,7 @@ func (w *world) person() {
 		w.fault("a person ends a claim", "%s", r.Key.ID)
 		r.As, r.Token, r.By = machine.AsReceived, 0, nil
 		r.Dates(w.at(), 0)
-	case w.main != nil && r.As == machine.AsParked && r.Reason == semel.ReasonSuppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3): // it stays so
+	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3): // it stays so
 	case w.main != nil && r.Waits() && r.Token == 0 && w.choices.Flip():
 		w.suppress(r)
 	case r.Waits() && !(w.Plan.Twins && w.inPart(r)) && w.choices.Chance(4):
@@ -140,7 +141,7 @@ func (w *world) actOnTwin() {
 	hand := w.choices.Chance(12)
 	applied := hand || w.choices.Chance(6)
 	may := slices.DeleteFunc(slices.Clone(s.Inbox), func(r *model.Row) bool {
-		return rows[r.Key.ID] < 2 && !r.Key.Conflict || applied != (s.Markers[r.Key.ID].Outcome == store.Applied) || s.Locks[r.Key.ID] != nil || r.Message.Conduct == model.SaysDuplicate || r.Reason == semel.ReasonSuppressed ||
+		return rows[r.Key.ID] < 2 && !r.Key.Conflict || applied != (s.Markers[r.Key.ID].Outcome == store.Applied) || s.Locks[r.Key.ID] != nil || r.Message.Conduct == model.SaysDuplicate || r.Reason == reasonname.Suppressed ||
 			s.Markers[r.Key.ID].Outcome == model.Newer || r.Message.Version > 0 && s.Stream(r.Message.Stream).Held()
 	})
 	if len(may) == 0 {

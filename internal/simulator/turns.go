@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/store"
@@ -42,9 +43,9 @@ func (c *checker) outOfTurn(f *flight, i int) {
 	case v.Kind == store.Stale && v.Known && c.p.config.OnConflict != machine.EndKeepFirst:
 		h.must, h.reason = machine.AsParked, semel.ReasonConflict
 	case v.Kind == store.Stale:
-		h.must, h.reason = machine.AsDiscarded, semel.ReasonStale
+		h.must, h.reason = machine.AsDiscarded, reasonname.Stale
 	case v.Kind == store.Behind:
-		h.must, h.reason = machine.AsBlocked, semel.ReasonBehind
+		h.must, h.reason = machine.AsBlocked, reasonname.Behind
 	case c.movedIn(f, h.delivery.Message.Stream):
 		c.w.coverage.Add("fault", "a version asks again after those of its flight")
 	case h.claim != nil && h.claim.Blocked:
@@ -92,7 +93,7 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 		c.broke(h.lawOfTurn(), "%s is marked as %s, and should be as %s (%s)", trace.Item(e.Item), trace.Word(trace.AsNames[:], e.As), trace.Word(trace.AsNames[:], h.must), h.reason)
 	case h.must == 0 && waits:
 		c.broke("B9", "%s is to wait for an earlier version, and nobody said that one is missing", trace.Item(e.Item))
-	case e.As == machine.AsBlocked && h.reason == semel.ReasonBehind:
+	case e.As == machine.AsBlocked && h.reason == reasonname.Behind:
 		c.arose("case 7")
 	case e.As == machine.AsBlocked:
 		c.arose("B9")
@@ -106,9 +107,9 @@ func (h *handed) lawOfTurn() string {
 	switch h.reason {
 	case semel.ReasonGap:
 		return "B9"
-	case semel.ReasonBehind:
+	case reasonname.Behind:
 		return "case 7"
-	case semel.ReasonExpired:
+	case reasonname.Expired:
 		return "H4"
 	}
 	return "B4"
@@ -122,7 +123,7 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	if r.Reason != h.reason {
 		c.broke(h.lawOfTurn(), "the row of %s says %q, and should say %q", trace.Item(h.item), r.Reason, h.reason)
 	}
-	if h.reason == semel.ReasonBehind {
+	if h.reason == reasonname.Behind {
 		return
 	}
 	if r.As == machine.AsBlocked && r.After != h.after {
@@ -266,13 +267,13 @@ func (c *checker) tooOld(h *handed, as machine.As) {
 	if id := identity(h.item); !c.w.store.WasRemoved(id) && !c.w.passedBy[id] {
 		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
 	}
-	h.must, h.reason = c.asOld(), semel.ReasonExpired
+	h.must, h.reason = c.asOld(), reasonname.Expired
 	c.w.coverage.Add("fault", "too old, and ends as "+trace.Word(trace.AsNames[:], h.must))
 	h.suspicion = suspicion{} // no run of its follows
 }
 
 // endsAsOld reports whether a delivery was found too old, and has not ended as that.
-func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == semel.ReasonExpired }
+func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == reasonname.Expired }
 
 // oldBefore returns the first entry of a flight that is too old and stands before another
 // in its line, -1 if there is none.

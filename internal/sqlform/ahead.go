@@ -3,7 +3,7 @@ package sqlform
 import (
 	"time"
 
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/internal/timing"
 )
 
 // CutAhead has a row that was changed in the future, since the store's clock was ahead then, wait
@@ -11,7 +11,7 @@ import (
 // and returns how far in the future the change was.
 func CutAhead(changed, now time.Time, until ...*time.Time) time.Duration {
 	by := changed.Sub(now)
-	if by <= store.ClockSlack {
+	if by <= timing.ClockSlack {
 		return 0
 	}
 	for _, at := range until {

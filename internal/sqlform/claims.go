@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
 
@@ -138,11 +139,11 @@ func StepsArgument(c Crypt, endings []store.ClaimEnding) (string, error) {
 
 // NotWorking is the error of a batch whose generation is not the one that its consumer may
 // work in now.
-func NotWorking(w store.Working) error {
-	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
+func NotWorking(w generations.Working) error {
+	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
 // WorkingArguments are those of the statement Working.
-func WorkingArguments(w store.Working) []any {
+func WorkingArguments(w generations.Working) []any {
 	return []any{[]byte(w.Consumer), w.Number, int64(w.In)}
 }

@@ -7,13 +7,15 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
 // Key is a leased key as it stands; times are in microseconds of the store's clock.
 type Key struct {
 	// Ended is how the last claim ended; 0: it has not.
-	Ended              store.KeyEvent
+	Ended              keystore.Event
 	Token              store.Token
 	First, Until, Over int64
 	// Leased is the time when the lease was set; 0 if a release that does not write it set the
@@ -26,31 +28,31 @@ type Key struct {
 
 // Claim is the answer to a claim of a key that stands, or not, and whether the key became
 // the caller's, or was changed, and is to be written.
-func (k *Key) Claim(c *store.KeyClaim, stands bool, now int64) (a store.KeyAnswer, write bool) {
+func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answer, write bool) {
 	switch {
 	case !stands && c.Seen > 0:
-		return store.KeyAnswer{State: store.KeyGone}, false
+		return keystore.Answer{State: keystore.Gone}, false
 	case !stands:
 		*k = Key{First: now, Fingerprint: c.Fingerprint}
 	case k.Fingerprint.Conflicts(c.Fingerprint):
-		return k.answer(store.KeyConflict, now), false
-	case k.Ended == store.KeyComplete:
-		return k.answer(store.KeyCompleted, now), false
-	case k.Ended == store.KeyFail:
-		return k.answer(store.KeyFailed, now), false
+		return k.answer(keystore.Conflict, now), false
+	case k.Ended == keystore.Complete:
+		return k.answer(keystore.Completed, now), false
+	case k.Ended == keystore.Fail:
+		return k.answer(keystore.Failed, now), false
 	case k.Token == c.Token && k.Ended == 0:
 		cut := k.cutAhead(now)
-		return k.answer(store.KeyClaimed, now), cut // its answer was lost
+		return k.answer(keystore.Claimed, now), cut // its answer was lost
 	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
 		cut := k.cutAhead(now)
-		return k.answer(store.KeyHeld, now), cut
+		return k.answer(keystore.Held, now), cut
 	case c.Seen > 0 && k.Started != c.Seen:
-		return k.answer(store.KeyGone, now), false
+		return k.answer(keystore.Gone, now), false
 	}
 	k.cutAhead(now)
 	k.Started++
 	k.Ended, k.Token, k.Leased, k.Until, k.Over = 0, c.Token, now, now+c.Lease.Microseconds(), now+c.Keep.Microseconds()
-	return k.answer(store.KeyClaimed, now), true
+	return k.answer(keystore.Claimed, now), true
 }
 
 // cutAhead shortens a lease that was set while the store's clock was ahead: the lease keeps its
@@ -74,15 +76,15 @@ func (k *Key) cutAhead(now int64) bool {
 	return changed
 }
 
-// isAhead reports whether a time is further in the future than store.ClockSlack.
-func isAhead(at, now int64) bool { return at-now > store.ClockSlack.Microseconds() }
+// isAhead reports whether a time is further in the future than timing.ClockSlack.
+func isAhead(at, now int64) bool { return at-now > timing.ClockSlack.Microseconds() }
 
-func (k *Key) answer(s store.KeyState, now int64) store.KeyAnswer {
-	a := store.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
-	if s == store.KeyCompleted || s == store.KeyFailed {
+func (k *Key) answer(s keystore.State, now int64) keystore.Answer {
+	a := keystore.Answer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
+	if s == keystore.Completed || s == keystore.Failed {
 		a.Result = k.Result
 	}
-	if s == store.KeyClaimed || s == store.KeyHeld && k.Ended == 0 {
+	if s == keystore.Claimed || s == keystore.Held && k.Ended == 0 {
 		a.Left = micro(max(k.Until-now, 0))
 	}
 	return a
@@ -99,8 +101,8 @@ func (k *Key) Extend(t store.Token, now int64, lease time.Duration) bool {
 }
 
 // End ends a claim. lost: it does not stand; written: the key is to be written, or with
-// store.KeyForget removed.
-func (k *Key) End(t store.Token, e *store.KeyEnding, now int64) (written, lost bool) {
+// keystore.Forget removed.
+func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost bool) {
 	switch {
 	case k.Token != t:
 		return false, true
@@ -110,10 +112,10 @@ func (k *Key) End(t store.Token, e *store.KeyEnding, now int64) (written, lost b
 		return false, true
 	}
 	k.Ended, k.Over = e.Event, now+e.Keep.Microseconds()
-	if e.Event != store.KeyAbandon {
+	if e.Event != keystore.Abandon {
 		k.Finished++
 	}
-	if e.Event != store.KeyRelease && e.Event != store.KeyAbandon || k.Finished == k.Started {
+	if e.Event != keystore.Release && e.Event != keystore.Abandon || k.Finished == k.Started {
 		k.Result = e.Result // else the note is for who goes on
 	}
 	return true, false
@@ -132,7 +134,7 @@ func (k *Key) Note(t store.Token, note []byte) bool {
 // is.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := micro(now - k.Until)
-	open := k.Ended == 0 || k.Ended == store.KeyRelease || k.Ended == store.KeyAbandon
+	open := k.Ended == 0 || k.Ended == keystore.Release || k.Ended == keystore.Abandon
 	return since, k.Result != nil && open && since >= quiet
 }
 

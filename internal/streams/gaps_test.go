@@ -5,13 +5,14 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
 func TestAClaimThatIsParkedForAGap(t *testing.T) {
 	parks := func(reason semel.Reason, last int64) (store.ClaimEnding, bool) {
 		claim := store.Claim{Number: 1, Token: 7}
-		b := streams.Of([]store.Mark{{ID: []byte("m"), As: store.Parked, Claim: claim, Version: store.Version{Stream: []byte("a"), Number: 3, Start: 1, Asks: true}}})
+		b := streams.Of([]store.Mark{{ID: []byte("m"), As: store.Parked, Claim: claim, Version: versions.Position{Stream: []byte("a"), Number: 3, Start: 1, Asks: true}}})
 		b.All()[0].Last = last
 		b.Judge([]store.Verdict{{Kind: store.Fresh}})
 		e, moved := b.End(store.Ending{Claims: []store.ClaimEnding{{Claim: claim, Event: store.RowParked, Reason: reason, Error: "not in time"}}})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
@@ -21,7 +22,7 @@ type drawn struct {
 func draw(r *rand.Rand) (d drawn) {
 	for i := range 1 + r.IntN(7) {
 		m := store.Mark{ID: []byte{byte(i)}, As: []store.Outcome{store.Applied, store.Applied, store.Discarded, store.Waiting, store.Parked}[r.IntN(5)], Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(r.IntN(2))}}}
-		m.Version = store.Version{Stream: []byte{"ab"[r.IntN(2)]}, Number: int64(1 + r.IntN(6)), Start: 1, Asks: r.IntN(8) > 0}
+		m.Version = versions.Position{Stream: []byte{"ab"[r.IntN(2)]}, Number: int64(1 + r.IntN(6)), Start: 1, Asks: r.IntN(8) > 0}
 		v := store.Verdict{Kind: []store.VerdictKind{store.Fresh, store.Fresh, store.Fresh, store.Seen}[r.IntN(4)]}
 		switch {
 		case r.IntN(3) == 0:

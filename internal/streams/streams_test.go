@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
 func version(stream string, n int64, as store.Outcome) store.Mark {
 	return store.Mark{Scope: 1, As: as, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(n)}},
-		Version: store.Version{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
+		Version: versions.Position{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
 }
 
 // judged are the verdicts on marks that were all fresh.
@@ -97,18 +97,18 @@ func TestVersionsOfABatch(t *testing.T) {
 		}
 	})
 	t.Run("B4_the_largest_version_moves_its_stream", func(t *testing.T) {
-		m := version("a", identity.MaxVersion, applied)
+		m := version("a", versions.Max, applied)
 		m.Version.Start = 0
 		b := Of([]store.Mark{m})
 		b.Judge([]store.Verdict{{Kind: store.Fresh}})
 		_, moved := b.End(store.Ending{})
-		if places, numbers := Turns(moved); !slices.Equal(places, []int64{1, 1}) || !slices.Equal(numbers, []int64{identity.MaxVersion, identity.MaxVersion + 1}) {
+		if places, numbers := Turns(moved); !slices.Equal(places, []int64{1, 1}) || !slices.Equal(numbers, []int64{versions.Max, versions.Max + 1}) {
 			t.Errorf("the turn has come of %v in %v", numbers, places)
 		}
 	})
 	t.Run("B4_trap_T53_what_is_not_judged_begins_its_stream_with_its_smallest_version", func(t *testing.T) {
 		parked := func(stream string, n int64) store.Mark {
-			return store.Mark{Scope: 1, As: store.Parked, Version: store.Version{Stream: []byte(stream), Number: n}}
+			return store.Mark{Scope: 1, As: store.Parked, Version: versions.Position{Stream: []byte(stream), Number: n}}
 		}
 		after := version("b", 9, applied)
 		after.Version.Start = 0
@@ -132,7 +132,7 @@ func TestVersionsOfABatch(t *testing.T) {
 		}
 	})
 	t.Run("B4_without_versions_there_is_nothing_to_judge", func(t *testing.T) {
-		b := Of([]store.Mark{{Scope: 1, As: applied}, {Scope: 1, As: applied, Version: store.Version{Stream: []byte("a"), Number: 1, Start: 1}}})
+		b := Of([]store.Mark{{Scope: 1, As: applied}, {Scope: 1, As: applied, Version: versions.Position{Stream: []byte("a"), Number: 1, Start: 1}}})
 		if e, moved := b.End(store.Ending{Trim: []int{1}}); b != nil || len(b.All()) != 0 || moved != nil || len(e.Trim) != 1 || b.Came() {
 			t.Errorf("%+v", b)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sourcetest"
 )
@@ -44,11 +45,11 @@ func (o *contention) Observe(e semel.Event) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	switch e.Kind {
-	case semel.EventContended:
+	case eventkind.Contended:
 		o.met++
-	case semel.EventSerial:
+	case eventkind.Serial:
 		o.began = time.Now()
-	case semel.EventParallel:
+	case eventkind.Parallel:
 		o.stop()
 	}
 }

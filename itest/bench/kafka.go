@@ -14,6 +14,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -181,7 +182,7 @@ type ending struct {
 }
 
 func (e *ending) Observe(v semel.Event) {
-	if v.Kind == semel.EventCommitted && e.left.Add(-int64(v.Messages)) == 0 {
+	if v.Kind == eventkind.Committed && e.left.Add(-int64(v.Messages)) == 0 {
 		e.end()
 	}
 }

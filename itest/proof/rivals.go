@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/worlds/workload"
 	"github.com/semel-go/semel/source"
@@ -55,9 +56,9 @@ func (r *Rivals) Applied() int { return int(r.applied.Load()) }
 // Observe implements semel.Observer.
 func (r *Rivals) Observe(e semel.Event) {
 	switch e.Kind {
-	case semel.EventCommitted:
+	case eventkind.Committed:
 		r.applied.Add(int64(e.Messages))
-	case semel.EventUnknown:
+	case eventkind.Unknown:
 		r.unknown.Add(1)
 	case semel.EventNotReady:
 		r.notReady.Add(1)

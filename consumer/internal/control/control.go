@@ -12,6 +12,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/timing"
 )
@@ -278,7 +279,7 @@ func (g *Control) logLimited(wanted admin.Control) {
 
 // notify passes the operators' wishes to the observers.
 func (g *Control) notify(wanted admin.Control, why string) {
-	e := semel.Event{Kind: semel.EventControl, Messages: wanted.PerSecond, Err: errors.New(why)}
+	e := semel.Event{Kind: eventkind.Control, Messages: wanted.PerSecond, Err: errors.New(why)}
 	if wanted.Paused {
 		e.Reason = semel.ReasonPaused
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/source"
 )
 
@@ -39,7 +41,7 @@ func told(i *machine.Item) machine.Item {
 // refusal is why an item never runs, nothing for one that does.
 func refusal(i *machine.Item) (semel.Reason, error) {
 	if i.Refused == nil {
-		return semel.ReasonNone, nil
+		return reasonname.None, nil
 	}
 	return i.Refused.Reason, i.Refused.Why
 }
@@ -152,7 +154,7 @@ type parsing struct{}
 
 func (parsing) Decode(room *reading.Room, m *semel.Message) (semel.Reason, string) {
 	_, _ = room.Parse(m.Body)
-	return semel.ReasonNone, ""
+	return reasonname.None, ""
 }
 
 func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
@@ -257,7 +259,7 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 	}
 	t.Run("what_an_identity_did_to_the_body_is_read", func(t *testing.T) {
 		by := identity.Func(func(m *semel.Message) (string, string, error) {
-			if _, err := identity.Select(m, nil); err != nil {
+			if _, err := selectors.Select(m, nil); err != nil {
 				return "", "", err
 			}
 			copy(m.Body, `{"a":2}`)
@@ -333,7 +335,7 @@ func TestAProofThatAMessageCameWithIsNotTrusted(t *testing.T) {
 	asked := false
 	by := identity.Func(func(m *semel.Message) (source, id string, err error) {
 		asked = true
-		s, err := identity.ParseSelector("body:/a")
+		s, err := selectors.Parse("body:/a")
 		if err == nil {
 			_, err = s.Value(m)
 		}

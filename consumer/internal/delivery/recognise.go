@@ -9,8 +9,10 @@ import (
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/structured"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // read finds what the machine must know of a delivery.
@@ -19,11 +21,11 @@ func (p *Delivery) read(c *Rules, r reader, d *source.Delivery) {
 	p.take(d)
 	p.Message.Replayed = c.Replay
 	kind, partly, unreadable := c.typeOf(r, &p.Message)
-	if c.Types.deciding() && d.Refused == semel.ReasonNone && !partly {
+	if c.Types.deciding() && d.Refused == reasonname.None && !partly {
 		c.Types.saw(kind != "")
 	}
 	refused, why := p.recognise(c, r, d, kind, partly)
-	if refused == semel.ReasonNone && unreadable != nil {
+	if refused == reasonname.None && unreadable != nil {
 		refused, why = semel.ReasonMalformed, unreadable
 	}
 	p.typed(c, kind)
@@ -43,7 +45,7 @@ func (p *Delivery) unread(c *Rules, r reader) {
 		return
 	}
 	if c.Version != nil && p.Item.Print != (semel.Fingerprint{}) {
-		p.become(c, r, semel.ReasonNoVersion, errVersionGoexit)
+		p.become(c, r, reasonname.NoVersion, errVersionGoexit)
 		return
 	}
 	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
@@ -53,9 +55,9 @@ func (p *Delivery) unread(c *Rules, r reader) {
 func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
 	switch refused {
-	case semel.ReasonNone:
+	case reasonname.None:
 		p.prove(r)
-	case semel.ReasonNoVersion:
+	case reasonname.NoVersion:
 		p.unversioned(why)
 	default:
 		p.refuse(c, refused, why)
@@ -71,7 +73,7 @@ func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 // it is another consumer's and no row will need a name.
 func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
-	foreign := reason == semel.ReasonFiltered
+	foreign := reason == reasonname.Filtered
 	if foreign && c.SkipFiltered {
 		it.Source, it.Identity = m.Source(), m.ID()
 	} else {
@@ -97,16 +99,16 @@ func (p *Delivery) prove(r reader) {
 // typeOf found them.
 func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.Message
-	if missed := c.misses(m, kind, partly || d.Refused != semel.ReasonNone); missed != "" {
-		return semel.ReasonFiltered, fmt.Errorf("its %s is none of those that this consumer takes", missed)
+	if missed := c.misses(m, kind, partly || d.Refused != reasonname.None); missed != "" {
+		return reasonname.Filtered, fmt.Errorf("its %s is none of those that this consumer takes", missed)
 	}
-	if d.Refused != semel.ReasonNone {
+	if d.Refused != reasonname.None {
 		return d.Refused, errors.New(d.Detail)
 	}
 	if c.isTooLarge(m) {
 		return semel.ReasonTooLarge, c.tooLarge(m)
 	}
-	if err := identity.EventFault(m, false); err != nil {
+	if err := structured.EventFault(m, false); err != nil {
 		return semel.ReasonMalformed, err
 	}
 	return p.name(c, r, m)
@@ -130,11 +132,11 @@ func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Rea
 	}
 	if c.Version != nil {
 		if err = p.place(c, r, m); err != nil {
-			return semel.ReasonNoVersion, err
+			return reasonname.NoVersion, err
 		}
 	}
 	p.identifyPrevious(c, r, m)
-	return semel.ReasonNone, nil
+	return reasonname.None, nil
 }
 
 func (p *Delivery) identify(c *Rules, r reader, m *semel.Message) error {
@@ -152,7 +154,7 @@ func (p *Delivery) identify(c *Rules, r reader, m *semel.Message) error {
 
 func reasonOf(err error, otherwise semel.Reason) semel.Reason {
 	var found *identity.Error
-	if errors.As(err, &found) && found.Reason != semel.ReasonNone {
+	if errors.As(err, &found) && found.Reason != reasonname.None {
 		return found.Reason
 	}
 	return otherwise
@@ -162,7 +164,7 @@ func reasonOf(err error, otherwise semel.Reason) semel.Reason {
 // that a policy that looked in the wrong place can be mended and the row be retried.
 func (p *Delivery) unversioned(why error) {
 	p.Item.Version = nil
-	p.Item.Refused = &machine.Refusal{Reason: semel.ReasonNoVersion, Why: why, Unversioned: true}
+	p.Item.Refused = &machine.Refusal{Reason: reasonname.NoVersion, Why: why, Unversioned: true}
 }
 
 // identifyPrevious finds the former identity of a message, which may have none: then nothing
@@ -184,7 +186,7 @@ var errVersionGoexit = errors.New("the function that finds the version ended its
 func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
 	stream, number, err := r.version(c, m)
 	if err == nil {
-		err = identity.CheckStream(stream)
+		err = versions.CheckStream(stream)
 	}
 	if err == nil && number < 1 {
 		err = fmt.Errorf("its version is %d; the first is 1", number)
@@ -205,10 +207,10 @@ func (p *Delivery) placeAlone(c *Rules) error {
 }
 
 // VersionIn returns the message's place in a stream that begins with start; zero if it has none.
-func (p *Delivery) VersionIn(start int64) store.Version {
+func (p *Delivery) VersionIn(start int64) versions.Position {
 	v := p.Item.Version
 	if v == nil {
-		return store.Version{}
+		return versions.Position{}
 	}
-	return store.Version{Stream: []byte(v.Stream), Number: v.Number, Start: start}
+	return versions.Position{Stream: []byte(v.Stream), Number: v.Number, Start: start}
 }

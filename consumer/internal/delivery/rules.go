@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // Rules say how a consumer recognises its messages.
@@ -23,7 +24,7 @@ type Rules struct {
 	// Version finds a message's place in its stream; nil: there are no streams.
 	Version identity.Versioner
 	// Type is the selector of types; nil: the type is that of CloudEvents.
-	Type *identity.Selector
+	Type *selectors.Selector
 	// Types watches whether messages have types; nil: nobody does.
 	Types  *TypeWatch
 	Filter Filter

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/store"
 )
 
@@ -29,8 +30,8 @@ func (c *Rules) cut(m *semel.Message) {
 	}
 	length := strconv.AppendInt(nil, int64(len(m.Body)), 10)
 	m.Body = bytes.Clone(m.Body[:KeptOfLargest])
-	if _, there := m.Headers.Get(semel.HeaderLength); !there {
-		m.Headers = append(slices.Clip(m.Headers), semel.Header{Name: semel.HeaderLength, Value: length})
+	if _, there := m.Headers.Get(semelheader.Length); !there {
+		m.Headers = append(slices.Clip(m.Headers), semel.Header{Name: semelheader.Length, Value: length})
 	}
 }
 

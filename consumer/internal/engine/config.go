@@ -9,9 +9,9 @@ import (
 	"github.com/semel-go/semel/consumer/internal/guard"
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/consumer/internal/upkeep"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
-	"github.com/semel-go/semel/store"
 )
 
 // Config is what the engine needs of a consumer's policy.
@@ -36,7 +36,7 @@ type Config struct {
 	// StrictPrevious: a previous identity that is marked without a comparable fingerprint is a conflict.
 	StrictPrevious bool
 	// Working is the generation that batches are held to.
-	Working store.Working
+	Working generations.Working
 	// StepOutput is the most bytes that a step may return.
 	StepOutput int
 	// NoResults is why handlers can keep no results, nil if they can.

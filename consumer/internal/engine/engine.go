@@ -110,7 +110,7 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 	if c.Recorder != nil {
 		e.recording = c.Recorder.Begin(c.Consumer, e.machine, c.Machine, e.began)
 	}
-	if notifier, ok := e.Store.(store.Notifier); ok && e.Inbox != nil && !e.InboxOnly {
+	if notifier, ok := e.Store.(admin.Notifier); ok && e.Inbox != nil && !e.InboxOnly {
 		e.bell = notify.New(c.Consumer, c.Logger, c.Poll, notifier)
 	}
 	e.recheck = schema.New(e.Store, e.Scopes.Forget, e.began)

@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/consumer/internal/surrogate"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/store"
@@ -325,7 +326,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *runner.Outcome) {
 	n := p.engine.Reporter
 	if o.WithoutKey != nil {
-		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.WithoutKey})
+		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: eventkind.WithoutKey, Messages: 1, Err: o.WithoutKey})
 	}
 	if o.NotReEmitted {
 		n.NotReEmitted(1)

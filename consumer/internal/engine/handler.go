@@ -13,6 +13,7 @@ import (
 	"github.com/semel-go/semel/consumer/internal/runner"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -173,7 +174,7 @@ func decide(out *machine.Failure, err error) {
 		return
 	}
 	out.Decision, out.After, out.Reason = decided.Decision, decided.After, decided.Reason
-	out.Free = decided.Reason == semel.ReasonUnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision != semel.DecideRetry
+	out.Free = decided.Reason == reasonname.UnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision != semel.DecideRetry
 	if decided.Decision == semel.DecideRetry && out.Class == store.ClassPermanent {
 		out.Class = store.ClassRetry // the handler knows better
 	}

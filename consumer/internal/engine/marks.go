@@ -6,7 +6,9 @@ import (
 
 	"github.com/semel-go/semel/consumer/internal/delivery"
 	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
@@ -38,7 +40,7 @@ func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 // line appends the name of a line: whose it is, what of, and that; a hash of it if it is
 // long.
 func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
-	long := len(consumer)+2+len(name) > store.MaxLine
+	long := len(consumer)+2+len(name) > lines.MaxName
 	first := len(to)
 	to = append(append(append(to, consumer...), 0, of), name...)
 	if long {
@@ -99,7 +101,7 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 }
 
 // versionOf is a message's place in its stream, as its mark has it; zero if it has none.
-func (c *Config) versionOf(p *delivery.Delivery, asks bool) store.Version {
+func (c *Config) versionOf(p *delivery.Delivery, asks bool) versions.Position {
 	v := p.VersionIn(c.VersionStart)
 	v.Asks = asks && p.Item.Version != nil
 	return v

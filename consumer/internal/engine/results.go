@@ -10,7 +10,6 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/intents"
-	"github.com/semel-go/semel/store"
 )
 
 // keepingOf is the key under which contexts of handlers have a *keeping.
@@ -48,9 +47,9 @@ type resultOf struct {
 	former     *semel.Key
 }
 
-// ResultReader is what store.Results has for every kind of transaction.
+// ResultReader is what admin.Results has for every kind of transaction.
 type ResultReader interface {
-	Results(ctx context.Context, of []store.ResultOf) ([][]byte, error)
+	Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error)
 }
 
 // Result returns what is kept for one message, nil if nothing is.
@@ -68,11 +67,11 @@ func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, erro
 	if !can {
 		return nil, fmt.Errorf("semel: consumer %q: its store keeps no results: %w", e.config.Consumer, semel.ErrUnsupported)
 	}
-	asked := make([]store.ResultOf, 0, len(of))
+	asked := make([]admin.ResultOf, 0, len(of))
 	var whose []int
 	ask := func(i int, in scopes.Of, id string) error {
 		scope, err := e.Scopes.Number(ctx, in)
-		asked, whose = append(asked, store.ResultOf{Scope: scope, ID: []byte(id)}), append(whose, i)
+		asked, whose = append(asked, admin.ResultOf{Scope: scope, ID: []byte(id)}), append(whose, i)
 		return err
 	}
 	for i := range of {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // Bell notifies the other processes of a consumer that rows of its inbox are due, and receives
@@ -24,7 +24,7 @@ type Bell struct {
 	consumer string
 	logger   *slog.Logger
 	poll     time.Duration
-	store    store.Notifier
+	store    admin.Notifier
 	// rung: a notification is to be sent; heard: one was received.
 	rung, heard chan struct{}
 
@@ -43,7 +43,7 @@ const (
 
 // New returns a Bell of the consumer of this name. poll is how often the inbox is asked without
 // notifications.
-func New(consumer string, logger *slog.Logger, poll time.Duration, st store.Notifier) *Bell {
+func New(consumer string, logger *slog.Logger, poll time.Duration, st admin.Notifier) *Bell {
 	return &Bell{consumer: consumer, logger: logger, poll: poll, store: st, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 )
 
 // ReEmitted logs and counts intents that are sent again because of duplicates, and those that are
@@ -24,10 +25,10 @@ func (n *Reporter) NotReEmitted(forgotten int) {
 		return
 	}
 	before := n.forgotten.Add(int64(forgotten)) - int64(forgotten)
-	n.Notify(semel.Event{Kind: semel.EventNotReEmitted, Messages: forgotten})
+	n.Notify(semel.Event{Kind: eventkind.NotReEmitted, Messages: forgotten})
 	for so := before + 1; so <= before+int64(forgotten); so++ {
 		if powerOfTen(so) {
-			n.logger.Log(context.Background(), slog.LevelWarn, string(semel.EventNotReEmitted), "consumer", n.consumer, "intents", forgotten, "so_far", so,
+			n.logger.Log(context.Background(), slog.LevelWarn, string(eventkind.NotReEmitted), "consumer", n.consumer, "intents", forgotten, "so_far", so,
 				"why", "the other side may have forgotten their keys, and would do them a second time")
 			return
 		}

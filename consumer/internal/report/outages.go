@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/store"
 )
 
 // outage is the time in which the store, the source or the broker does not work.
@@ -58,7 +58,7 @@ func (n *Reporter) down(r machine.Report) {
 		n.logger.Log(context.Background(), level, text, append([]any{"consumer", n.consumer}, append(more, "error", why)...)...)
 	}
 	switch changed := o.learns(kindOf(why)); {
-	case o.tries == 1 && errors.Is(r.Err, store.ErrGeneration): // nothing is wrong, unless it lasts
+	case o.tries == 1 && errors.Is(r.Err, generations.ErrNotUsable): // nothing is wrong, unless it lasts
 		o.logged = now
 		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", Rounded(r.Wait), "error", why)
 	case o.tries == 1 && n.seldom(r.Part):

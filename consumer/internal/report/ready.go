@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -85,7 +85,7 @@ func (n *Reporter) CallbackSticks(it *machine.Item) {
 	n.sticking++
 	n.ready["callback"] = "a callback is still running after its timeout"
 	n.mutex.Unlock()
-	n.item(slog.LevelError, semel.EventStuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
+	n.item(slog.LevelError, eventkind.Stuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
 }
 
 // CallbackEnded notes that such a callback has returned.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/source"
 )
@@ -104,12 +106,12 @@ var endings = map[source.End]struct {
 	kind  semel.EventKind
 	level slog.Level
 }{
-	source.EndDuplicate:    {semel.EventDuplicate, slog.LevelDebug},
+	source.EndDuplicate:    {eventkind.Duplicate, slog.LevelDebug},
 	source.EndConflict:     {semel.EventConflict, slog.LevelWarn},
 	source.EndParked:       {semel.EventParked, slog.LevelWarn},
 	source.EndDeadLettered: {semel.EventDeadLettered, slog.LevelWarn},
 	source.EndDiscarded:    {semel.EventDiscarded, slog.LevelInfo},
-	source.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
+	source.EndSkipped:      {eventkind.Skipped, slog.LevelDebug},
 }
 
 // Ended reports how a message ended. m is its delivery, nil for a row of the inbox.
@@ -123,7 +125,7 @@ func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
 	}
 	if note, reported := endings[item.Ending]; reported {
 		reason := item.Reason
-		if item.Ending == source.EndConflict && reason != semel.ReasonFormerConflict {
+		if item.Ending == source.EndConflict && reason != reasonname.FormerConflict {
 			reason = semel.ReasonConflict // as its row has it, whatever it failed of before
 		}
 		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
@@ -173,14 +175,14 @@ func (n *Reporter) message(level slog.Level, e semel.Event) {
 func (n *Reporter) Report(r machine.Report) {
 	switch r.Kind {
 	case machine.ReportRetry:
-		n.item(slog.LevelInfo, semel.EventRetry, r)
+		n.item(slog.LevelInfo, eventkind.Retry, r)
 	case machine.ReportBusy:
-		n.item(slog.LevelWarn, semel.EventBusy, r)
+		n.item(slog.LevelWarn, eventkind.Busy, r)
 	case machine.ReportWaits:
-		n.item(slog.LevelWarn, semel.EventWaits, r)
+		n.item(slog.LevelWarn, eventkind.Waits, r)
 	case machine.ReportNewer:
 		n.holds(r)
-		n.item(slog.LevelWarn, semel.EventNewer, r)
+		n.item(slog.LevelWarn, eventkind.Newer, r)
 	case machine.ReportNewerEnds:
 		n.holdsNoMore(r.Item)
 	case machine.ReportFull:
@@ -188,12 +190,12 @@ func (n *Reporter) Report(r machine.Report) {
 	case machine.ReportFullEnds:
 		n.up(partFetch)
 	case machine.ReportClaimLost:
-		n.item(slog.LevelWarn, semel.EventClaimLost, r)
+		n.item(slog.LevelWarn, eventkind.ClaimLost, r)
 	case machine.ReportBackstop:
-		n.item(slog.LevelWarn, semel.EventBackstop, r)
+		n.item(slog.LevelWarn, eventkind.Backstop, r)
 	case machine.ReportStuck:
 		n.SetReady("handler", "a handler is still running after its timeout")
-		n.item(slog.LevelError, semel.EventStuck, r)
+		n.item(slog.LevelError, eventkind.Stuck, r)
 	case machine.ReportReady:
 		n.up(r.Part)
 	case machine.ReportNotReady:
@@ -203,27 +205,27 @@ func (n *Reporter) Report(r machine.Report) {
 		}
 		n.down(r)
 	case machine.ReportUnknown:
-		n.Notify(semel.Event{Kind: semel.EventUnknown, Messages: r.N, Err: r.Err})
+		n.Notify(semel.Event{Kind: eventkind.Unknown, Messages: r.N, Err: r.Err})
 		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", Cause(r.Err))
 	case machine.ReportContended:
-		n.Notify(semel.Event{Kind: semel.EventContended, Messages: r.N, Err: r.Err})
+		n.Notify(semel.Event{Kind: eventkind.Contended, Messages: r.N, Err: r.Err})
 	case machine.ReportSerial:
-		n.Notify(semel.Event{Kind: semel.EventSerial, Wait: r.Wait})
+		n.Notify(semel.Event{Kind: eventkind.Serial, Wait: r.Wait})
 		n.logger.Info("batches contend with one another; they run one at a time for a while", "consumer", n.consumer, "for", Rounded(r.Wait))
 	case machine.ReportParallel:
-		n.Notify(semel.Event{Kind: semel.EventParallel})
+		n.Notify(semel.Event{Kind: eventkind.Parallel})
 		n.logger.Info("batches run side by side again", "consumer", n.consumer)
 	case machine.ReportBudget:
-		n.Notify(semel.Event{Kind: semel.EventRetriesWait, Wait: r.Wait})
+		n.Notify(semel.Event{Kind: eventkind.RetriesWait, Wait: r.Wait})
 		n.logger.Warn("more messages fail than the retry budget has room for; their next tries wait, which is no attempt", "consumer", n.consumer, "wait", Rounded(r.Wait))
 	case machine.ReportTrial:
-		n.Notify(semel.Event{Kind: semel.EventTrial, Messages: r.N, Err: r.Err})
+		n.Notify(semel.Event{Kind: eventkind.Trial, Messages: r.N, Err: r.Err})
 		n.logger.Warn("attempts fail one after the other; one message is tried at a time until one succeeds", "consumer", n.consumer, "failed", r.N, "error", r.Err)
 	case machine.ReportTrialEnds:
-		n.Notify(semel.Event{Kind: semel.EventTrialEnds})
+		n.Notify(semel.Event{Kind: eventkind.TrialEnds})
 		n.logger.Info("a message has succeeded; all are tried again", "consumer", n.consumer)
 	case machine.ReportCommitted:
-		n.Notify(semel.Event{Kind: semel.EventCommitted, Messages: r.N})
+		n.Notify(semel.Event{Kind: eventkind.Committed, Messages: r.N})
 	}
 }
 
@@ -232,7 +234,7 @@ func (n *Reporter) Done(d machine.Done) {
 	if !d.Halted {
 		return
 	}
-	n.message(slog.LevelError, n.about(d.Item, semel.Event{Kind: semel.EventFailed, Reason: d.Reason, Messages: 1, Err: d.Err}))
+	n.message(slog.LevelError, n.about(d.Item, semel.Event{Kind: eventkind.Failed, Reason: d.Reason, Messages: 1, Err: d.Err}))
 }
 
 func (n *Reporter) item(level slog.Level, kind semel.EventKind, r machine.Report) {

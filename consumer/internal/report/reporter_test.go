@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 )
 
@@ -93,7 +94,7 @@ func (e *events) Observe(heard semel.Event) { *e = append(*e, heard) }
 func TestAConflictIsNoOtherFailure(t *testing.T) {
 	t.Run("K4_whatever_its_message_failed_of_before_its_reason_is_that_it_is_one", func(t *testing.T) {
 		for before, want := range map[semel.Reason]semel.Reason{
-			semel.ReasonNone: semel.ReasonConflict, semel.ReasonExhausted: semel.ReasonConflict, "account 17": semel.ReasonConflict, semel.ReasonFormerConflict: semel.ReasonFormerConflict,
+			reasonname.None: semel.ReasonConflict, semel.ReasonExhausted: semel.ReasonConflict, "account 17": semel.ReasonConflict, reasonname.FormerConflict: reasonname.FormerConflict,
 		} {
 			var heard events
 			n := &Reporter{consumer: "billing", observers: []semel.Observer{&heard}, logger: slog.New(slog.DiscardHandler)}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -92,10 +93,10 @@ func (n *Reporter) applied(it *machine.Item) {
 	}
 	count := n.recent.count.Add(1)
 	if len(n.observers) > 0 {
-		n.Notify(n.about(it, semel.Event{Kind: semel.EventSameContent, Messages: 1}))
+		n.Notify(n.about(it, semel.Event{Kind: eventkind.SameContent, Messages: 1}))
 	}
 	if powerOfTen(count) {
-		n.logger.LogAttrs(context.Background(), slog.LevelWarn, string(semel.EventSameContent), slog.String("consumer", n.consumer), slog.String("id", it.Identity),
+		n.logger.LogAttrs(context.Background(), slog.LevelWarn, string(eventkind.SameContent), slog.String("consumer", n.consumer), slog.String("id", it.Identity),
 			slog.String("source", it.Source), slog.String("lane", it.Lane.ID), slog.Int64("so_far", count))
 	}
 }

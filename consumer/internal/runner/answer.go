@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/groupcommit"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/store"
 )
@@ -22,7 +23,7 @@ type answering[Tx, Answer any] struct {
 	unapplied unapplied[store.Claim, Answer]
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
-	gatherer store.QueueStore[Tx]
+	gatherer admin.QueueStore[Tx]
 	applies  *groupcommit.Group[applying[Tx], store.Result]
 	// turn is held while a transaction is open of a store that has one writer; nil for
 	// others.
@@ -34,7 +35,7 @@ func NewAnswering[Tx, Answer any](c *Options, st store.TxStore[Tx], call func(co
 	if st.Limits().SingleWriter {
 		r.turn = make(chan struct{}, 1)
 	}
-	if g, able := st.(store.QueueStore[Tx]); able {
+	if g, able := st.(admin.QueueStore[Tx]); able {
 		r.gatherer = g
 		r.applies = groupcommit.New(r.applyAll, isApart, 0)
 	}
@@ -210,7 +211,7 @@ func (a *answered[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outco
 	}
 	var r store.Result
 	if a.gathers() {
-		r = a.r.applyQueued(ctx, applying[Tx]{store.QueuedBatch[Tx]{Batch: b, Ending: e}, a.options})
+		r = a.r.applyQueued(ctx, applying[Tx]{admin.QueuedBatch[Tx]{Batch: b, Ending: e}, a.options})
 	} else {
 		r = b.Commit(ctx, e)
 	}

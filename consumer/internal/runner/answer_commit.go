@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
 // applying is what follows from an answer, gathered, which is to be written with the end
 // of its claim.
 type applying[Tx any] struct {
-	store.QueuedBatch[Tx]
+	admin.QueuedBatch[Tx]
 	options store.TxOptions
 }
 
@@ -22,7 +23,7 @@ func isApart(err error) bool { return errors.Is(err, errApart) }
 // applyQueued writes one, with what others have to write at the same time.
 func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx]) store.Result {
 	if !r.gatherer.MayCombine(one.Batch) {
-		return r.gatherer.CommitCombined(ctx, one.options, []store.QueuedBatch[Tx]{one.QueuedBatch})
+		return r.gatherer.CommitCombined(ctx, one.options, []admin.QueuedBatch[Tx]{one.QueuedBatch})
 	}
 	result, err := r.applies.Do(ctx, one)
 	if err != nil { // nobody knows what became of those that share the transaction
@@ -35,7 +36,7 @@ func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx
 // what was queued has had no effect, nobody is called again, and the failure finds the one
 // whose it is.
 func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]store.Result, error) {
-	gathered := make([]store.QueuedBatch[Tx], len(all))
+	gathered := make([]admin.QueuedBatch[Tx], len(all))
 	for i := range all {
 		gathered[i] = all[i].QueuedBatch
 	}

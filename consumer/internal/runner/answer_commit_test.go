@@ -4,16 +4,17 @@ import (
 	"context"
 	"testing"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
 // saying is a store that says the same of each transaction.
 type saying struct {
-	store.QueueStore[int]
+	admin.QueueStore[int]
 	result store.Result
 }
 
-func (s saying) CommitCombined(context.Context, store.TxOptions, []store.QueuedBatch[int]) store.Result {
+func (s saying) CommitCombined(context.Context, store.TxOptions, []admin.QueuedBatch[int]) store.Result {
 	return s.result
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/keyclaim"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -20,7 +22,7 @@ type leasedKey struct {
 	as    store.Outcome
 	// claim is of the key while it is this process's.
 	claim  keyclaim.Claim
-	answer store.KeyAnswer
+	answer keystore.Answer
 	// asked is before the store was asked for it.
 	asked time.Time
 	// refused is why this key cannot be claimed, or ended, ever.
@@ -80,21 +82,21 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 // Rollback frees the key, with what is known of the call. What
 // the store does not hear, the end of the lease tells.
 func (c *leasedKey) Rollback(ctx context.Context) {
-	event := store.KeyRelease
+	event := keystore.Release
 	switch {
 	case c.outcome == store.CallUnknown:
-		event = store.KeyAbandon
+		event = keystore.Abandon
 	case c.outcome == store.CallDecided && c.answer.Unknown():
-		event = store.KeyForget // this answer speaks for all calls under the key
+		event = keystore.Forget // this answer speaks for all calls under the key
 	}
-	_ = c.end(ctx, store.KeyEnding{Event: event, Keep: c.store.config.Keep})
+	_ = c.end(ctx, keystore.Ending{Event: event, Keep: c.store.config.Keep})
 }
 
 // Commit ends the key. One end that the store does not answer is asked again under the same
 // token, here and when the message flies again.
 func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
-	if c.answer.State != store.KeyClaimed {
+	if c.answer.State != keystore.Claimed {
 		c.store.settleOpen(c.key)
 	} else if err := c.complete(ctx, &e, &out.Result); err != nil {
 		c.unrecorded = err
@@ -124,15 +126,15 @@ func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Resu
 }
 
 // ending is how the key ends with what the flight did.
-func (c *leasedKey) ending(e *store.Ending) store.KeyEnding {
-	out := store.KeyEnding{Event: store.KeyComplete, Keep: c.store.config.Keep}
+func (c *leasedKey) ending(e *store.Ending) keystore.Ending {
+	out := keystore.Ending{Event: keystore.Complete, Keep: c.store.config.Keep}
 	switch {
 	case len(e.Trim) > 0: // nobody was called
-		out.Event = store.KeyRelease
+		out.Event = keystore.Release
 	case c.as != store.Applied && c.answer.Unknown():
-		out.Event = store.KeyAbandon // it failed, and yet the effect may be there
+		out.Event = keystore.Abandon // it failed, and yet the effect may be there
 	case c.as != store.Applied:
-		out.Event, out.Result = store.KeyFail, failedWith(c.as, reasonIn(e.Rows))
+		out.Event, out.Result = keystore.Fail, failedWith(c.as, reasonIn(e.Rows))
 	}
 	return out
 }
@@ -144,12 +146,12 @@ func reasonIn(rows []store.Row) semel.Reason {
 			return rows[i].Reason
 		}
 	}
-	return semel.ReasonNone
+	return reasonname.None
 }
 
 // end ends the key; the lease is extended until the store has answered.
-func (c *leasedKey) end(ctx context.Context, e store.KeyEnding) error {
-	if c.answer.State != store.KeyClaimed {
+func (c *leasedKey) end(ctx context.Context, e keystore.Ending) error {
+	if c.answer.State != keystore.Claimed {
 		c.claim.LetGo()
 		return nil
 	}

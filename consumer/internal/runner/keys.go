@@ -11,13 +11,14 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/internal/keyclaim"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
 // leasedKeys runs a flight under the claim of a key.
 type leasedKeys struct {
 	config   *Options
-	keys     store.KeyStore
+	keys     keystore.Store
 	detour   *FailOpenPath
 	reporter *report.Reporter
 
@@ -28,7 +29,7 @@ type leasedKeys struct {
 }
 
 // NewLeasedKeys returns the runner of a consumer over keys.
-func NewLeasedKeys(o *Options, keys store.KeyStore, d *FailOpenPath, n *report.Reporter) *leasedKeys {
+func NewLeasedKeys(o *Options, keys keystore.Store, d *FailOpenPath, n *report.Reporter) *leasedKeys {
 	return &leasedKeys{config: o, keys: keys, detour: d, reporter: n, open: map[semel.Key]*openKey{}}
 }
 
@@ -36,7 +37,7 @@ func NewLeasedKeys(o *Options, keys store.KeyStore, d *FailOpenPath, n *report.R
 type openKey struct {
 	token store.Token
 	// ending is of a claim that is to end; nil: it is to be claimed.
-	ending *store.KeyEnding
+	ending *keystore.Ending
 }
 
 // Begin claims the key. What the store did not answer of it before is asked again first, under
@@ -82,7 +83,7 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	asked := time.Now()
 	answering, cancel := s.detour.within(ctx)
 	defer cancel()
-	answer, err := s.keys.ClaimKey(answering, store.KeyClaim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.config.Keep})
+	answer, err := s.keys.ClaimKey(answering, keystore.Claim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.config.Keep})
 	permanent := err != nil && s.keys.Classify(err) == store.ClassPermanent
 	switch {
 	case permanent: // of this key alone: its neighbours go on
@@ -98,22 +99,22 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	s.detour.works()
 	s.settleOpen(c.key)
 	c.answer, c.asked = answer, asked
-	if answer.State == store.KeyClaimed {
+	if answer.State == keystore.Claimed {
 		c.claim.Hold(asked, answer.Left)
 	}
 	return verdictOf(answer), nil
 }
 
 // verdictOf is what an answer means for a mark.
-func verdictOf(a store.KeyAnswer) store.Verdict {
+func verdictOf(a keystore.Answer) store.Verdict {
 	switch a.State {
-	case store.KeyClaimed:
+	case keystore.Claimed:
 		return store.Verdict{Kind: store.Fresh}
-	case store.KeyCompleted:
+	case keystore.Completed:
 		return store.Verdict{Kind: store.Seen, Was: store.Applied}
-	case store.KeyFailed:
-		return store.Verdict{Kind: store.Seen, Was: outcomeOf(&store.KeyEnding{Event: store.KeyFail, Result: a.Result})}
-	case store.KeyConflict:
+	case keystore.Failed:
+		return store.Verdict{Kind: store.Seen, Was: outcomeOf(&keystore.Ending{Event: keystore.Fail, Result: a.Result})}
+	case keystore.Conflict:
 		return store.Verdict{Kind: store.Conflict}
 	}
 	return store.Verdict{Kind: store.Busy} // nobody knows how it ends
@@ -126,8 +127,8 @@ func failedWith(o store.Outcome, why semel.Reason) []byte {
 
 // outcomeOf is the outcome that an ending stands for. What failed by other means than a
 // consumer's counts as discarded: its effect is not there, and will not be.
-func outcomeOf(e *store.KeyEnding) store.Outcome {
-	if e.Event == store.KeyComplete {
+func outcomeOf(e *keystore.Ending) store.Outcome {
+	if e.Event == keystore.Complete {
 		return store.Applied
 	}
 	word, _, _ := strings.Cut(string(e.Result), "\n")

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/brokerheader"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // Source is the source of messages without a usable identity.
-const Source = identity.ReservedSource + "surrogate"
+const Source = selectors.ReservedSource + "surrogate"
 
 // Of returns a name for a delivery that has no usable identity, so that it can be parked and its
 // copies can be counted. The name consists of the broker's coordinates or id of the message, and of

@@ -5,6 +5,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -97,7 +98,7 @@ func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	switch {
 	case r.As == machine.AsParked:
 	case behind:
-		r.As, r.Reason, r.Due = machine.AsBlocked, semel.ReasonBehind, never
+		r.As, r.Reason, r.Due = machine.AsBlocked, reasonname.Behind, never
 	case r.As == machine.AsBlocked:
 		r.As, r.Reason = machine.AsReceived, ""
 		r.Dates(now, 0)

@@ -6,6 +6,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
@@ -44,7 +45,7 @@ func (r *Row) SetAside() bool {
 // waitsForPerson reports whether a person may let the row run again without finding out
 // anything first.
 func (r *Row) waitsForPerson() bool {
-	return !r.Key.Conflict && r.Reason != semel.ReasonOutcomeUnknown && r.Reason != semel.ReasonExpired && r.Reason != semel.ReasonSuppressed
+	return !r.Key.Conflict && r.Reason != semel.ReasonOutcomeUnknown && r.Reason != reasonname.Expired && r.Reason != reasonname.Suppressed
 }
 
 // twin is the row as the product's rules about markers ask for it.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -122,7 +123,7 @@ func overSQLite(b *testing.B) kind {
 }
 
 // overKeys has effects elsewhere, so that a handler takes no time.
-func overKeys(b *testing.B, keys store.KeyStore) kind {
+func overKeys(b *testing.B, keys keystore.Store) kind {
 	return overShop(b, leased(keys), func(context.Context) error { return nil })
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/pgxstore"
@@ -61,7 +62,7 @@ func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConf
 	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(st, c) }
 }
 
-func leased(keys store.KeyStore) *shop {
+func leased(keys keystore.Store) *shop {
 	return &shop{guard: func(c httpkey.Config, l httpkey.LeaseConfig) (*httpkey.Guard, error) {
 		l.AllowVolatile = "a test"
 		return httpkey.NewLeased(keys, c, l)
@@ -215,7 +216,7 @@ func inQueue(t testing.TB, dsn string) *shop {
 	}}
 }
 
-func redis(t testing.TB) store.KeyStore {
+func redis(t testing.TB) keystore.Store {
 	t.Helper()
 	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{services.StartRedis(t).Address()}, DisableCache: true})
 	if err != nil {

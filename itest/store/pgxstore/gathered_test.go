@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
@@ -28,13 +29,13 @@ func TestGatheredKilled(t *testing.T) {
 		"law_7_one_of_several_does_not_cut_what_they_share": {2, nil, []int{0, 0}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all []store.QueuedBatch[*pgxstore.Queue]
+			var all []admin.QueuedBatch[*pgxstore.Queue]
 			for i := range c.claims {
 				id := name + strconv.Itoa(i)
 				marks, end := h.claimed(t, id)
 				b := h.Queued().Combinable(marks[0])
 				b.Tx(0).ExecOne(h.in(insert), []byte(id))
-				all = append(all, store.QueuedBatch[*pgxstore.Queue]{Batch: b, Ending: end})
+				all = append(all, admin.QueuedBatch[*pgxstore.Queue]{Batch: b, Ending: end})
 			}
 			lock, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "lock"))
 			if _, err := lock.Tx(0).Exec(t.Context(), h.in("lock table in.effects in exclusive mode")); err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
@@ -18,7 +19,7 @@ func TestRoundTripsInAGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	deliver := func(ids []string) {
-		o := store.TxOptions{Working: store.Working{Consumer: "billing", In: store.GenerationActive}}
+		o := store.TxOptions{Working: generations.Working{Consumer: "billing", In: generations.Active}}
 		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
@@ -40,7 +41,7 @@ func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func
 		marks[i].As, messages[i] = store.Waiting, &semel.Message{Body: []byte(bodies[i])}
 	}
 	tx, commit := begin()
-	_, err := st.(store.CallerTx[Tx]).ReceiveIn(t.Context(), tx, marks, messages, semel.ReasonNone)
+	_, err := st.(store.CallerTx[Tx]).ReceiveIn(t.Context(), tx, marks, messages, reasonname.None)
 	if end := commit(); err == nil {
 		err = end
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -68,7 +69,7 @@ func TestACallbackThatSticks(t *testing.T) {
 type stuckTo chan string
 
 func (s stuckTo) Observe(e semel.Event) {
-	if e.Kind == semel.EventStuck {
+	if e.Kind == eventkind.Stuck {
 		s <- e.Key.ID
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
@@ -82,7 +83,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		counts, observer := work(t, h.Queued(), h.slow("0.05"), 200, func(c *consumer.Config) {
 			c.Timeout, c.CommitTimeout = 3*time.Second, 3*time.Second
 		})
-		if counts.Applied != 200 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventCommitted) > 3 {
+		if counts.Applied != 200 || observer.of(eventkind.Unknown) != 0 || observer.of(eventkind.Committed) > 3 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
 	})
@@ -92,7 +93,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		counts, observer := work(t, h.Queued(), h.slow("0.12"), 300, func(c *consumer.Config) {
 			c.Batch.MaxTime = time.Second
 		})
-		if counts.Applied != 300 || observer.of(semel.EventUnknown) != 0 {
+		if counts.Applied != 300 || observer.of(eventkind.Unknown) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
 	})
@@ -172,7 +173,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		}, 20, func(c *consumer.Config) {
 			c.Timeout, c.CommitTimeout, c.Retry.MaxAttempts = 2*time.Second, 10*time.Second, 2
 		})
-		if counts.Applied != 19 || counts.Parked != 1 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventNotReady) != 0 {
+		if counts.Applied != 19 || counts.Parked != 1 || observer.of(eventkind.Unknown) != 0 || observer.of(semel.EventNotReady) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
 		rows, err := h.Rows(t.Context(), store.RowFilter{IDs: []string{"7"}})

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -46,7 +47,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", aside)
 		marks[0].As = store.Parked
 		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
-		row := store.Row{State: store.StateParked, Reason: semel.ReasonExpired, Message: &semel.Message{}}
+		row := store.Row{State: store.StateParked, Reason: reasonname.Expired, Message: &semel.Message{}}
 		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
@@ -20,7 +21,7 @@ func gapped(t *testing.T, s *shop) (missing store.Mark, conflict store.StoredRow
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "one", "two", "three", "three")
 	for i := range marks[:3] {
-		marks[i].Version = store.Version{Stream: []byte("stream"), Number: int64(i) + 1, Start: 1, Asks: true}
+		marks[i].Version = versions.Position{Stream: []byte("stream"), Number: int64(i) + 1, Start: 1, Asks: true}
 	}
 	for content := range 2 {
 		marks[2+content].As = store.Parked

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
@@ -29,8 +30,8 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		claim := func(id string, keep time.Duration) {
 			t.Helper()
-			c := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: time.Millisecond, Keep: keep}
-			if a, err := s.store.ClaimKey(t.Context(), c); err != nil || a.State != store.KeyClaimed {
+			c := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: time.Millisecond, Keep: keep}
+			if a, err := s.store.ClaimKey(t.Context(), c); err != nil || a.State != keystore.Claimed {
 				t.Fatalf("%+v, %v", a, err)
 			}
 		}
@@ -47,7 +48,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 	})
 	t.Run("law_5_who_waits_for_a_claim_that_is_being_ended_hears_of_its_end", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
-		c := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
+		c := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 		if _, err := s.store.ClaimKey(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers := make(chan store.KeyAnswer, 1)
+		answers := make(chan keystore.Answer, 1)
 		go func() {
 			other := c
 			other.Token = store.NewToken()
@@ -69,7 +70,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if a := <-answers; a.State != store.KeyCompleted {
+		if a := <-answers; a.State != keystore.Completed {
 			t.Errorf("it is %v", a.State)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -74,7 +75,7 @@ func (s *shop) heldAmongOthers(t *testing.T, outcome int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := answers[1]; d.Kind != semel.Nack || d.Reason != semel.ReasonNewer {
+	if d := answers[1]; d.Kind != semel.Nack || d.Reason != reasonname.Newer {
 		t.Errorf("outcome %d: %+v", outcome, d)
 	}
 	if got := fmt.Sprint(answers[0].Ending, answers[2].Ending, s.Count(t, "1"), s.Count(t, "held"), s.Count(t, "2")); got != "applied applied 1 1 1" {

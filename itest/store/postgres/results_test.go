@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -16,7 +17,7 @@ func (s *shop) results(t *testing.T, ids ...string) {
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
 	b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
 	for i, m := range marks {
-		if err := s.store.KeepResult(t.Context(), b.Tx(i), store.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("of "+ids[i])); err != nil {
+		if err := s.store.KeepResult(t.Context(), b.Tx(i), admin.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("of "+ids[i])); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
@@ -81,7 +82,7 @@ func TestTablesThatAreChangedUnderAConsumer(t *testing.T) {
 			w, _ := at(t, driver)
 			exec(t, w.db, "alter table semel_inbox rename to away")
 			w.deliver("bad")
-			w.untilTold(semel.EventRetry, "semel migrate status")
+			w.untilTold(eventkind.Retry, "semel migrate status")
 			w.untouched("bad")
 			exec(t, w.db, "alter table away rename to semel_inbox")
 			w.parked("bad", "permanent failure", "no such order")
@@ -117,7 +118,7 @@ func TestAStandbyThatIsStopped(t *testing.T) {
 			server.Standby().Stop()
 			ids := numbered("m", 20)
 			w.deliver(ids...)
-			w.untilTold(semel.EventUnknown, "")
+			w.untilTold(eventkind.Unknown, "")
 			server.Standby().Start()
 			server.WaitSynchronous()
 			w.applied(ids...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
@@ -204,7 +205,7 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 			stranger := w.lockCounter()
 			ids := numbered("m", 10)
 			w.deliver(ids...)
-			w.untilTold(semel.EventContended, "55P03")
+			w.untilTold(eventkind.Contended, "55P03")
 			w.untouched(ids...)
 			if err := stranger.Rollback(); err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
@@ -68,7 +69,7 @@ func TestAHandlersErrorsFromElsewhere(t *testing.T) {
 			for id := range elsewhere {
 				w.parked(id, "attempts exhausted", "")
 			}
-			if n := w.told(semel.EventNotReady, "") + w.told(semel.EventContended, ""); n != 0 {
+			if n := w.told(semel.EventNotReady, "") + w.told(eventkind.Contended, ""); n != 0 {
 				t.Errorf("told %d times that the store does not work, or contention", n)
 			}
 		})

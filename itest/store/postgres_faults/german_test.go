@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/workload"
 	"github.com/semel-go/semel/sqlstore"
@@ -102,7 +103,7 @@ func germanContention(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	w.deliver("wanted")
-	w.untilTold(semel.EventContended, "55P03")
+	w.untilTold(eventkind.Contended, "55P03")
 	w.untouched("wanted")
 	if err := stranger.Rollback(); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
@@ -24,7 +25,7 @@ func TestTheServerLimitsStatements(t *testing.T) {
 			}})
 			around(t, w, message("slow", `{}`))
 			w.parked("slow", "attempts exhausted", "timeout")
-			if stuck, down := w.told(semel.EventStuck, ""), w.told(semel.EventNotReady, ""); stuck+down > 0 {
+			if stuck, down := w.told(eventkind.Stuck, ""), w.told(semel.EventNotReady, ""); stuck+down > 0 {
 				t.Errorf("told %d times that the handler does not end, %d times not ready", stuck, down)
 			}
 		})

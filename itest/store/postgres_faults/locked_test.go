@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
@@ -35,7 +36,7 @@ func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 			stranger := w.lockCounter()
 			w.deliver("waits")
 			for n := range meetings {
-				until(t, fmt.Sprintf("the lock is met %d times", n+1), func() bool { return w.told(semel.EventContended, "55P03") > n })
+				until(t, fmt.Sprintf("the lock is met %d times", n+1), func() bool { return w.told(eventkind.Contended, "55P03") > n })
 				good := fmt.Sprint("good", n)
 				w.deliver(good)
 				w.applied(good)
@@ -74,7 +75,7 @@ func TestARowThatOthersKeepChanging(t *testing.T) {
 			}})
 			w.deliver("waits")
 			for n := range meetings {
-				until(t, fmt.Sprintf("the row is changed underneath %d times", n+1), func() bool { return w.told(semel.EventContended, "40001") > n })
+				until(t, fmt.Sprintf("the row is changed underneath %d times", n+1), func() bool { return w.told(eventkind.Contended, "40001") > n })
 				good := fmt.Sprint("good", n)
 				w.deliver(good)
 				w.applied(good)

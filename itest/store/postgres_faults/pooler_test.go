@@ -3,8 +3,8 @@ package postgresfaults
 import (
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/workload"
@@ -36,7 +36,7 @@ func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 				rule := cut.rule(proxy)
 				w.deliver(during...)
 				w.applied(during...)
-				if told := w.told(semel.EventUnknown, ""); told != 1 || rule.Hits() != 1 {
+				if told := w.told(eventkind.Unknown, ""); told != 1 || rule.Hits() != 1 {
 					t.Errorf("%d commits were cut, %d were told as of unknown outcome, want 1 and 1", rule.Hits(), told)
 				}
 				again := 0

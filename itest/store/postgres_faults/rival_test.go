@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
@@ -62,7 +63,7 @@ func TestAStrangerThatHoldsAMarker(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.applied("held")
-			if n := w.told(semel.EventSerial, ""); n != 0 {
+			if n := w.told(eventkind.Serial, ""); n != 0 {
 				t.Error("a copy in flight made the consumer run its batches one at a time")
 			}
 		})
@@ -108,10 +109,10 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 			down.deliver("down")
 			up.applied("up")
 			down.applied("down")
-			if up.told(semel.EventContended, "40P01")+down.told(semel.EventContended, "40P01") == 0 {
+			if up.told(eventkind.Contended, "40P01")+down.told(eventkind.Contended, "40P01") == 0 {
 				t.Error("nobody was told of a deadlock")
 			}
-			if up.told(semel.EventSerial, "")+down.told(semel.EventSerial, "") == 0 {
+			if up.told(eventkind.Serial, "")+down.told(eventkind.Serial, "") == 0 {
 				t.Error("nobody was told that batches run one at a time")
 			}
 			ups, downs := numbered("up", 200), numbered("down", 200)

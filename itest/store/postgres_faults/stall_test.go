@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/workload"
@@ -50,8 +51,8 @@ func TestAReplyThatNeverComes(t *testing.T) {
 		told  semel.EventKind
 	}{
 		"to the marks":  {pgproxy.Containing("semel_markers"), semel.EventNotReady},
-		"to an effect":  {pgproxy.Containing("insert into effects"), semel.EventRetry},
-		"to the COMMIT": {pgproxy.Commit, semel.EventUnknown},
+		"to an effect":  {pgproxy.Containing("insert into effects"), eventkind.Retry},
+		"to the COMMIT": {pgproxy.Commit, eventkind.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("trap_132_ends_with_its_time_out_and_work_goes_on", func(t *testing.T) {

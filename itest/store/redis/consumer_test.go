@@ -18,10 +18,11 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/redisstore"
 	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // shop counts the calls for each message, and remembers what the consumer said of its store.
@@ -68,7 +69,7 @@ func (s *shop) Observe(e semel.Event) {
 	if errors.As(e.Err, &refused) {
 		s.codes[refused.Code] = true
 	}
-	if e.Kind == semel.EventBusy {
+	if e.Kind == eventkind.Busy {
 		s.waits[e.Key.ID] = true
 	}
 }
@@ -133,7 +134,7 @@ const lease = 30 * time.Second
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
 // over is a consumer of a source whose keys are in a store.
-func (s *shop) over(t *testing.T, keys store.KeyStore, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
+func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := policy(src)
 	c.Logger, c.Observers = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), []semel.Observer{s}

@@ -13,6 +13,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/redisstore"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
@@ -24,12 +25,12 @@ func at(t testing.TB, r *services.Redis) rueidis.Client {
 	return client(t, rueidis.ClientOption{InitAddress: []string{r.Address()}, DisableRetry: true, ConnWriteTimeout: 5 * time.Second})
 }
 
-func claim(id string) store.KeyClaim {
-	return store.KeyClaim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
+func claim(id string) keystore.Claim {
+	return keystore.Claim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 }
 
 // want claims a key, with this answer.
-func want(t testing.TB, s *redisstore.Store, c store.KeyClaim, state store.KeyState) store.KeyAnswer {
+func want(t testing.TB, s *redisstore.Store, c keystore.Claim, state keystore.State) keystore.Answer {
 	t.Helper()
 	a, err := s.ClaimKey(t.Context(), c)
 	if err != nil || a.State != state {
@@ -50,16 +51,16 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
 		hide     []string
-		want     store.Durability
+		want     keystore.Durability
 	}{
-		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, nil, store.Durable},
-		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, store.DurableExceptSeconds},
-		"trap_118_no append-only file":       {nil, nil, store.Volatile},
-		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, nil, store.Volatile},
-		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, []string{"-config"}, store.DurabilityUnknown},
-		"one that hides, and has no file":    {nil, []string{"-config"}, store.Volatile},
-		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, nil, store.Durable},
-		"a service that hides all of it":     {[]string{"appendonly yes", "appendfsync always"}, []string{"-config", "-info"}, store.DurabilityUnknown},
+		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, nil, keystore.Durable},
+		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, keystore.DurableExceptSeconds},
+		"trap_118_no append-only file":       {nil, nil, keystore.Volatile},
+		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, nil, keystore.Volatile},
+		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, []string{"-config"}, keystore.DurabilityUnknown},
+		"one that hides, and has no file":    {nil, []string{"-config"}, keystore.Volatile},
+		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, nil, keystore.Durable},
+		"a service that hides all of it":     {[]string{"appendonly yes", "appendfsync always"}, []string{"-config", "-info"}, keystore.DurabilityUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,8 +73,8 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 			if d, why := s.Durable(); d != c.want || why == "" {
 				t.Errorf("it is %v, %q, want %v", d, why, c.want)
 			}
-			s = newStore(t, client(t, o), redisstore.Options{Declared: store.Durable, Because: "the provider says so"})
-			if d, _ := s.Durable(); c.want == store.DurabilityUnknown != (d == store.Durable) && c.want != store.Durable {
+			s = newStore(t, client(t, o), redisstore.Options{Declared: keystore.Durable, Because: "the provider says so"})
+			if d, _ := s.Durable(); c.want == keystore.DurabilityUnknown != (d == keystore.Durable) && c.want != keystore.Durable {
 				t.Errorf("declared durable, it is %v, and tells %v", d, c.want)
 			}
 		})
@@ -90,12 +91,12 @@ func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
 	for _, n := range nodes {
 		keeps(n, "yes")
 	}
-	if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != store.DurableExceptSeconds {
+	if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != keystore.DurableExceptSeconds {
 		t.Errorf("where each keeps its file it is %v, %q", d, why)
 	}
 	for _, n := range nodes {
 		keeps(n, "no")
-		if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != store.Volatile || !strings.Contains(why, n.Address()) {
+		if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != keystore.Volatile || !strings.Contains(why, n.Address()) {
 			t.Errorf("where %s keeps none it is %v, %q", n.Address(), d, why)
 		}
 		keeps(n, "yes")
@@ -105,7 +106,7 @@ func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
 func TestAStoreThatIsNamedWronglyIsRefused(t *testing.T) {
 	t.Parallel()
 	c := at(t, services.StartRedis(t))
-	for want, o := range map[string]redisstore.Options{"braces": {Prefix: "a{b}"}, "without a reason": {Declared: store.Durable}} {
+	for want, o := range map[string]redisstore.Options{"braces": {Prefix: "a{b}"}, "without a reason": {Declared: keystore.Durable}} {
 		if _, err := redisstore.New(t.Context(), c, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -120,11 +121,11 @@ func TestTrap120ScriptsThatAreForgottenAreSentAgain(t *testing.T) {
 	c := at(t, services.StartRedis(t))
 	s := newStore(t, c, redisstore.Options{})
 	a := claim("a")
-	want(t, s, a, store.KeyClaimed)
+	want(t, s, a, keystore.Claimed)
 	run(t, c, "SCRIPT", "FLUSH")
-	want(t, s, claim("a"), store.KeyHeld)
+	want(t, s, claim("a"), keystore.Held)
 	run(t, c, "SCRIPT", "FLUSH")
-	if err := s.EndKey(t.Context(), a.Key, a.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour}); err != nil {
+	if err := s.EndKey(t.Context(), a.Key, a.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour}); err != nil {
 		t.Error(err)
 	}
 	run(t, c, "SCRIPT", "FLUSH")
@@ -139,7 +140,7 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	s := newStore(t, c, redisstore.Options{Prefix: "clock"})
 	a := claim("a")
 	a.Lease = time.Second
-	want(t, s, a, store.KeyClaimed)
+	want(t, s, a, keystore.Claimed)
 	// A deadline an hour away is what a clock leaves that was set back by an hour.
 	value, err := c.Do(t.Context(), c.B().Get().Key("clock:billing:shop:a").Build()).AsBytes()
 	if err != nil {
@@ -148,11 +149,11 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	const until = 10 // behind the form, the event and the token
 	binary.BigEndian.PutUint64(value[until:], binary.BigEndian.Uint64(value[until:])+uint64(time.Hour.Milliseconds()))
 	run(t, c, "SET", "clock:billing:shop:a", string(value), "KEEPTTL")
-	if b := want(t, s, claim("a"), store.KeyHeld); b.Left > a.Lease {
+	if b := want(t, s, claim("a"), keystore.Held); b.Left > a.Lease {
 		t.Errorf("it is held for %v more, and was claimed for %v", b.Left, a.Lease)
 	}
 	storetest.RealTime(t, 2*a.Lease)
-	if b := want(t, s, claim("a"), store.KeyClaimed); !b.Unknown() {
+	if b := want(t, s, claim("a"), keystore.Claimed); !b.Unknown() {
 		t.Error("the outcome of the first is taken for known")
 	}
 }
@@ -163,7 +164,7 @@ func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 		s := newStore(t, c, redisstore.Options{Prefix: "first"})
 		a := claim("a")
 		a.Lease = time.Second
-		want(t, s, a, store.KeyClaimed)
+		want(t, s, a, keystore.Claimed)
 		move := func(by time.Duration) {
 			value, err := c.Do(t.Context(), c.B().Get().Key("first:billing:shop:a").Build()).AsBytes()
 			if err != nil {
@@ -175,12 +176,12 @@ func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 			run(t, c, "SET", "first:billing:shop:a", string(value), "KEEPTTL")
 		}
 		move(time.Hour)
-		want(t, s, claim("a"), store.KeyHeld)
+		want(t, s, claim("a"), keystore.Held)
 		for range 2 {
 			storetest.RealTime(t, 2*a.Lease)
 			again := claim("a")
 			again.Lease = a.Lease
-			if b := want(t, s, again, store.KeyClaimed); !(calls.Rule{Window: 365 * 24 * time.Hour}).Forgotten(b.Since) {
+			if b := want(t, s, again, keystore.Claimed); !(calls.Rule{Window: 365 * 24 * time.Hour}).Forgotten(b.Since) {
 				t.Errorf("the first call was made %v ago, want longer than any window", b.Since)
 			}
 		}
@@ -201,7 +202,7 @@ func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 		if err == nil || s.Classify(err) != store.ClassPermanent || !strings.Contains(err.Error(), "choose another Prefix") {
 			t.Errorf("%s: %v", id, err)
 		}
-		if err := s.EndKey(t.Context(), a.Key, a.Token, store.KeyEnding{Event: store.KeyForget, Keep: time.Hour}); err == nil {
+		if err := s.EndKey(t.Context(), a.Key, a.Token, keystore.Ending{Event: keystore.Forget, Keep: time.Hour}); err == nil {
 			t.Errorf("%s is ended", id)
 		}
 	}
@@ -218,7 +219,7 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	c := at(t, server)
 	s := newStore(t, c, redisstore.Options{})
 	a := claim("a")
-	want(t, s, a, store.KeyClaimed)
+	want(t, s, a, keystore.Claimed)
 	refused := func(code string) {
 		t.Helper()
 		_, err := s.ClaimKey(t.Context(), claim("b"))
@@ -244,8 +245,8 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	refused("")
 	server.Start()
 	eventually(t, func() bool { _, err := s.ClaimKey(t.Context(), claim("c")); return err == nil })
-	want(t, s, claim("a"), store.KeyHeld) // with appendfsync always it has forgotten nothing
-	if err := s.EndKey(t.Context(), a.Key, a.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour, Result: []byte("r")}); err != nil {
+	want(t, s, claim("a"), keystore.Held) // with appendfsync always it has forgotten nothing
+	if err := s.EndKey(t.Context(), a.Key, a.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour, Result: []byte("r")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -265,15 +266,15 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 	pair := services.StartRedisPair(t, "appendonly yes", "appendfsync always")
 	c := client(t, rueidis.ClientOption{InitAddress: []string{pair.Sentinels[0].Address(), pair.Sentinels[1].Address()}, Sentinel: rueidis.SentinelOption{MasterSet: services.SentinelSet}})
 	s := newStore(t, c, redisstore.Options{})
-	if d, why := s.Durable(); d != store.DurableExceptSeconds {
+	if d, why := s.Durable(); d != keystore.DurableExceptSeconds {
 		t.Errorf("a pair is %v, %s", d, why)
 	}
 	done, claimed := claim("done"), claim("claimed")
-	want(t, s, done, store.KeyClaimed)
-	if err := s.EndKey(t.Context(), done.Key, done.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour}); err != nil {
+	want(t, s, done, keystore.Claimed)
+	if err := s.EndKey(t.Context(), done.Key, done.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, s, claimed, store.KeyClaimed)
+	want(t, s, claimed, keystore.Claimed)
 	if err := c.Do(t.Context(), c.B().Wait().Numreplicas(1).Timeout(5000).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -284,9 +285,9 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 		_, err := s.ClaimKey(ctx, claim("new"))
 		return err == nil
 	})
-	want(t, s, claim("done"), store.KeyCompleted) // what the replica had heard, it knows
-	want(t, s, claim("claimed"), store.KeyHeld)
-	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour}); err != nil {
+	want(t, s, claim("done"), keystore.Completed) // what the replica had heard, it knows
+	want(t, s, claim("claimed"), keystore.Held)
+	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour}); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -105,7 +106,7 @@ func TestARowInPlainText(t *testing.T) {
 		if !slices.Equal(handled, []string{"own"}) {
 			t.Errorf("%q were handled", handled)
 		}
-		if r := rows[0]; r.State != store.StateParked || r.Reason != semel.ReasonUnreadable ||
+		if r := rows[0]; r.State != store.StateParked || r.Reason != reasonname.Unreadable ||
 			!strings.Contains(r.LastError, "it is in plain text, and the store requires encryption since") || string(r.Message.Body) != "1,000,000" {
 			t.Errorf("it is %+v with %q", r, r.Message.Body)
 		}

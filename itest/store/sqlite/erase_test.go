@@ -50,7 +50,7 @@ func TestWhatIsErasedIsOverwritten(t *testing.T) {
 		marks := sqlsuite.Marks(t, s, "shop", "a", "b")
 		b, _ := sqlsuite.Begin(t, s, store.TxOptions{}, marks)
 		for i, word := range []string{"Ana-Vukovic", "Bo-Lindqvist"} {
-			if err := s.KeepResult(t.Context(), b.Tx(i), store.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID}, []byte(word)); err != nil {
+			if err := s.KeepResult(t.Context(), b.Tx(i), admin.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID}, []byte(word)); err != nil {
 				t.Fatal(err)
 			}
 		}

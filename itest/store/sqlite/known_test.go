@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -12,8 +13,8 @@ func TestALeasedKeyIsToldToPeople(t *testing.T) {
 	st := storeOn(t, openFile(t, newFile(t), pragmas))
 	key := semel.Key{Consumer: "charging", Source: "shop", ID: "o-1"}
 	token := store.NewToken()
-	claim := store.KeyClaim{Key: key, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{7}}, Token: token, Lease: time.Minute, Keep: time.Hour}
-	if a, err := st.ClaimKey(t.Context(), claim); err != nil || a.State != store.KeyClaimed {
+	claim := keystore.Claim{Key: key, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{7}}, Token: token, Lease: time.Minute, Keep: time.Hour}
+	if a, err := st.ClaimKey(t.Context(), claim); err != nil || a.State != keystore.Claimed {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	t.Run("K13_while_it_is_held", func(t *testing.T) {
@@ -30,11 +31,11 @@ func TestALeasedKeyIsToldToPeople(t *testing.T) {
 		}
 	})
 	t.Run("K13_when_it_has_ended", func(t *testing.T) {
-		if err := st.EndKey(t.Context(), key, token, store.KeyEnding{Event: store.KeyComplete, Result: []byte("done"), Keep: time.Hour}); err != nil {
+		if err := st.EndKey(t.Context(), key, token, keystore.Ending{Event: keystore.Complete, Result: []byte("done"), Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		k, found, err := st.LeasedKey(t.Context(), key)
-		if err != nil || !found || k.Ended != store.KeyComplete || !k.Result || k.Finished != 1 {
+		if err != nil || !found || k.Ended != keystore.Complete || !k.Result || k.Finished != 1 {
 			t.Errorf("%+v, %v, %v", k, found, err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/source"
 	"pgregory.net/rapid"
 )
@@ -90,7 +91,7 @@ func draw(t *rapid.T) drawn {
 	d.config.Workers = rapid.IntRange(1, 3).Draw(t, "workers")
 	d.config.Lanes = rapid.SampledFrom([]consumer.LaneMode{consumer.LanesPartition, consumer.LanesNone}).Draw(t, "lanes")
 	d.config.MaxInMemoryWait = rapid.SampledFrom([]time.Duration{10 * time.Second, time.Millisecond}).Draw(t, "hold")
-	gap := rapid.SampledFrom([]time.Duration{consumer.DefaultGap, time.Second}).Draw(t, "gap")
+	gap := rapid.SampledFrom([]time.Duration{versions.DefaultGap, time.Second}).Draw(t, "gap")
 	d.config.Version = &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version"), Gap: gap}
 	return d
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/encryption"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -46,7 +48,7 @@ type EncryptingStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
 	store.Leases
-	store.Results[Tx]
+	admin.Results[Tx]
 }
 
 const hiddenWord = "Ana-Vukovic"
@@ -152,7 +154,7 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 		switch to := any(s).(type) {
 		case store.CallerTx[Tx]:
 			_, err = to.ReceiveIn(t.Context(), b.Tx(0), all, messages, reason)
-		case store.QueueStore[Tx]:
+		case admin.QueueStore[Tx]:
 			err = to.ReceiveQueued(b.Tx(0), all, messages, reason, func([]store.Verdict) error { return nil })
 		}
 		if err != nil {
@@ -161,9 +163,9 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 	}
 	parked, waits := marks[1], marks[2]
 	parked.As, waits.As = store.Parked, store.Waiting
-	into(parked, semel.ReasonSuppressed)
-	into(waits, semel.ReasonNone)
-	if err := s.KeepResult(t.Context(), b.Tx(0), store.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)); err != nil {
+	into(parked, reasonname.Suppressed)
+	into(waits, reasonname.None)
+	if err := s.KeepResult(t.Context(), b.Tx(0), admin.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)); err != nil {
 		t.Fatal(err)
 	}
 	committed(t, b)
@@ -212,7 +214,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, 
 			}
 		}
 	}
-	results, err := s.Results(t.Context(), []store.ResultOf{{Scope: marks[1].Scope, ID: marks[1].ID}})
+	results, err := s.Results(t.Context(), []admin.ResultOf{{Scope: marks[1].Scope, ID: marks[1].ID}})
 	if err != nil || string(results[0]) != "made of "+hiddenWord {
 		t.Errorf("the result is %q, %v", results, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
@@ -98,14 +100,14 @@ var traces = []struct {
 	{"a result", func(p *person, id string) {
 		m := p.mark(id, 1)
 		b, _ := Begin(p.t, p.s, store.TxOptions{}, []store.Mark{m})
-		p.must(p.s.KeepResult(p.t.Context(), b.Tx(0), store.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("made of "+p.word)))
+		p.must(p.s.KeepResult(p.t.Context(), b.Tx(0), admin.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("made of "+p.word)))
 		committed(p.t, b)
 	}},
 	{"the result of a leased key", func(p *person, id string) {
 		key, token := p.key(id), store.NewToken()
-		_, err := p.s.ClaimKey(p.t.Context(), store.KeyClaim{Key: key, Token: token, Lease: time.Minute, Keep: time.Hour})
+		_, err := p.s.ClaimKey(p.t.Context(), keystore.Claim{Key: key, Token: token, Lease: time.Minute, Keep: time.Hour})
 		p.must(err)
-		p.must(p.s.EndKey(p.t.Context(), key, token, store.KeyEnding{Event: store.KeyComplete, Result: []byte("answer for " + p.word), Keep: time.Hour}))
+		p.must(p.s.EndKey(p.t.Context(), key, token, keystore.Ending{Event: keystore.Complete, Result: []byte("answer for " + p.word), Keep: time.Hour}))
 	}},
 	{"an intent, its answer and what that caused", func(p *person, id string) {
 		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Message: &semel.Message{}})
@@ -189,9 +191,9 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	p.must(err)
 	m := store.Mark{Scope: scope, Consumer: sender, ID: []byte(id), As: store.Waiting, Cause: intents.Cause(cause)}
 	b, _ := Begin(p.t, p.s, store.TxOptions{}, nil)
-	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(store.All), []store.Mark{m}, []*semel.Message{p.message()}, semel.ReasonNone)
+	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(store.All), []store.Mark{m}, []*semel.Message{p.message()}, reasonname.None)
 	p.must(err)
-	p.must(p.s.KeepResult(p.t.Context(), b.Tx(store.All), store.ResultOf{Scope: scope, ID: m.ID}, []byte("answered "+p.word)))
+	p.must(p.s.KeepResult(p.t.Context(), b.Tx(store.All), admin.ResultOf{Scope: scope, ID: m.ID}, []byte("answered "+p.word)))
 	committed(p.t, b)
 	p.discard(id)
 	return semel.Key{Consumer: sender, ID: id}
@@ -291,7 +293,7 @@ func (p *person) absorbs(id string) {
 	if v := Asked[*sql.Tx](p.t, p.s, p.mark(id, 1))[0]; there && v.Kind != store.Seen {
 		p.t.Errorf("a copy of %s is %v", id, v)
 	}
-	if a, err := p.s.ClaimKey(p.t.Context(), store.KeyClaim{Key: p.key(id), Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}); !there && (err != nil || a.State != store.KeyCompleted || len(a.Result) > 0) {
+	if a, err := p.s.ClaimKey(p.t.Context(), keystore.Claim{Key: p.key(id), Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}); !there && (err != nil || a.State != keystore.Completed || len(a.Result) > 0) {
 		p.t.Errorf("a copy of key %s is %+v, %v", id, a, err)
 	}
 }
@@ -300,7 +302,7 @@ func (p *person) absorbs(id string) {
 func (p *person) stays(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
-		if r.Reason == semel.ReasonErased || r.BodyRemoved {
+		if r.Reason == reasonname.Erased || r.BodyRemoved {
 			p.t.Errorf("row %d of somebody else is erased", r.Number)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/versions"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -108,12 +110,12 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	marks[0].As, marks[3].As = store.Parked, store.Waiting
 	row(marks[0], store.Row{State: store.StateParked})
 	row(marks[1], store.Row{State: store.StateParked, Conflict: true})
-	marks[2].Version = store.Version{Stream: []byte(name), Number: 1, Asks: true}
+	marks[2].Version = versions.Position{Stream: []byte(name), Number: 1, Asks: true}
 	b, _ := Begin(t, s, store.TxOptions{}, marks[2:3])
 	committed(t, b)
 	row(marks[3], store.Row{State: store.StateReceived})
-	if keys, is := any(s).(store.KeyStore); is {
-		claim := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: printed(store.Mark{}, pins[4]).Fingerprint, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
+	if keys, is := any(s).(keystore.Store); is {
+		claim := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: printed(store.Mark{}, pins[4]).Fingerprint, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 		if _, err := keys.ClaimKey(t.Context(), claim); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +144,7 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	applied, other, third := printed(marks[0], "a"), printed(marks[0], "b"), printed(marks[0], "c")
 	waits, version := printed(marks[1], "a"), printed(marks[2], "a")
 	waits.As = store.Waiting
-	version.Version = store.Version{Stream: []byte(name), Number: 1, Asks: true}
+	version.Version = versions.Position{Stream: []byte(name), Number: 1, Asks: true}
 	b, _ := Begin(t, before, store.TxOptions{}, []store.Mark{applied, waits, version})
 	if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{Mark: 1, State: store.StateReceived, Message: &semel.Message{Body: []byte("a")}}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
@@ -214,17 +216,17 @@ func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 // sameKey has one store claim a leased key, and the other tell its content from another one.
 func sameKey(t *testing.T, before, after any, name string, own, other semel.Fingerprint) {
 	t.Helper()
-	first, is := before.(store.KeyStore)
+	first, is := before.(keystore.Store)
 	if !is {
 		return
 	}
-	key := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: own, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
-	if a, err := first.ClaimKey(t.Context(), key); err != nil || a.State != store.KeyClaimed {
+	key := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: own, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
+	if a, err := first.ClaimKey(t.Context(), key); err != nil || a.State != keystore.Claimed {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	for print, want := range map[semel.Fingerprint]store.KeyState{own: store.KeyHeld, other: store.KeyConflict} {
+	for print, want := range map[semel.Fingerprint]keystore.State{own: keystore.Held, other: keystore.Conflict} {
 		key.Token, key.Fingerprint = store.NewToken(), print
-		if a, err := after.(store.KeyStore).ClaimKey(t.Context(), key); err != nil || a.State != want {
+		if a, err := after.(keystore.Store).ClaimKey(t.Context(), key); err != nil || a.State != want {
 			t.Errorf("a claim with the content %s is %+v, %v, want %v", hex.EncodeToString(print.Sum[:2]), a, err, fmt.Sprint(want))
 		}
 	}

@@ -27,7 +27,7 @@ type SwallowedStore[Tx any] interface {
 	admin.Recorder
 	admin.Editor
 	admin.Auditor
-	store.Results[Tx]
+	admin.Results[Tx]
 	admin.SchemaChecker
 }
 
@@ -98,7 +98,7 @@ func keepSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, atEnd 
 	mark := Marks(t, s, "shop", id)[0]
 	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{mark})
 	defer b.Rollback(t.Context())
-	of := store.ResultOf{Scope: mark.Scope, ID: mark.ID}
+	of := admin.ResultOf{Scope: mark.Scope, ID: mark.ID}
 	if keeper, able := b.(admin.CommitResultWriter); able && atEnd {
 		keeper.WriteResultAtCommit(of, []byte("result"))
 	} else if err := s.KeepResult(t.Context(), b.Tx(0), of, []byte("result")); err != nil {

@@ -3,7 +3,7 @@ package deadletter
 import (
 	"strings"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/semelheader"
 )
 
 // Headers that a dead letter gets beside its own, as package kafka has them.
@@ -32,7 +32,7 @@ const prefix = "semel-"
 // ours reports whether a header is one of those a dead letter gets.
 func ours(name string) bool {
 	switch name {
-	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, semel.HeaderLength:
+	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, semelheader.Length:
 		return true
 	}
 	return false

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -72,7 +72,7 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	for _, h := range raw.Headers {
 		if name, had := outOfLetter(h.Key); had {
 			o.Headers = append(o.Headers, kgo.RecordHeader{Key: name, Value: h.Value})
-		} else if h.Key == semel.HeaderLength {
+		} else if h.Key == semelheader.Length {
 			o.Headers = append(o.Headers, h)
 		}
 	}
@@ -84,7 +84,7 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 
 // A dead letter that its topic does not take even alone is cut, so that its
 // lane does not stand still for ever: the store's row has the message as it
-// was. The header semel.HeaderLength says that, and how long the value was.
+// was. The header the header semel-length says that, and how long the value was.
 
 // Cut returns a letter that is smaller by one step, nil if there is none. First only the
 // begin of the value is kept, then nothing of it, then only what Semel says of it. Key and
@@ -96,7 +96,7 @@ func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	record := &kgo.Record{Topic: old.Topic, Key: old.Key, Value: []byte{}, Headers: old.Headers}
 	if cuts == 0 {
 		length := strconv.Itoa(len(old.Value))
-		record.Headers = append(slices.Clip(old.Headers), kgo.RecordHeader{Key: semel.HeaderLength, Value: []byte(length)})
+		record.Headers = append(slices.Clip(old.Headers), kgo.RecordHeader{Key: semelheader.Length, Value: []byte(length)})
 	}
 	switch {
 	case len(old.Value) > keptValue:

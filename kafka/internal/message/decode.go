@@ -10,6 +10,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/internal/structured"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -47,14 +49,14 @@ func (c *Decoder) Read(raw *kgo.Record, id string, d *source.Delivery) {
 	m.Headers = c.headersOf(raw)
 	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: id}
 	m.Origin.SetTime(TimeOf(raw))
-	_, cut := m.Headers.Get(semel.HeaderLength)
+	_, cut := m.Headers.Get(semelheader.Length)
 	switch length := len(raw.Value); {
 	case cut:
 		d.Refused = semel.ReasonTooLarge
 		d.Detail = "it is a dead letter that was cut, because its topic takes no records of its size; the row of its consumer's store has it as it was"
 	case length > c.maxRecord:
 		m.Body = raw.Value[:Kept:Kept]
-		m.Headers = append(m.Headers, semel.Header{Name: semel.HeaderLength, Value: strconv.AppendInt(nil, int64(length), 10)})
+		m.Headers = append(m.Headers, semel.Header{Name: semelheader.Length, Value: strconv.AppendInt(nil, int64(length), 10)})
 		d.Refused = semel.ReasonTooLarge
 		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, c.maxRecord)
 	case c.events && raw.Value != nil && eventInside(m.Headers):
@@ -129,7 +131,7 @@ func decodeEvent(room *reading.Room, m *semel.Message) (refused semel.Reason, de
 			m.Headers = append(m.Headers, h)
 		}
 	}
-	return semel.ReasonNone, ""
+	return reasonname.None, ""
 }
 
 // headersOf copies a record's headers.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 )
 
@@ -14,7 +15,7 @@ func TestAnEventThatIsHandedOnTwiceIsOpenedOnce(t *testing.T) {
 	second := first // as a source around this one may do
 	first.Decode(nil)
 	second.Decode(nil)
-	if second.Refused != semel.ReasonNone || string(m.Body) != `{"a":1}` {
+	if second.Refused != reasonname.None || string(m.Body) != `{"a":1}` {
 		t.Errorf("refused %q (%s), body %q", second.Refused, second.Detail, m.Body)
 	}
 }

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/erasure"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/sqlstore/internal/daily"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/sqlstore/internal/inbox"
@@ -36,7 +38,7 @@ type Known struct {
 	// Generation is that of the derivation; see admin.Derivation.
 	Generation int64
 	// The marker may have an outcome that only a newer release knows: people may read it.
-	store.StoredMarker
+	admin.StoredMarker
 	// Result says that what its handler made is kept.
 	Result bool
 }
@@ -120,7 +122,7 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 // KnownKey is a leased key as people see it.
 type KnownKey struct {
 	// Ended is how the last claim ended; 0: it has not.
-	Ended store.KeyEvent
+	Ended keystore.Event
 	// First is when the key was claimed first, Until when the lease ends of who has it, Kept
 	// until when it is kept.
 	First, Until, Kept time.Time
@@ -142,8 +144,8 @@ func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found
 	case err != nil:
 		return k, false, s.db.Blameless("known key", err)
 	}
-	k.Ended, k.First, k.Until, k.Kept = store.KeyEvent(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
+	k.Ended, k.First, k.Until, k.Kept = keystore.Event(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
 	k.Fingerprint = s.db.Crypt.ReadPrint(sqlform.PrintOfKey, sqlform.KeySum(key), version, sum)
-	k.Result = k.Result && (k.Ended == store.KeyComplete || k.Ended == store.KeyFail) // else it is a note
+	k.Result = k.Result && (k.Ended == keystore.Complete || k.Ended == keystore.Fail) // else it is a note
 	return k, true, nil
 }

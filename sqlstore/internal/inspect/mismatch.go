@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/sqlstore/internal/daily"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/sqlstore/internal/inbox"
@@ -161,7 +162,7 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 		c.And("i.cause is not null and s.source = ?", from)
 	})
 	for i := range rows {
-		id, _ := rows[i].Message.Headers.Get(semel.HeaderCausation)
+		id, _ := rows[i].Message.Headers.Get(semelheader.Causation)
 		before := len(marks)
 		for _, sc := range scopes {
 			if cause := (semel.Key{Consumer: consumer, Source: sc.source, ID: string(id)}); bytes.Equal(intents.Cause(cause), causes[rows[i].Number]) {

@@ -37,7 +37,7 @@ type SampledRows struct {
 	Oldest time.Duration
 	// Gap is the same of those that wait for an earlier version; 0: none does.
 	Gap time.Duration
-	// Suppressed are those that a replay without effects wrote; see semel.ReasonSuppressed.
+	// Suppressed are those that a replay without effects wrote; see reason "suppressed".
 	Suppressed int64
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/store"
 )
 
-// Store implements store.KeyStore and admin.RequestStore.
+// Store implements keystore.Store and admin.RequestStore.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
@@ -64,10 +65,10 @@ func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) 
 // one: so they are removed as fast as they come.
 const forgotten = 3
 
-// ClaimKey implements store.KeyStore.
-func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
+// ClaimKey implements keystore.Store.
+func (s *Store) ClaimKey(ctx context.Context, c keystore.Claim) (a keystore.Answer, err error) {
 	if err := c.Fits(); err != nil {
-		return store.KeyAnswer{}, err
+		return keystore.Answer{}, err
 	}
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, s.db.SQL.ForgetKeys, forgotten); err != nil {
@@ -84,7 +85,7 @@ func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (a store.KeyAnsw
 }
 
 // claimKey claims a key; false: another was faster in making it, and is to be looked at.
-func claimKey(ctx context.Context, db *database.DB, tx *sql.Tx, c *store.KeyClaim, a *store.KeyAnswer) (done bool, err error) {
+func claimKey(ctx context.Context, db *database.DB, tx *sql.Tx, c *keystore.Claim, a *keystore.Answer) (done bool, err error) {
 	sum := sqlform.KeySum(c.Key)
 	k, row, now, err := readKey(ctx, db, tx, sum)
 	if err != nil {
@@ -115,7 +116,7 @@ func readKey(ctx context.Context, db *database.DB, tx *sql.Tx, sum []byte) (k sq
 	if err != nil || !token.Valid {
 		return k, false, now, err
 	}
-	k.Ended, k.Token = store.KeyEvent(ended.Int64), store.Token(token.Int64)
+	k.Ended, k.Token = keystore.Event(ended.Int64), store.Token(token.Int64)
 	k.First, k.Until, k.Over, k.Started, k.Finished = first.Int64, until.Int64, over.Int64, int(started.Int64), int(finished.Int64)
 	k.Leased = leased.Int64
 	k.Fingerprint = db.Crypt.ReadPrint(sqlform.PrintOfKey, sum, version.Int64, print)
@@ -138,12 +139,12 @@ func changeKey(ctx context.Context, db *database.DB, tx *sql.Tx, sum []byte, k *
 	return db.WriteAll(ctx, tx, 1, db.SQL.ChangeKey, append([]any{sum}, values...))
 }
 
-// Durable implements store.KeyStore.
-func (s *Store) Durable() (store.Durability, string) {
-	return store.Durable, "the database keeps what it acknowledged"
+// Durable implements keystore.Store.
+func (s *Store) Durable() (keystore.Durability, string) {
+	return keystore.Durable, "the database keeps what it acknowledged"
 }
 
-// ExtendKey implements store.KeyStore.
+// ExtendKey implements keystore.Store.
 func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return ofKey(ctx, s.db, "extend a key", key, func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error {
 		if !k.Extend(t, now, lease) {
@@ -153,8 +154,8 @@ func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lea
 	})
 }
 
-// EndKey implements store.KeyStore.
-func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
+// EndKey implements keystore.Store.
+func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
 	if err := e.Fits(); err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e stor
 		switch {
 		case lost:
 			return store.ErrClaimLost
-		case written && e.Event == store.KeyForget:
+		case written && e.Event == keystore.Forget:
 			return s.db.WriteAll(ctx, tx, 1, s.db.SQL.RemoveKey, []any{sum})
 		case written:
 			return changeKey(ctx, s.db, tx, sum, k)

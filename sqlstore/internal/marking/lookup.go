@@ -51,25 +51,25 @@ func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int
 }
 
 // Marker implements admin.MarkerReader.
-func (s *Store) Marker(ctx context.Context, key semel.Key) (store.StoredMarker, bool, error) {
+func (s *Store) Marker(ctx context.Context, key semel.Key) (admin.StoredMarker, bool, error) {
 	db, err := daily.OfConsumer(ctx, s.db, key.Consumer)
 	if err != nil {
-		return store.StoredMarker{}, false, err
+		return admin.StoredMarker{}, false, err
 	}
 	id, _ := sqlform.ID([]byte(key.ID))
-	var m store.StoredMarker
+	var m admin.StoredMarker
 	var outcome, at, version int64
 	var sum []byte
 	err = db.Pool.QueryRowContext(ctx, db.SQL.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &at, &version, &sum)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return store.StoredMarker{}, false, nil
+		return admin.StoredMarker{}, false, nil
 	case err != nil:
-		return store.StoredMarker{}, false, db.Blameless("marker", err)
+		return admin.StoredMarker{}, false, db.Blameless("marker", err)
 	}
 	var known bool
 	if m.Outcome, known = store.KnownOutcome(outcome); !known {
-		return store.StoredMarker{}, false, db.Blameless("marker", sqlform.NewerError(outcome, db.SQL.Markers))
+		return admin.StoredMarker{}, false, db.Blameless("marker", sqlform.NewerError(outcome, db.SQL.Markers))
 	}
 	m.At, m.Fingerprint = time.UnixMilli(at), db.Crypt.ReadPrint(sqlform.PrintOfID, id, version, sum)
 	return m, true, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/sqlstore/internal/ordering"
@@ -98,7 +99,7 @@ func (r *actedRow) waits() bool {
 // formerConflict reports whether a row is a conflict with a former identity: its own identity was never
 // marked, so that it may have no marker.
 func (r *actedRow) formerConflict() bool {
-	return len(r.conflict) > 0 && r.reason == semel.ReasonFormerConflict
+	return len(r.conflict) > 0 && r.reason == reasonname.FormerConflict
 }
 
 // mayTakeMarker returns why the marker of a row's identity must not wait for the row beside these others; see
@@ -135,7 +136,7 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 		}
 	}
 	if len(bare) > 0 {
-		if err := changeAll(ctx, db, tx, numbersOf(bare), errNoMarker, db.SQL.NewMarkersWait, ActedRows(bare...), string(semel.ReasonFormerConflict)); err != nil {
+		if err := changeAll(ctx, db, tx, numbersOf(bare), errNoMarker, db.SQL.NewMarkersWait, ActedRows(bare...), string(reasonname.FormerConflict)); err != nil {
 			return err
 		}
 	}
@@ -150,7 +151,7 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	judge := func(r *actedRow) error { return admin.MayAct(store.RowSuppressed, r.stored(), r.due) }
 	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
-		if err := setAll(ctx, s, tx, rows, s.SQL.SuppressRows, string(semel.ReasonSuppressed)); err != nil {
+		if err := setAll(ctx, s, tx, rows, s.SQL.SuppressRows, string(reasonname.Suppressed)); err != nil {
 			return err
 		}
 		return turnAll(ctx, s, tx, rows, store.Parked)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/sqlstore/internal/operators"
@@ -88,10 +89,10 @@ func (s *Store) OpenGeneration(ctx context.Context, consumer string, a store.Act
 func building(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) (number int64, err error) {
 	err = database.EachRow(ctx, tx, db.SQL.Generations, func(rows *sql.Rows) error {
 		var n int64
-		var state store.GenerationState
+		var state generations.State
 		var skipped any
 		err := rows.Scan(&n, &state, &skipped, &skipped, &skipped, &skipped, &skipped)
-		if state == store.GenerationBuilding {
+		if state == generations.Building {
 			number = n
 		}
 		return err
@@ -138,8 +139,8 @@ func (s *Store) SwitchGeneration(ctx context.Context, consumer string, from, to 
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		for _, turn := range []struct {
 			number  int64
-			is, now store.GenerationState
-		}{{from, store.GenerationActive, store.GenerationOld}, {to, store.GenerationBuilding, store.GenerationActive}} {
+			is, now generations.State
+		}{{from, generations.Active, generations.Old}, {to, generations.Building, generations.Active}} {
 			turned, err := database.ChangedIn(ctx, tx, s.db.SQL.TurnGeneration, []byte(consumer), turn.number, int64(turn.is), int64(turn.now))
 			if err != nil {
 				return err
@@ -180,7 +181,7 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 	}
 	dropped := false
 	for _, g := range all {
-		dropped = dropped || g.Number == number && g.State == store.GenerationDropped
+		dropped = dropped || g.Number == number && g.State == generations.Dropped
 	}
 	if !dropped {
 		return 0, fmt.Errorf("generation %d of consumer %s is not dropped: %w", number, consumer, semel.ErrState)

@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/store"
 )
 
@@ -61,7 +62,7 @@ func TestTheKeyThatIsShownIsTheOneThatIsSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := semel.NewMessage(semel.Key{Consumer: c.Name, Source: "orders", ID: "17"}, nil, semel.Header{Name: semel.HeaderIntentKey, Value: []byte("order-17")})
+			m := semel.NewMessage(semel.Key{Consumer: c.Name, Source: "orders", ID: "17"}, nil, semel.Header{Name: semelheader.IntentKey, Value: []byte("order-17")})
 			if err := endpoint.Handle(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}

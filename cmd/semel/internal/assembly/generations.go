@@ -17,9 +17,9 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // turning is a consumer with generations: while it runs another may be switched to, and it
@@ -62,7 +62,7 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 		all, err = st.Generations(ctx, c.Name)
 	}
 	for _, g := range all {
-		if g.State == store.GenerationActive {
+		if g.State == generations.Active {
 			return g.Number, nil
 		}
 	}
@@ -77,7 +77,7 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
 	all, err := s.Generations(ctx, name)
 	for _, g := range all {
-		if g.State == store.GenerationActive {
+		if g.State == generations.Active {
 			return admin.GenerationName(name, g.Number), nil
 		}
 	}
@@ -131,7 +131,7 @@ func (a *Assembly) inGeneration(ctx context.Context, name string, src source.Sou
 	own := *c
 	own.In = &consumer.Generation{Number: number}
 	for _, g := range all {
-		if g.Number == number && g.State == store.GenerationBuilding {
+		if g.Number == number && g.State == generations.Building {
 			own.In.Building = true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/internal/laneoffset"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -104,7 +105,7 @@ func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // which keeps no positions
 		return nil, nil
 	}
-	offsets, keeps := a.store(c.Store).tables.(source.OffsetStore)
+	offsets, keeps := a.store(c.Store).tables.(laneoffset.Store)
 	if !keeps {
 		return nil, fmt.Errorf("consumer %s: store %s keeps no positions of partitions", c.Name, c.Store)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/semel-go/semel/encryption"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -60,7 +61,7 @@ type tables interface {
 	admin.Controls
 	admin.Derivations
 	admin.Replays
-	store.KeyStore
+	keystore.Store
 	admin.Generations
 	source.PositionStore
 	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // EffectsType is the media type of a response with effects that Semel applies.
@@ -23,6 +24,6 @@ func (h *Handler) fitting(a answer) error {
 	default:
 		return nil
 	}
-	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonBadEffects,
+	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reasonname.BadEffects,
 		Err: fmt.Errorf("%s answered %d %s", h.host, a.status, why)}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 func effectful(c *Config) { c.Effects = true }
@@ -49,7 +50,7 @@ func TestAnAnswerWithEffects(t *testing.T) {
 			case c.says == "" && err != nil:
 				t.Error(err)
 			case c.says == "":
-			case !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonBadEffects || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), hidden):
+			case !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != reasonname.BadEffects || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), hidden):
 				t.Errorf("%v", err)
 			}
 			if asked := <-accepts; (asked == EffectsType) == c.without {

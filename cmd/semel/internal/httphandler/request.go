@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/headername"
 	"github.com/semel-go/semel/internal/cloudevents"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/internal/structured"
 )
 
@@ -31,7 +32,7 @@ const (
 )
 
 // kept are headers of a message that are copied to its request: cause and trace.
-var kept = [...]string{semel.HeaderCausation, semel.HeaderCorrelation, "correlation-id", "x-correlation-id", "traceparent"}
+var kept = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
 
 // request returns the call for m as a CloudEvent in binary mode. It returns an error if a request
 // cannot hold a value of the message.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/semelheader"
 )
 
 // seen returns the request that an endpoint gets for m.
@@ -47,7 +48,7 @@ func TestAMessageBecomesARequest(t *testing.T) {
 	t.Run("K10_B7_C14_an_event_in_binary_mode_with_its_key_and_causes", func(t *testing.T) {
 		m := semel.NewMessage(of, []byte(`{"n":1}`), headers("ce-id", "o-17", "ce-source", "/shop", "ce-type", "order.placed", "ce-specversion", "1.0",
 			"ce-subject", "Zoë \"17\" 50%", "ce-time", "2026-02-03T04:05:06Z", "ce-datacontenttype", "application/json; charset=utf-8", "ce-region", "eu",
-			"traceparent", "00-1-2-01", "tracestate", "a=1", "tracestate", "b=2", semel.HeaderCausation, "o-16", semel.HeaderCorrelation, "o-1")...)
+			"traceparent", "00-1-2-01", "tracestate", "a=1", "tracestate", "b=2", semelheader.Causation, "o-16", semelheader.Correlation, "o-1")...)
 		m.Attempt, m.Attributes = 3, semel.Attributes{}
 		got, body, length := seen(t, m)
 		want := map[string]string{

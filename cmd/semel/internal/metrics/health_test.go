@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 )
 
 func TestHealth(t *testing.T) {
@@ -75,8 +76,8 @@ func TestHealth(t *testing.T) {
 			t.Errorf("before any: %+v", last)
 		}
 		for _, e := range []semel.Event{
-			{Kind: semel.EventRetry, Err: errors.New("the first")}, {Kind: semel.EventRetry, Err: errors.New("an\n account \x00" + strings.Repeat("ü", 400))},
-			{Kind: semel.EventCommitted}, {Kind: semel.EventControl, Err: errors.New("paused by ann")}, {Kind: semel.EventDuplicate, Err: errors.New("never")},
+			{Kind: eventkind.Retry, Err: errors.New("the first")}, {Kind: eventkind.Retry, Err: errors.New("an\n account \x00" + strings.Repeat("ü", 400))},
+			{Kind: eventkind.Committed}, {Kind: eventkind.Control, Err: errors.New("paused by ann")}, {Kind: eventkind.Duplicate, Err: errors.New("never")},
 		} {
 			e.Consumer = "billing@2"
 			s.watch.Observe(e)

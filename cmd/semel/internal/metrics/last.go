@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -29,7 +30,7 @@ type lastError struct {
 
 // record keeps what an event says, if it is one of an error.
 func (l *lastError) record(e semel.Event, now time.Time) {
-	if e.Err == nil || e.Kind == semel.EventControl {
+	if e.Err == nil || e.Kind == eventkind.Control {
 		return
 	}
 	text := []rune(strings.Join(strings.Fields(legible.Text(e.Err)), " "))

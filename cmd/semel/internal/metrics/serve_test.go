@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -124,7 +125,7 @@ func TestWhatAScrapeSays(t *testing.T) {
 		s.Watch().Measure(measure.Batch{Consumer: "billing@1", Messages: 5, Marking: time.Millisecond, Committing: time.Second})
 		s.Watch().Measure(measure.Batch{Consumer: "billing", Messages: 1, End: measure.Unknown})
 		s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonPermanent, Messages: 1})
-		s.Watch().Observe(semel.Event{Kind: semel.EventBackstop, Consumer: "billing", Messages: 1})
+		s.Watch().Observe(semel.Event{Kind: eventkind.Backstop, Consumer: "billing", Messages: 1})
 		for _, part := range []semel.Reason{"keys", "store", "keys", "a stranger's"} {
 			s.Watch().Observe(semel.Event{Kind: semel.EventNotReady, Consumer: "billing", Reason: part})
 		}
@@ -287,7 +288,7 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 		w := newWatch([]string{"billing"})
 		if n := testing.AllocsPerRun(1000, func() {
 			w.Measure(measure.Batch{Consumer: "billing", Messages: 1, Marking: 1, Handling: 1, Committing: 1})
-			w.Observe(semel.Event{Kind: semel.EventDuplicate, Consumer: "billing", Messages: 1})
+			w.Observe(semel.Event{Kind: eventkind.Duplicate, Consumer: "billing", Messages: 1})
 		}); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
@@ -308,7 +309,7 @@ func BenchmarkDuplicate(b *testing.B) {
 	w := newWatch([]string{"billing"})
 	b.ReportAllocs()
 	for b.Loop() {
-		w.Observe(semel.Event{Kind: semel.EventDuplicate, Consumer: "billing", Messages: 1})
+		w.Observe(semel.Event{Kind: eventkind.Duplicate, Consumer: "billing", Messages: 1})
 	}
 }
 

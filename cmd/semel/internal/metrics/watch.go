@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/eventkind"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -86,7 +87,7 @@ func (w *Watch) Measure(b measure.Batch) {
 // Observe implements semel.Observer.
 func (w *Watch) Observe(e semel.Event) {
 	switch e.Kind {
-	case semel.EventDuplicate, semel.EventCommitted, semel.EventSkipped: // counted by the consumer
+	case eventkind.Duplicate, eventkind.Committed, eventkind.Skipped: // counted by the consumer
 		return
 	}
 	of := w.consumer(e.Consumer)
@@ -95,19 +96,19 @@ func (w *Watch) Observe(e semel.Event) {
 	}
 	of.last.record(e, time.Now())
 	switch e.Kind {
-	case semel.EventContended:
+	case eventkind.Contended:
 		of.contended.Add(1)
-	case semel.EventBackstop:
+	case eventkind.Backstop:
 		of.backstops.Add(int64(e.Messages))
-	case semel.EventRetriesWait:
+	case eventkind.RetriesWait:
 		of.budget.Add(1)
-	case semel.EventControl:
+	case eventkind.Control:
 		of.paused.Store(e.Reason == semel.ReasonPaused)
 	case semel.EventNotReady:
 		of.fails(string(e.Reason))
-	case semel.EventSerial:
+	case eventkind.Serial:
 		of.serialises(true, time.Now())
-	case semel.EventParallel:
+	case eventkind.Parallel:
 		of.serialises(false, time.Now())
 	default:
 		if a, ended := measure.AsideOf(e); ended {

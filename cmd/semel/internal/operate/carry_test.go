@@ -17,11 +17,11 @@ import (
 // failingMarkers answers a number of reads and then fails.
 type failingMarkers struct{ answers int }
 
-func (f *failingMarkers) Marker(context.Context, semel.Key) (store.StoredMarker, bool, error) {
+func (f *failingMarkers) Marker(context.Context, semel.Key) (admin.StoredMarker, bool, error) {
 	if f.answers--; f.answers < 0 {
-		return store.StoredMarker{}, false, errors.New("away")
+		return admin.StoredMarker{}, false, errors.New("away")
 	}
-	return store.StoredMarker{}, false, nil
+	return admin.StoredMarker{}, false, nil
 }
 
 func TestRowsThatADryRunDidNotComeToHaveNoResult(t *testing.T) {

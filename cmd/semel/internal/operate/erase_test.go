@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -116,7 +117,7 @@ func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
 	for _, verb := range []admin.Verb{admin.Retry, admin.Send, admin.Discard, admin.Release, admin.Resolve, admin.Suppress, admin.Skip} {
 		t.Run("P4_no_"+string(verb), func(t *testing.T) {
 			for r, err := range boxed(s).Carry(t.Context(), Order{Verb: verb, Who: "ana", Why: "x", Outcome: admin.ResolvedDone}) {
-				if err != nil || r.Result != Refused || r.Error == "" || r.Reason != semel.ReasonErased {
+				if err != nil || r.Result != Refused || r.Error == "" || r.Reason != reasonname.Erased {
 					t.Errorf("%+v, %v", r, err)
 				}
 			}

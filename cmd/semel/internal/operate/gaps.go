@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 )
 
@@ -146,7 +147,7 @@ func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (Strea
 
 // rowsOf chooses the unfinished rows of a stream with versions in a range; 0 means no bound.
 func rowsOf(s admin.StoredStream, from, to int64) store.RowFilter {
-	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &store.StreamRows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
+	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &versions.Rows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -153,8 +154,8 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 // markers are the markers of applied identities.
 type markers map[string]bool
 
-func (m markers) Marker(_ context.Context, key semel.Key) (store.StoredMarker, bool, error) {
-	return store.StoredMarker{Outcome: store.Applied}, m[key.ID], nil
+func (m markers) Marker(_ context.Context, key semel.Key) (admin.StoredMarker, bool, error) {
+	return admin.StoredMarker{Outcome: store.Applied}, m[key.ID], nil
 }
 
 func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
@@ -217,8 +218,8 @@ func TestAnOrderThatEndsInItsLastPageSaysThatItEnded(t *testing.T) {
 
 func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 	for reason, remedy := range map[semel.Reason]string{
-		semel.ReasonTooLarge: "raise max_body", semel.ReasonFiltered: "correct filter in the policy", semel.ReasonMalformed: "could not read it",
-		semel.ReasonNoIdentity: "without an identity", semel.ReasonIdentityTooLong: "without an identity",
+		semel.ReasonTooLarge: "raise max_body", reasonname.Filtered: "correct filter in the policy", semel.ReasonMalformed: "could not read it",
+		semel.ReasonNoIdentity: "without an identity", reasonname.IdentityTooLong: "without an identity",
 	} {
 		inbox := parked(1)
 		inbox.rows[0].Surrogate, inbox.rows[0].Reason = true, reason

@@ -205,9 +205,9 @@ func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked f
 }
 
 // first returns the marker of a row's identity.
-func (b Box) first(ctx context.Context, r store.StoredRow) (store.StoredMarker, bool, error) {
+func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, bool, error) {
 	if b.Markers == nil {
-		return store.StoredMarker{}, false, nil
+		return admin.StoredMarker{}, false, nil
 	}
 	return b.Markers.Marker(ctx, r.Key)
 }
@@ -262,7 +262,7 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 // gone writes the fate of a dead letter whose row no longer exists: it ended, and was removed by
 // retention or a person. Only its marker shows whether it had an effect.
 func (b Box) gone(ctx context.Context, l *Letter) error {
-	var m store.StoredMarker
+	var m admin.StoredMarker
 	found := false
 	if b.Markers != nil {
 		var err error

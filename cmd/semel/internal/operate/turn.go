@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -17,7 +18,7 @@ const TurnLease = 10 * time.Second
 
 // Turn is the exclusive right of one process to replay dead letters of consumers, until End.
 type Turn struct {
-	store  store.KeyStore
+	store  keystore.Store
 	token  store.Token
 	taken  []semel.Key
 	lease  time.Duration
@@ -28,17 +29,17 @@ type Turn struct {
 // TakeTurn waits until no other process replays dead letters of these consumers. It calls waits once,
 // with the first consumer for which it has to wait. The returned context ends, with the cause, when
 // the turn is lost; another process may then take it.
-func TakeTurn(ctx context.Context, st store.KeyStore, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
+func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
 	t := &Turn{store: st, token: store.NewToken(), lease: lease, stop: func() {}}
 	told := false
 	for _, name := range consumers {
 		key := turnOf(name)
 		for {
-			a, err := st.ClaimKey(ctx, store.KeyClaim{Key: key, Token: t.token, Lease: lease, Keep: 2 * lease})
+			a, err := st.ClaimKey(ctx, keystore.Claim{Key: key, Token: t.token, Lease: lease, Keep: 2 * lease})
 			if err != nil {
 				return ctx, nil, errors.Join(fmt.Errorf("consumer %s: take a turn to replay: %w", name, err), t.End())
 			}
-			if a.State == store.KeyClaimed {
+			if a.State == keystore.Claimed {
 				t.taken = append(t.taken, key)
 				break
 			}
@@ -89,7 +90,7 @@ func (t *Turn) End() error {
 	defer cancel()
 	var errs []error
 	for _, key := range t.taken {
-		err := t.store.EndKey(ctx, key, t.token, store.KeyEnding{Event: store.KeyForget, Keep: t.lease})
+		err := t.store.EndKey(ctx, key, t.token, keystore.Ending{Event: keystore.Forget, Keep: t.lease})
 		if err != nil && !errors.Is(err, store.ErrClaimLost) {
 			errs = append(errs, fmt.Errorf("consumer %s: release the turn to replay: %w", key.Consumer, err))
 		}

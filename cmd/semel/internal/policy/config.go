@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // Config is the consumer's policy for consumer.New, without its Source and what
@@ -182,7 +183,7 @@ func (i Identity) ConstantSource() (string, bool) {
 	if i.Source == "" {
 		return "", true
 	}
-	selector, err := identity.ParseSelector(i.Source)
+	selector, err := selectors.Parse(i.Source)
 	if err != nil || !selector.Constant() {
 		return "", false
 	}

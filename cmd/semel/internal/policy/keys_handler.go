@@ -8,7 +8,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/internal/steplimit"
 	"github.com/semel-go/semel/upsert"
 	"go.yaml.in/yaml/v4"
 )
@@ -212,9 +212,9 @@ func stepShape() shape.Object[SQLStep] {
 }
 
 // stepName is what a step of a policy may be named.
-var stepName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_-]{1,%d}$`, store.MaxStepName))
+var stepName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_-]{1,%d}$`, steplimit.Name))
 
-var stepNameWords = fmt.Sprintf("a name of 1 to %d of a to z, 0 to 9, '_' and '-'", store.MaxStepName)
+var stepNameWords = fmt.Sprintf("a name of 1 to %d of a to z, 0 to 9, '_' and '-'", steplimit.Name)
 
 func badStepName(name string) (reason, remedy string) {
 	if stepName.MatchString(name) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/versions"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -130,7 +130,7 @@ func versionShape() shape.Object[Version] {
 			beginShape{}, func(v *Version) *VersionStart { return &v.Start }),
 		shape.Key(shape.Meta{Name: "on_gap", Def: "park", Doc: "How a version ends if its predecessor does not arrive in time."},
 			words("park"), func(v *Version) *string { return &v.onGap }),
-		shape.Key(shape.Meta{Name: "gap_deadline", Def: legible.Span(consumer.DefaultGap), Doc: "How long a version waits in the inbox for its predecessor. Then it is parked as `gap`; if the predecessor still arrives, the version is processed."},
+		shape.Key(shape.Meta{Name: "gap_deadline", Def: legible.Span(versions.DefaultGap), Doc: "How long a version waits in the inbox for its predecessor. Then it is parked as `gap`; if the predecessor still arrives, the version is processed."},
 			shape.Span{Least: time.Second, Most: 365 * shape.Day}, func(v *Version) *time.Duration { return &v.GapDeadline }),
 		shape.Key(shape.Meta{Name: "gap_cap", Doc: "How far ahead of the stream's next version a version may wait; default unlimited. A version further ahead is parked as `gap` at once, and is still processed when its turn comes."},
 			shape.Count64{Count: shape.Count{Least: 1, Most: 1_000_000_000}}, func(v *Version) *int64 { return &v.GapCap }),
@@ -154,7 +154,7 @@ func (s beginShape) Read(d *shape.Decoder, p shape.Place) (VersionStart, bool) {
 	switch {
 	case shape.NearestWord(text, []string{firstSeen}) != "" && p.Raw == "":
 		d.Fault(p, p.Shown(text)+" is unknown here", "did you mean "+firstSeen+"?")
-	case err != nil || number < 1 || number > identity.MaxVersion || text != strconv.FormatInt(number, 10) || d.Quoted(p):
+	case err != nil || number < 1 || number > versions.Max || text != strconv.FormatInt(number, 10) || d.Quoted(p):
 		d.Fault(p, p.Shown(text)+" is no version that a stream begins with", "write "+s.Words()+", without quotes")
 	default:
 		return VersionStart{Number: number}, true

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+	"github.com/semel-go/semel/keystore"
 
 	encrypt "github.com/semel-go/semel/encryption"
-	"github.com/semel-go/semel/store"
 )
 
 // Where Semel's tables are when nobody says.
@@ -107,9 +107,9 @@ func redisShape() shape.Object[Redis] {
 		shape.Key(shape.Meta{Name: "hash_tag", Doc: "A text in braces after the prefix, which places all keys on one node of a cluster. Without it they are spread over all nodes."},
 			shape.Word{What: "a text", Check: badKeyPart}, func(r *Redis) *string { return &r.HashTag }),
 		shape.Key(shape.Meta{Name: "persistence", Doc: "The durability of a server that does not report its settings, such as a managed service. `durable`: acknowledged writes are kept; `seconds`: except the last seconds before a crash or failover; `volatile`: keys may be lost and calls made twice. Needs `because`. Without this key, a server that is volatile or of unknown durability is refused."},
-			shape.Choice[store.Durability]{Options: []shape.Option[store.Durability]{
-				{Word: "durable", Value: store.Durable}, {Word: "seconds", Value: store.DurableExceptSeconds}, {Word: "volatile", Value: store.Volatile}}},
-			func(r *Redis) *store.Durability { return &r.Persistence }),
+			shape.Choice[keystore.Durability]{Options: []shape.Option[keystore.Durability]{
+				{Word: "durable", Value: keystore.Durable}, {Word: "seconds", Value: keystore.DurableExceptSeconds}, {Word: "volatile", Value: keystore.Volatile}}},
+			func(r *Redis) *keystore.Durability { return &r.Persistence }),
 		shape.Key(shape.Meta{Name: "because", Doc: "The reason for `persistence`. It is logged at the start."},
 			shape.Word{What: "a sentence"}, func(r *Redis) *string { return &r.Because }),
 	}}
@@ -221,13 +221,13 @@ type Redis struct {
 	Prefix, HashTag string
 	// Persistence is what is declared of the server where it does not tell, 0 if nothing
 	// is; Because is why.
-	Persistence store.Durability
+	Persistence keystore.Durability
 	Because     string
 }
 
 // AllowVolatile says why it is bearable that the server forgets keys; empty if it is not.
 func (r *Redis) AllowVolatile() string {
-	if r.Persistence == store.Volatile {
+	if r.Persistence == keystore.Volatile {
 		return r.Because
 	}
 	return ""

@@ -272,7 +272,7 @@ type Handler struct {
 	// SQL handles every message.
 	SQL *SQL
 	// Types handle each the messages of a type; what has none of these ends as
-	// semel.ReasonUnknownType.
+	// reason "unknown_type".
 	Types []TypedHandler
 	// HTTP calls an endpoint for every message.
 	HTTP *HTTP

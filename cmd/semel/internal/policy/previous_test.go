@@ -5,6 +5,7 @@ import (
 
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 const presentIdentity = `{id: "header:ce-id", source: "header:ce-source"}`
@@ -51,7 +52,7 @@ func TestAFormerIdentityIsTheConsumers(t *testing.T) {
 		c := &Consumer{Identity: Identity{ID: []string{"header:ce-id"}, Previous: &PreviousIdentity{ID: []string{"body:/order", "topic"}, Source: "const:shop", TrustUnfingerprinted: true}}}
 		former := c.Config().PreviousIdentity
 		want := identity.By("body:/order", "topic").From("const:shop").Derivation()
-		if former == nil || former.Identity.(identity.Derived).Derivation() != want || !former.TrustUnfingerprinted {
+		if former == nil || former.Identity.(selectors.Derived).Derivation() != want || !former.TrustUnfingerprinted {
 			t.Errorf("got %+v, want %s", former, want)
 		}
 		if c.Identity.Previous = nil; c.Config().PreviousIdentity != (*consumer.PreviousIdentity)(nil) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/internal/steplimit"
 )
 
 // inbox judges what needs the store's inbox, and what needs none.
@@ -219,8 +219,8 @@ func (r rules) stepsKept() {
 }
 
 func (r rules) stepNames(at string, all []SQLStep) {
-	if len(all) > store.MaxSteps {
-		r.refuse(at, fmt.Sprintf("there are %d steps", len(all)), fmt.Sprintf("write at most %d", store.MaxSteps))
+	if len(all) > steplimit.Steps {
+		r.refuse(at, fmt.Sprintf("there are %d steps", len(all)), fmt.Sprintf("write at most %d", steplimit.Steps))
 	}
 	for i, step := range all {
 		if first := slices.IndexFunc(all, func(s SQLStep) bool { return s.Name == step.Name }); first < i {

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // handler judges the SQL of a consumer.
@@ -53,7 +53,7 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 // constants refuses a constant that is not of its parameter's type: each message would be parked.
 func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	for _, p := range h.Params {
-		s, err := identity.ParseSelector(p.Selector)
+		s, err := selectors.Parse(p.Selector)
 		if key := h.param(p.Name); err == nil && r.ok(key) {
 			if err := d.Constant(p.Type, s); err != nil {
 				r.refuse(key, fmt.Sprintf("%q %v", p.Selector, err), "write a constant of this type, or another type")

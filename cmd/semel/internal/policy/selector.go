@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // selectorPattern is what an editor knows of selectors.
@@ -13,9 +14,9 @@ const selectorPattern = `^((key|topic|type|subject|time|id|source|partition|offs
 
 // selector is a text that says where a value is found in a message. check, if
 // any, says whether it may stand here; every selector must also be one.
-func selector(check func(text string, s identity.Selector) error) shape.Word {
+func selector(check func(text string, s selectors.Selector) error) shape.Word {
 	return shape.Word{What: "a selector", Pattern: selectorPattern, Check: func(text string) (reason, remedy string) {
-		s, err := identity.ParseSelector(text)
+		s, err := selectors.Parse(text)
 		if err == nil && check != nil {
 			err = check(text, s)
 		}
@@ -25,7 +26,7 @@ func selector(check func(text string, s identity.Selector) error) shape.Word {
 
 // idSelector refuses what makes no identity. A constant, or what many messages
 // share, by itself is a matter of the whole list.
-func idSelector(text string, s identity.Selector) error {
+func idSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil
 	}
@@ -33,12 +34,12 @@ func idSelector(text string, s identity.Selector) error {
 }
 
 // sourceSelector refuses what is no name of a producer.
-func sourceSelector(text string, _ identity.Selector) error {
+func sourceSelector(text string, _ selectors.Selector) error {
 	return identity.By("id").From(text).Trusted().Validate()
 }
 
 // typeSelector refuses what differs from message to message.
-func typeSelector(text string, s identity.Selector) error {
+func typeSelector(text string, s selectors.Selector) error {
 	if s.Unique() {
 		return fmt.Errorf("%q cannot be a type: it finds another value in each message; name the place of the type, as header:event-type or body:/type", text)
 	}
@@ -46,7 +47,7 @@ func typeSelector(text string, s identity.Selector) error {
 }
 
 // streamSelector refuses what does not name what versions are counted for.
-func streamSelector(text string, s identity.Selector) error {
+func streamSelector(text string, s selectors.Selector) error {
 	if s.Coordinate() || s.Optional() {
 		return fmt.Errorf("%q cannot name a stream, which is what messages are about, and which each names itself; write what the versions are counted for, as body:/order", text)
 	}
@@ -54,7 +55,7 @@ func streamSelector(text string, s identity.Selector) error {
 }
 
 // numberSelector refuses what is no version.
-func numberSelector(text string, s identity.Selector) error {
+func numberSelector(text string, s selectors.Selector) error {
 	switch {
 	case s.Constant():
 		return fmt.Errorf("%q cannot be a version: it stands still; name what the producer counts for each stream, as body:/version", text)
@@ -69,7 +70,7 @@ func numberSelector(text string, s identity.Selector) error {
 }
 
 // contentSelector refuses what differs between copies of a message.
-func contentSelector(text string, s identity.Selector) error {
+func contentSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/versions"
 )
 
 // orders are the keys of versions that have no default.
@@ -59,7 +60,7 @@ func TestVersionsOfAPolicyAreTheLibrarys(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		v := p.Consumers[0].Config().Version
-		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.GapCap != 0 || v.Missing != consumer.ActionPark {
+		if v.Start != 1 || v.FirstSeen || v.Gap != versions.DefaultGap || v.GapCap != 0 || v.Missing != consumer.ActionPark {
 			t.Errorf("%+v", v)
 		}
 		stream, number, err := v.By.Version(&semel.Message{Body: []byte(`{"order":"a","version":3}`)})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
 
@@ -15,14 +16,14 @@ func Dropped(all []admin.StoredGeneration, of int64) (number int64, err error) {
 	number = -1
 	for _, g := range all {
 		switch {
-		case g.Number == of && (g.State == store.GenerationBuilding || g.State == store.GenerationDropped):
+		case g.Number == of && (g.State == generations.Building || g.State == generations.Dropped):
 			return of, nil
-		case g.Number < of && g.State == store.GenerationOld:
+		case g.Number < of && g.State == generations.Old:
 			number = g.Number
 		}
 	}
 	for i := len(all) - 1; i >= 0 && number < 0; i-- { // it was begun and may continue
-		if all[i].Number < of && all[i].State == store.GenerationDropped {
+		if all[i].Number < of && all[i].State == generations.Dropped {
 			number = all[i].Number
 		}
 	}
@@ -43,7 +44,7 @@ func Drop(ctx context.Context, st admin.Generations, name string, number int64, 
 		return 0, err
 	}
 	for _, g := range all {
-		if g.Number == number && g.State != store.GenerationDropped {
+		if g.Number == number && g.State != generations.Dropped {
 			err = st.EndGeneration(ctx, name, number, a)
 		}
 	}

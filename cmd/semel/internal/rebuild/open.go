@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
 
@@ -43,7 +44,7 @@ func orphan(ctx context.Context, st Store, name string) (int64, error) {
 		return 0, err
 	}
 	for _, g := range all {
-		if g.State != store.GenerationBuilding {
+		if g.State != generations.Building {
 			continue
 		}
 		for _, r := range known {

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/store"
@@ -47,7 +48,7 @@ type Far interface {
 
 // Run runs the rebuild until it is switched to, stopped or dropped, or ctx ends. The replay is done
 // when its generation is active; otherwise it can be resumed.
-func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (store.GenerationState, error) {
+func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (generations.State, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keeping, done := context.WithCancel(ctx)
@@ -63,20 +64,20 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 		return is, errors.Join(err, cause)
 	}
 	state, act := admin.ReplayStopped, "replay stopped"
-	if is == store.GenerationActive {
+	if is == generations.Active {
 		state, act, cause = admin.ReplayDone, "replay done", nil
 	}
 	err = errors.Join(err, cause)
 	ending, end := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer end()
 	r.progress(ending, before)
-	if is == store.GenerationActive { // it had reached the end; newer messages belong to the consumer
+	if is == generations.Active { // it had reached the end; newer messages belong to the consumer
 		for i := range r.Replay.Progress.Lanes {
 			r.Replay.Progress.Lanes[i].To = r.Replay.Progress.Lanes[i].After
 		}
 	}
 	ended := r.Store.EndReplay(ending, r.Replay.Number, r.Token, state, r.Replay.Progress, store.Act{Verb: act, Who: r.Who, Why: replay.Sum(r.Replay.Progress.Counts)})
-	if errors.Is(ended, store.ErrClaimLost) && is == store.GenerationDropped {
+	if errors.Is(ended, store.ErrClaimLost) && is == generations.Dropped {
 		ended = nil
 	}
 	return is, errors.Join(err, ended)

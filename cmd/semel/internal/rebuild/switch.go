@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/store"
 )
@@ -115,7 +116,7 @@ func (s *Switch) giveUp(ctx context.Context, why error) error {
 	}
 	all, err := s.Store.Generations(ctx, s.Consumer)
 	for _, g := range all {
-		if g.Number == s.To && g.State == store.GenerationActive {
+		if g.Number == s.To && g.State == generations.Active {
 			return nil
 		}
 	}
@@ -139,10 +140,10 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 		switch {
 		case g.Fenced > 0:
 			return 0, fmt.Errorf("another switch of consumer %s is running or was killed: wait for %v: %w", s.Consumer, g.Fenced.Round(time.Second), semel.ErrState)
-		case g.State == store.GenerationActive:
+		case g.State == generations.Active:
 			from = g.Number
 		case g.Number == s.To:
-			built = g.State == store.GenerationBuilding
+			built = g.State == generations.Building
 		}
 	}
 	if from == s.To {

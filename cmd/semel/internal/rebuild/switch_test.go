@@ -13,6 +13,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
 
@@ -179,7 +180,7 @@ func TestARebuild(t *testing.T) {
 			if r.Replay, err = rebuild.Open(t.Context(), w.store, admin.Replay{Consumer: "billing"}, r.Token, store.Act{Verb: "rebuild start", Who: "ana", Why: "x"}); err != nil {
 				t.Fatal(err)
 			}
-			ended := make(chan store.GenerationState)
+			ended := make(chan generations.State)
 			go func() {
 				is, err := r.Run(t.Context(), func(ctx context.Context, g consumer.Generation) error { return w.run(ctx, g, w.builder) })
 				if err != nil {
@@ -192,7 +193,7 @@ func TestARebuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.log.send(5)
-			if is := <-ended; is != store.GenerationActive {
+			if is := <-ended; is != generations.Active {
 				t.Errorf("it is %v", is)
 			}
 			kept, err := w.store.Replay(t.Context(), r.Replay.Number)
@@ -245,13 +246,13 @@ func killed(t *testing.T, at rebuild.Point) {
 
 func TestADropRemovesWhatWasBeforeASwitchOrARebuildThatIsNotWanted(t *testing.T) {
 	t.Run("G2_and_never_the_active_one", func(t *testing.T) {
-		of := func(states ...store.GenerationState) (all []admin.StoredGeneration) {
+		of := func(states ...generations.State) (all []admin.StoredGeneration) {
 			for i, s := range states {
 				all = append(all, admin.StoredGeneration{Number: int64(i), State: s})
 			}
 			return all
 		}
-		const building, active, old, dropped = store.GenerationBuilding, store.GenerationActive, store.GenerationOld, store.GenerationDropped
+		const building, active, old, dropped = generations.Building, generations.Active, generations.Old, generations.Dropped
 		for _, one := range []struct {
 			all      []admin.StoredGeneration
 			of, want int64

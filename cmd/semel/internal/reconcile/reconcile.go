@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -93,7 +94,7 @@ func (c Counts) Found() int64 {
 // files.
 type Comparison struct {
 	// Marker looks up an identity.
-	Marker func(ctx context.Context, key semel.Key) (store.StoredMarker, bool, error)
+	Marker func(ctx context.Context, key semel.Key) (admin.StoredMarker, bool, error)
 	// Consumer is the consumer whose identities are compared.
 	Consumer string
 	// Until is the time until which a sent message must have a marker; zero: all must.

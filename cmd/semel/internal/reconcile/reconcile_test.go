@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -22,12 +23,12 @@ type markers struct {
 	has, late map[string]store.Outcome
 }
 
-func (m markers) marker(_ context.Context, key semel.Key) (store.StoredMarker, bool, error) {
+func (m markers) marker(_ context.Context, key semel.Key) (admin.StoredMarker, bool, error) {
 	if key.ID == "down" {
-		return store.StoredMarker{}, false, errDown
+		return admin.StoredMarker{}, false, errDown
 	}
 	o, there := m.has[key.Source+key.ID]
-	return store.StoredMarker{Outcome: o}, there, nil
+	return admin.StoredMarker{Outcome: o}, there, nil
 }
 
 func compared(t *testing.T, m markers, c *Comparison, tell func(c *Comparison)) (map[string]Kind, Counts) {
@@ -135,7 +136,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 		c := &Comparison{}
 		found, counts := compared(t, m, c, func(c *Comparison) {
 			inner := c.Marker
-			c.Marker = func(ctx context.Context, k semel.Key) (store.StoredMarker, bool, error) {
+			c.Marker = func(ctx context.Context, k semel.Key) (admin.StoredMarker, bool, error) {
 				if !ended {
 					t.Error("the query holds its connection still")
 				}

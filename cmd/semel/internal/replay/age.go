@@ -3,8 +3,8 @@ package replay
 import (
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/source"
 )
 
@@ -13,7 +13,7 @@ import (
 func SentAt(c consumer.Config) func(*source.Delivery) time.Time {
 	return func(d *source.Delivery) time.Time {
 		d.Decode(nil)
-		if c.Identity != nil && d.Refused == semel.ReasonNone {
+		if c.Identity != nil && d.Refused == reasonname.None {
 			if _, id, err := c.Identity.Identify(d.Message); err == nil {
 				if at, ok := c.Retention.IDTime.Of(id); ok {
 					return at

@@ -9,6 +9,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/eventkind"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // listing is a command as the summary shows it.
@@ -21,14 +23,14 @@ func TestWhatWasSetAsideIsSummedUpByReasonWithTheCommandsThatListIt(t *testing.T
 		t.Errorf("nothing was set aside: %v, %q", err, out.String())
 	}
 	for _, e := range []semel.Event{
-		{Kind: semel.EventDuplicate, Consumer: "billing", Messages: 9},
+		{Kind: eventkind.Duplicate, Consumer: "billing", Messages: 9},
 		{Kind: semel.EventDeadLettered, Consumer: "audit", Reason: semel.ReasonExhausted, Messages: 40},
 		{Kind: semel.EventConflict, Consumer: "billing", Reason: semel.ReasonConflict, Messages: 1},
 		{Kind: semel.EventConflict, Consumer: "billing", Reason: semel.ReasonConflict, Messages: 1},
-		{Kind: semel.EventConflict, Consumer: "billing", Reason: semel.ReasonFormerConflict, Messages: 1},
+		{Kind: semel.EventConflict, Consumer: "billing", Reason: reasonname.FormerConflict, Messages: 1},
 		{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonMalformed, Messages: 3},
 		{Kind: semel.EventDiscarded, Consumer: "billing", Reason: "by\x1b[2J\nhand " + semel.Reason(strings.Repeat("x", 100)), Messages: 1},
-		{Kind: semel.EventCommitted, Consumer: "billing", Messages: 100},
+		{Kind: eventkind.Committed, Consumer: "billing", Messages: 100},
 	} {
 		aside.Observe(e)
 	}
@@ -111,7 +113,7 @@ func TestALogThatIsSummedUpKeepsWhatIsNotOfOneMessage(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("single messages are logged: %s", out.String())
 	}
-	log.Error(string(semel.EventFailed))
+	log.Error(string(eventkind.Failed))
 	log.Warn("store does not work")
 	if got := strings.Count(out.String(), "\n"); got != 2 {
 		t.Errorf("%d lines, want 2: %s", got, out.String())

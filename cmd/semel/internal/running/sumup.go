@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/eventkind"
 )
 
 // single are the log events about single messages. A message
 // that halts its consumer is not among them, because it ends the consumer.
-var single = []semel.EventKind{semel.EventDuplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
-	semel.EventDiscarded, semel.EventRetry, semel.EventBackstop, semel.EventSameContent, semel.EventWithoutKey}
+var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
+	semel.EventDiscarded, eventkind.Retry, eventkind.Backstop, eventkind.SameContent, eventkind.WithoutKey}
 
 // shown are log lines that repeat the live line and the summary; package consumer logs
 // them with these texts.

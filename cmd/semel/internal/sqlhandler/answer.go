@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/strictjson"
-	"github.com/semel-go/semel/store"
 )
 
 // MostEffects limits the effects of a response, and its intents.
@@ -43,7 +44,7 @@ func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boole
 func (e *Effects) Read(answer []byte, m *semel.Message) (*Answer, error) {
 	all, err := e.read(answer, m)
 	if err != nil {
-		return nil, &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonBadEffects,
+		return nil, &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reasonname.BadEffects,
 			Err: fmt.Errorf("the effects in the response are invalid and none was applied: %w", err)}
 	}
 	return all, nil
@@ -62,8 +63,8 @@ func (e *Effects) read(answer []byte, m *semel.Message) (*Answer, error) {
 		return nil, errors.New(`it is not an object with a list "effects" or "intents", or with a "result"`)
 	case !only(document.Root(), "effects", "intents", "result"):
 		return nil, errors.New(`it has a member other than "effects", "intents" and "result", which this release does not know`)
-	case made && len(result.Raw()) > store.MaxResult:
-		return nil, fmt.Errorf("its result has %d bytes, but at most %d are allowed", len(result.Raw()), store.MaxResult)
+	case made && len(result.Raw()) > admin.MaxResult:
+		return nil, fmt.Errorf("its result has %d bytes, but at most %d are allowed", len(result.Raw()), admin.MaxResult)
 	}
 	var all Answer
 	if has {

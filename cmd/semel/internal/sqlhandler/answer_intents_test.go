@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 func TestWhatIntentsAnAnswerMayHave(t *testing.T) {
@@ -57,7 +58,7 @@ func TestWhatIntentsAnAnswerMayHave(t *testing.T) {
 		} {
 			all, err := effectsOf(t, Postgres()).Read([]byte(`{"effects":[{"statement":"tick"}],"intents":`+c[0]+`}`), m)
 			var decided *semel.HandlerError
-			if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonBadEffects || !strings.Contains(err.Error(), c[1]) {
+			if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != reasonname.BadEffects || !strings.Contains(err.Error(), c[1]) {
 				t.Errorf("%.200s: %v, %v", c[0], all, err)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // secret is what no error about an answer may show.
@@ -109,7 +110,7 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 			for _, d := range []Dialect{SQLite(), Postgres()} {
 				all, err := effectsOf(t, d).Read([]byte(answer), &semel.Message{Body: []byte(`own`)})
 				var decided *semel.HandlerError
-				if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonBadEffects || !strings.Contains(err.Error(), says) {
+				if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != reasonname.BadEffects || !strings.Contains(err.Error(), says) {
 					t.Errorf("%.200s on %s: %v, %v", answer, d.Name, all, err)
 				}
 				if err != nil && strings.Contains(err.Error(), secret) {

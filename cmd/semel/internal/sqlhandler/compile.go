@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -32,7 +32,7 @@ type Config struct {
 	NoEffect func(m *semel.Message, statement int)
 }
 
-// Param binds the value that a selector finds to a name. See identity.ParseSelector.
+// Param binds the value that a selector finds to a name. See identity.By.
 type Param struct {
 	Name, Selector string
 	// Type is the required type of the value. Empty: any value, except text that a numeric column would
@@ -69,7 +69,7 @@ const (
 // Handler runs statements for messages. It is safe for concurrent use.
 type Handler struct {
 	names     []string
-	selectors []identity.Selector
+	selectors []selectors.Selector
 	types     []ParamType
 	// plain, by parameter: all its places hold text, so any text is allowed.
 	plain      []bool
@@ -109,7 +109,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares, texts: d.texts}
 	var faults []error
 	for _, p := range c.Params {
-		s, err := identity.ParseSelector(p.Selector)
+		s, err := selectors.Parse(p.Selector)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("parameter %s: %w", p.Name, err))
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 	_ "modernc.org/sqlite"
 )
 
@@ -114,13 +115,13 @@ func TestAMissingValueEndsTheMessageAndIsNeverNULLByAccident(t *testing.T) {
 		reason     semel.Reason
 		says       string
 	}{
-		{"missing", `{}`, semel.ReasonMissingParameter, "amount: body:/amount has no value"},
-		{"null", `{"amount": null}`, semel.ReasonMissingParameter, "amount: body:/amount is null"},
+		{"missing", `{}`, reasonname.MissingParameter, "amount: body:/amount has no value"},
+		{"null", `{"amount": null}`, reasonname.MissingParameter, "amount: body:/amount is null"},
 		{"no JSON", `amount`, semel.ReasonMalformed, ""},
 		{"repeated member names", `{"amount": 1, "amount": 2}`, semel.ReasonMalformed, ""},
 		{"lone surrogate", `{"amount": "\ud800"}`, semel.ReasonMalformed, ""},
 		{"invalid UTF-8", "{\"amount\": \"\xff\"}", semel.ReasonMalformed, ""},
-		{"empty body", ``, semel.ReasonMissingParameter, "has no value"},
+		{"empty body", ``, reasonname.MissingParameter, "has no value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db := database(t, "create table a (v)")

@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // Intent is an effect outside of the database that is recorded for each message, as a policy declares
@@ -24,7 +25,7 @@ type intent struct {
 	Intent
 	// selectors are those of Recipient and Key, if set, and of the body's members.
 	names     []string
-	selectors []identity.Selector
+	selectors []selectors.Selector
 }
 
 // compileIntent parses the selectors.
@@ -34,7 +35,7 @@ func compileIntent(n Intent) (intent, error) {
 		if p.Selector == "" {
 			p.Selector = "const:" // an empty value
 		}
-		s, err := identity.ParseSelector(p.Selector)
+		s, err := selectors.Parse(p.Selector)
 		if err != nil {
 			return ready, fmt.Errorf("%s: %w", p.Name, err)
 		}
@@ -62,7 +63,7 @@ func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 // of makes the intent of a message.
 func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 	made := semel.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Body: m.Body}
-	found, err := identity.AppendValues(nil, m, n.selectors)
+	found, err := selectors.Append(nil, m, n.selectors)
 	if err != nil {
 		return made, unreadable(err)
 	}
@@ -79,21 +80,21 @@ func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 }
 
 // missing returns the error for a message that lacks a value.
-func (n *intent) missing(i int, v identity.Value) error {
+func (n *intent) missing(i int, v selectors.Value) error {
 	how := "has no value"
 	if v.IsNull() {
 		how = "is null"
 	}
-	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonMissingParameter,
+	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reasonname.MissingParameter,
 		Err: fmt.Errorf("intent to %s for %s: %s: %s %s", n.To, n.Purpose, n.names[i], n.selectors[i], how)}
 }
 
 // plainText returns a value as text; empty for no value.
-func plainText(v identity.Value) string {
+func plainText(v selectors.Value) string {
 	switch {
 	case v.IsMissing() || v.IsNull():
 		return ""
-	case v.Kind() == identity.ValueBytes:
+	case v.Kind() == selectors.Bytes:
 		return string(v.Bytes())
 	}
 	text, _ := asText(v, bound(v)).(string)
@@ -101,7 +102,7 @@ func plainText(v identity.Value) string {
 }
 
 // object returns a JSON object of the values, in order. The same values always give the same bytes.
-func object(names []string, values []identity.Value) []byte {
+func object(names []string, values []selectors.Value) []byte {
 	out := []byte{'{'}
 	for i, v := range values {
 		if i > 0 {
@@ -113,20 +114,20 @@ func object(names []string, values []identity.Value) []byte {
 }
 
 // member returns a value as JSON. Numbers keep their digits.
-func member(v identity.Value) []byte {
+func member(v selectors.Value) []byte {
 	switch v.Kind() {
-	case identity.ValueMissing, identity.ValueNull:
+	case selectors.Missing, selectors.Null:
 		return []byte("null")
-	case identity.ValueBool:
+	case selectors.Bool:
 		if v.Bool() {
 			return []byte("true")
 		}
 		return []byte("false")
-	case identity.ValueNumber:
+	case selectors.Number:
 		return []byte(v.Number())
-	case identity.ValueJSON:
+	case selectors.JSON:
 		return []byte(v.Text())
-	case identity.ValueBytes:
+	case selectors.Bytes:
 		return quoted(string(v.Bytes()))
 	}
 	return quoted(v.Text())

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 func TestIntentsOfAMessage(t *testing.T) {
@@ -31,7 +32,7 @@ func TestIntentsOfAMessage(t *testing.T) {
 		t.Run("law_7_a_value_that_"+name+"_ends_the_message", func(t *testing.T) {
 			all, err := h.Intents(body("%s", text))
 			var decided *semel.HandlerError
-			if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonMissingParameter {
+			if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != reasonname.MissingParameter {
 				t.Errorf("%+v, %v", all, err)
 			}
 		})

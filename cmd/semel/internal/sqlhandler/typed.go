@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/selectors"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
 // given is a value of a message or of a response, before its type is checked.
 type given struct {
-	kind identity.ValueKind
+	kind selectors.Kind
 	// text is a string without quotes and escapes, or a number, true or false as written.
 	text string
 	// json returns the value as JSON.
@@ -24,25 +24,25 @@ type given struct {
 }
 
 // givenBy returns a value that a selector found.
-func givenBy(v identity.Value) given {
+func givenBy(v selectors.Value) given {
 	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
 }
 
 // answered returns a value of a response.
 func answered(v strictjson.Value) given {
-	kinds := [...]identity.ValueKind{strictjson.Null: identity.ValueNull, strictjson.Bool: identity.ValueBool,
-		strictjson.Number: identity.ValueNumber, strictjson.String: identity.ValueString, strictjson.Array: identity.ValueJSON, strictjson.Object: identity.ValueJSON}
+	kinds := [...]selectors.Kind{strictjson.Null: selectors.Null, strictjson.Bool: selectors.Bool,
+		strictjson.Number: selectors.Number, strictjson.String: selectors.String, strictjson.Array: selectors.JSON, strictjson.Object: selectors.JSON}
 	return given{kinds[v.Kind()], string(v.Text()), v.Raw}
 }
 
 // isText reports whether the value is text. A header or a key is text if it is UTF-8.
 func (g given) isText() bool {
-	return g.kind == identity.ValueString || g.kind == identity.ValueBytes && utf8.ValidString(g.text)
+	return g.kind == selectors.String || g.kind == selectors.Bytes && utf8.ValidString(g.text)
 }
 
 // number returns the number as it was written: a JSON number, or a text with a number.
 func (g given) number() (string, bool) {
-	if g.kind == identity.ValueNumber {
+	if g.kind == selectors.Number {
 		return g.text, true
 	}
 	d, err := strictjson.Parse([]byte(g.text))
@@ -54,7 +54,7 @@ func (g given) number() (string, bool) {
 func (t ParamType) value(g given, texts bool) (any, error) {
 	no := fmt.Errorf("is not of type %s", t)
 	switch {
-	case t == JSON && (g.kind != identity.ValueBytes || g.isText()):
+	case t == JSON && (g.kind != selectors.Bytes || g.isText()):
 		return string(g.json()), nil
 	case t == Text && g.isText():
 		return g.text, nil
@@ -64,7 +64,7 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 			return nil, errors.New("is not a timestamp like 2006-01-02T15:04:05Z")
 		}
 		return at.UTC().Format(time.RFC3339Nano), nil
-	case t == Boolean && (g.kind == identity.ValueBool || g.kind == identity.ValueBytes && (g.text == "true" || g.text == "false")):
+	case t == Boolean && (g.kind == selectors.Bool || g.kind == selectors.Bytes && (g.text == "true" || g.text == "false")):
 		if texts {
 			return g.text, nil
 		}
@@ -93,11 +93,11 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 
 // Constant returns why no message can have a value of this type at the selector: the selector is a
 // constant of another type. It returns nil for every other selector, and without a type.
-func (d Dialect) Constant(t ParamType, s identity.Selector) error {
+func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	if t == "" || !s.Constant() {
 		return nil
 	}
-	found, err := identity.AppendValues(nil, &semel.Message{}, []identity.Selector{s})
+	found, err := selectors.Append(nil, &semel.Message{}, []selectors.Selector{s})
 	if err == nil {
 		_, err = t.value(givenBy(found[0]), d.texts)
 	}
@@ -117,16 +117,16 @@ func beyondFloat(number string) bool {
 // untyped returns the value to bind for a value without a type. It refuses text that becomes NaN or an
 // infinity in a numeric column, where no later amount corrects it. plain reports that the database
 // keeps the value as text in all its places.
-func (h *Handler) untyped(v identity.Value, plain bool) (any, error) {
+func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	value := bound(v)
 	if h.texts {
 		value = asText(v, value)
 	}
 	switch text, isText := value.(string); {
 	case !isText:
-	case v.Kind() == identity.ValueNumber && !h.texts && beyondFloat(text):
+	case v.Kind() == selectors.Number && !h.texts && beyondFloat(text):
 		return nil, errBeyond
-	case v.Kind() != identity.ValueNumber && !plain && notFinite(text):
+	case v.Kind() != selectors.Number && !plain && notFinite(text):
 		return nil, errors.New("is a text that a number's column reads as NaN or as an infinity; " +
 			"give the parameter a type: decimal if it is a number, text if it is text, as params: {NAME: {from: SELECTOR, type: text}}")
 	}

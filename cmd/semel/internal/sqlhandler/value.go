@@ -7,13 +7,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/selectors"
 )
 
 // values finds the values of the parameters.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
-	var room [8]identity.Value // as many as most statements have parameters
-	found, err := identity.AppendValues(room[:0], m, h.selectors)
+	var room [8]selectors.Value // as many as most statements have parameters
+	found, err := selectors.Append(room[:0], m, h.selectors)
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -37,7 +38,7 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 }
 
 // value returns the value of a parameter.
-func (h *Handler) value(i int, v identity.Value) (any, error) {
+func (h *Handler) value(i int, v selectors.Value) (any, error) {
 	switch {
 	case h.types[i] != "":
 		return h.types[i].value(givenBy(v), h.texts)
@@ -47,19 +48,19 @@ func (h *Handler) value(i int, v identity.Value) (any, error) {
 	return h.untyped(v, h.plain != nil && h.plain[i])
 }
 
-func (h *Handler) missing(i int, v identity.Value) error {
+func (h *Handler) missing(i int, v selectors.Value) error {
 	how := "has no value"
 	if v.IsNull() {
 		how = "is null"
 	}
-	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonMissingParameter,
+	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reasonname.MissingParameter,
 		Err: fmt.Errorf("%s: %s %s", h.names[i], h.selectors[i], how)}
 }
 
 // unreadable returns the permanent error for a message that a selector cannot read.
 func unreadable(err error) error {
 	reason := semel.ReasonMalformed
-	var of *identity.SelectError
+	var of *selectors.Error
 	if errors.As(err, &of) {
 		reason = of.Reason
 	}
@@ -68,13 +69,13 @@ func unreadable(err error) error {
 
 // bound returns the value for the driver. The same bytes always give the same type, so that written
 // values can be found again.
-func bound(v identity.Value) any {
+func bound(v selectors.Value) any {
 	switch v.Kind() {
-	case identity.ValueBool:
+	case selectors.Bool:
 		return v.Bool()
-	case identity.ValueNumber:
+	case selectors.Number:
 		return number(v)
-	case identity.ValueBytes:
+	case selectors.Bytes:
 		if !utf8.Valid(v.Bytes()) {
 			return v.Bytes()
 		}
@@ -84,7 +85,7 @@ func bound(v identity.Value) any {
 
 // number returns an int64 if the number is a whole number that fits, a float64 if that represents
 // exactly the same decimal, and otherwise the exact decimal as text.
-func number(v identity.Value) any {
+func number(v selectors.Value) any {
 	return numberOf(v.Number(), v.Decimal())
 }
 
@@ -100,11 +101,11 @@ func numberOf(text, decimal string) any {
 }
 
 // asText returns the value that bound returns, as text. A decimal is exact at any length.
-func asText(v identity.Value, given any) any {
+func asText(v selectors.Value, given any) any {
 	switch v.Kind() {
-	case identity.ValueBool:
+	case selectors.Bool:
 		return strconv.FormatBool(v.Bool())
-	case identity.ValueNumber:
+	case selectors.Number:
 		return v.Decimal()
 	}
 	return given

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/store"
 )
 
@@ -21,7 +23,7 @@ func Explain(f *Facts) Answer {
 		more = append(more, fmt.Sprintf("Under the same identity %s, which %s: row %d.", contents(len(others)), effectOf(&others[0]), others[0].Number))
 		a.Do = append(a.Do, f.show(&others[0]))
 	}
-	if g := f.Generation; g != nil && g.State != store.GenerationActive {
+	if g := f.Generation; g != nil && g.State != generations.Active {
 		more = append(more, fmt.Sprintf("This answer is about generation %d, which is %s; effects happen in the active generation.", g.Number, g.State))
 	}
 	if len(f.Unread) > 0 {
@@ -134,7 +136,7 @@ func (f *Facts) ofRow(r *store.StoredRow) Answer {
 
 // datedAhead reports whether a row was written while the store's clock was ahead.
 func (f *Facts) datedAhead(r *store.StoredRow) bool {
-	return r.ChangedAt.Sub(f.Now) > store.ClockSlack
+	return r.ChangedAt.Sub(f.Now) > timing.ClockSlack
 }
 
 // notBefore is the answer about a row that was written while the store's clock was ahead.
@@ -259,7 +261,7 @@ func (f *Facts) applied(r *store.StoredRow) Answer {
 	if act := f.last(r.Number, "resolve"); act != nil {
 		a.Says = fmt.Sprintf("It was applied: %s recorded that at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}
-	if r.Reason == semel.ReasonErased {
+	if r.Reason == reasonname.Erased {
 		a.Says += " Its content was erased since" + f.eraser(r.Number) + "."
 	}
 	return f.copied(a, r)
@@ -295,7 +297,7 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 
 func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
-	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != semel.ReasonStale {
+	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != reasonname.Stale {
 		a.Do, never = []Command{f.act("parked reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {
@@ -304,13 +306,13 @@ func (f *Facts) discarded(r *store.StoredRow) Answer {
 	switch act := f.last(r.Number, "discard"); {
 	case act != nil:
 		a.Says = fmt.Sprintf("%s%s discarded it at %s: %s.", never, act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
-	case r.Reason == semel.ReasonStale:
+	case r.Reason == reasonname.Stale:
 		a.Stage = StageStaleVersion
 		a.Says = fmt.Sprintf("%swhen version %d arrived, its stream was already past it.", never, r.Version)
 		if f.Stream != nil {
 			a.Says = strings.TrimSuffix(a.Says, ".") + fmt.Sprintf("; the stream is at version %d.", f.Stream.Last)
 		}
-	case r.Reason == semel.ReasonErased:
+	case r.Reason == reasonname.Erased:
 		a.Says = fmt.Sprintf("%sit was discarded, and its content was erased since%s.", never, f.eraser(r.Number))
 	default:
 		a.Says = fmt.Sprintf("%sits handler or its policy discarded it at %s%s%s.", never, moment(r.ChangedAt), ofReason(r), because(r.LastError))

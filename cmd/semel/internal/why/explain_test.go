@@ -8,6 +8,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
+	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
@@ -20,7 +23,7 @@ func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	r := &store.StoredRow{Number: 17, Key: key, State: state, Attempts: 1, ReceivedAt: now.Add(-time.Hour), ChangedAt: now.Add(-time.Minute)}
 	f := &Facts{Store: "db", Key: key, Now: now, Row: r, Where: []string{"--config", "semel.yaml"}}
 	if o := state.Outcome(); o != 0 {
-		f.Markers = []sqlstore.Known{{Key: key, StoredMarker: store.StoredMarker{Outcome: o, At: now.Add(-time.Minute)}}}
+		f.Markers = []sqlstore.Known{{Key: key, StoredMarker: admin.StoredMarker{Outcome: o, At: now.Add(-time.Minute)}}}
 	}
 	if change != nil {
 		change(f, r)
@@ -118,12 +121,12 @@ func ended() map[string]told {
 		"K13_a_duplicate":          {of(store.StateCompleted, func(_ *Facts, r *store.StoredRow) { r.Repeated = 2 }), StageApplied, Yes, "2 copies arrived since: duplicates without effect.", ""},
 		"K13_one_duplicate":        {of(store.StateCompleted, func(_ *Facts, r *store.StoredRow) { r.Repeated = 1 }), StageApplied, Yes, "One copy arrived since: a duplicate without effect.", ""},
 		"K13_resolved_by_a_person": {of(store.StateCompleted, acted("resolve", nil)), StageApplied, Yes, "ann recorded that", ""},
-		"K13_erased": {of(store.StateCompleted, acted("erase", func(r *store.StoredRow) { r.Reason = semel.ReasonErased })),
+		"K13_erased": {of(store.StateCompleted, acted("erase", func(r *store.StoredRow) { r.Reason = reasonname.Erased })),
 			StageApplied, Yes, "Its content was erased since, by ann at 2026-05-03 11:59:59Z.", ""},
 		"K13_erased_without_a_row": {marked(store.Applied, func(f *Facts, _ *store.StoredRow) { f.Erasures = []store.Act{{Who: "ann", At: now}} }),
 			StageApplied, Yes, "Its stored content was erased by ann", ""},
 		"K13_a_stale_version": {of(store.StateDiscarded, func(f *Facts, r *store.StoredRow) {
-			r.Reason, r.Version, f.Stream = semel.ReasonStale, 3, &admin.StoredStream{Last: 8}
+			r.Reason, r.Version, f.Stream = reasonname.Stale, 3, &admin.StoredStream{Last: 8}
 		}), StageStaleVersion, No, "when version 3 arrived, its stream was already past it; the stream is at version 8.", ""},
 		"K13_discarded_by_a_person": {of(store.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", "semel parked reopen 17"},
 		"K13_discarded_by_the_last_who_did": {of(store.StateDiscarded, func(f *Facts, r *store.StoredRow) {
@@ -140,11 +143,11 @@ func ended() map[string]told {
 			f.Details = []operate.Detail{{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
 		"K13_discarded_by_its_handler": {of(store.StateDiscarded, reasoned(semel.ReasonPrecondition)), StageDiscarded, No, "(condition unmet): no such account", "semel parked reopen 17"},
-		"K13_discarded_and_erased":     {of(store.StateDiscarded, reasoned(semel.ReasonErased)), StageDiscarded, No, "its content was erased since", ""},
+		"K13_discarded_and_erased":     {of(store.StateDiscarded, reasoned(reasonname.Erased)), StageDiscarded, No, "its content was erased since", ""},
 		"K13_discarded_without_a_row":  {marked(store.Discarded, nil), StageDiscarded, No, "it was discarded at", ""},
 		"K13_dead_lettered":            {of(store.StateDeadLettered, reasoned(semel.ReasonExhausted)), StageDeadLettered, No, "after 1 attempt it was dead-lettered", "semel dead replay 17"},
 		"K13_of_a_generation_that_left": {of(store.StateCompleted, func(f *Facts, _ *store.StoredRow) {
-			f.Generation = &admin.StoredGeneration{Number: 2, State: store.GenerationOld}
+			f.Generation = &admin.StoredGeneration{Number: 2, State: generations.Old}
 		}), StageApplied, Yes, "This answer is about generation 2, which is old", ""},
 	}
 }
@@ -154,9 +157,9 @@ func aside() map[string]told {
 		"K13_parked_as_a_gap": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
 			r.Reason, r.Stream, r.Version, f.Stream = semel.ReasonGap, "7", 5, &admin.StoredStream{Last: 2}
 		}), StageGap, No, "as version 5 of its stream it waited for version 3, and was then parked", "semel gaps skip --stream 7 --config semel.yaml --because WHY"},
-		"K13_suppressed_by_a_person": {of(store.StateParked, acted("suppress", func(r *store.StoredRow) { r.Reason = semel.ReasonSuppressed })),
+		"K13_suppressed_by_a_person": {of(store.StateParked, acted("suppress", func(r *store.StoredRow) { r.Reason = reasonname.Suppressed })),
 			StageSuppressed, No, "It was not sent: ann suppressed it", "semel intents send 17"},
-		"K13_suppressed_by_a_replay": {of(store.StateParked, reasoned(semel.ReasonSuppressed)), StageSuppressed, No, "It was not sent: it was written by a run or replay", "semel intents send 17"},
+		"K13_suppressed_by_a_replay": {of(store.StateParked, reasoned(reasonname.Suppressed)), StageSuppressed, No, "It was not sent: it was written by a run or replay", "semel intents send 17"},
 		"K13_an_unknown_outcome": {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.CallsStarted = semel.ReasonOutcomeUnknown, 1 }),
 			StageUnknown, Unknown, "It is unknown whether it was applied", "semel inbox resolve 17 --outcome done --config semel.yaml --because WHY"},
 		"K13_an_unknown_outcome_that_a_person_discarded": {of(store.StateDiscarded, acted("discard", func(r *store.StoredRow) { called(nil, r) })), StageDiscarded, Unknown,
@@ -169,14 +172,14 @@ func aside() map[string]told {
 		}), StageParked, Unknown, "It is unknown whether it was applied", "semel inbox show 17"},
 		"K13_an_unknown_outcome_that_was_erased": {of(store.StateDiscarded, func(f *Facts, r *store.StoredRow) {
 			called(f, r)
-			r.Reason = semel.ReasonErased
+			r.Reason = reasonname.Erased
 		}), StageDiscarded, Unknown, "its content was erased since", "semel inbox show 17"},
-		"K13_a_leased_key_that_failed_after_an_unknown_outcome": {keyed(sqlstore.KnownKey{Ended: store.KeyFail, Started: 2, Finished: 1}), StageDiscarded, Unknown, "of 2 claims of its leased key, 1 have a known outcome", ""},
+		"K13_a_leased_key_that_failed_after_an_unknown_outcome": {keyed(sqlstore.KnownKey{Ended: keystore.Fail, Started: 2, Finished: 1}), StageDiscarded, Unknown, "of 2 claims of its leased key, 1 have a known outcome", ""},
 		"K13_an_unknown_outcome_of_an_intent": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
 			r.Reason, r.CallsStarted, f.Sends = semel.ReasonOutcomeUnknown, 1, true
 		}), StageUnknown, Unknown, "Ask the other side", "semel intents resolve 17 --outcome sent"},
 		"K13_a_conflict_as_a_version":           {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.Version = semel.ReasonConflict, 4 }), StageConflict, No, "first as version 4 of its stream", "semel inbox show 17"},
-		"K13_a_conflict_with_a_former_identity": {of(store.StateParked, reasoned(semel.ReasonFormerConflict)), StageConflict, No, "its previous identity has a marker", "semel parked discard 17"},
+		"K13_a_conflict_with_a_former_identity": {of(store.StateParked, reasoned(reasonname.FormerConflict)), StageConflict, No, "its previous identity has a marker", "semel parked discard 17"},
 		"K13_a_reason_that_its_handler_gave":    {of(store.StateParked, reasoned("limit exceeded")), StageParked, No, "(limit exceeded): no such account. The handler gave this reason", "semel parked retry 17"},
 		"K13_a_conflict_with_what_was_applied":  {conflicting(store.Applied), StageConflict, Yes, "The first content was applied at 2026-05-03 11:59:00Z. Then other content arrived", "semel inbox show 18"},
 		"K13_a_conflict_that_was_discarded_later": {func() *Facts {
@@ -191,11 +194,11 @@ func aside() map[string]told {
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Under the same identity other content arrived, which had no effect: row 18.", "semel inbox show 18"},
 		"law_12_a_marker_that_its_row_denies":    {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Markers[0].Outcome = store.Applied }), StageBroken, Unknown, "Its marker says applied and its row says RECEIVED", "semel inbox show 17"},
 		"law_12_a_marker_whose_row_is_gone":      {marked(store.Waiting, nil), StageBroken, Unknown, "Its marker says waiting, since 2026-05-03 11:59:00Z, and its row is missing", ""},
-		"K13_a_leased_key_that_was_completed":    {keyed(sqlstore.KnownKey{Ended: store.KeyComplete}), StageApplied, Yes, "the call for it was completed; its leased key was first claimed at 2026-05-03 11:00:00Z.", ""},
-		"K13_a_leased_key_that_failed":           {keyed(sqlstore.KnownKey{Ended: store.KeyFail}), StageDiscarded, No, "failed for good", ""},
+		"K13_a_leased_key_that_was_completed":    {keyed(sqlstore.KnownKey{Ended: keystore.Complete}), StageApplied, Yes, "the call for it was completed; its leased key was first claimed at 2026-05-03 11:00:00Z.", ""},
+		"K13_a_leased_key_that_failed":           {keyed(sqlstore.KnownKey{Ended: keystore.Fail}), StageDiscarded, No, "failed for good", ""},
 		"K13_a_leased_key_that_is_held":          {keyed(sqlstore.KnownKey{Until: now.Add(time.Minute), Started: 1}), StageClaimed, No, "a process has its leased key until 2026-05-03 12:01:00Z", ""},
-		"K13_a_leased_key_that_was_released":     {keyed(sqlstore.KnownKey{Ended: store.KeyRelease, Started: 1, Finished: 1}), StageDue, No, "no attempt had an effect", ""},
-		"K13_a_leased_key_whose_outcome_is_open": {keyed(sqlstore.KnownKey{Ended: store.KeyAbandon, Started: 2, Finished: 1}), StageUnknown, Unknown, "of 2 claims of its leased key, 1 have a known outcome", ""},
+		"K13_a_leased_key_that_was_released":     {keyed(sqlstore.KnownKey{Ended: keystore.Release, Started: 1, Finished: 1}), StageDue, No, "no attempt had an effect", ""},
+		"K13_a_leased_key_whose_outcome_is_open": {keyed(sqlstore.KnownKey{Ended: keystore.Abandon, Started: 2, Finished: 1}), StageUnknown, Unknown, "of 2 claims of its leased key, 1 have a known outcome", ""},
 		"K13_a_leased_key_whose_lease_has_ended": {keyed(sqlstore.KnownKey{Until: now.Add(-time.Minute), Started: 1}), StageUnknown, Unknown, "It is unknown whether it was applied", ""},
 		"K13_a_marker_of_a_newer_release":        {marked(9, nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
 		"K13_a_row_of_a_newer_release":           {of("SHELVED", nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
@@ -317,11 +320,11 @@ func TestAMessageIsExplained(t *testing.T) {
 
 // A reason that this release writes and nobody explains would be told as one of a handler.
 func TestEachReasonOfARowIsExplained(t *testing.T) {
-	elsewhere := []semel.Reason{semel.ReasonNone, semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonGap, semel.ReasonSuppressed,
-		semel.ReasonOutcomeUnknown, semel.ReasonStale, semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused}
-	for _, reason := range []semel.Reason{semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
-		semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong, semel.ReasonPrecondition, semel.ReasonMissingParameter, semel.ReasonBadEffects,
-		semel.ReasonFiltered, semel.ReasonNoVersion, semel.ReasonBehind, semel.ReasonExpired, semel.ReasonKills, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased} {
+	elsewhere := []semel.Reason{reasonname.None, semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonGap, reasonname.Suppressed,
+		semel.ReasonOutcomeUnknown, reasonname.Stale, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
+	for _, reason := range []semel.Reason{semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, reasonname.IdentityTooLong,
+		reasonname.UnknownType, semel.ReasonPermanent, semel.ReasonExhausted, reasonname.WaitTooLong, semel.ReasonPrecondition, reasonname.MissingParameter, reasonname.BadEffects,
+		reasonname.Filtered, reasonname.NoVersion, reasonname.Behind, reasonname.Expired, reasonname.Kills, reasonname.Steps, reasonname.Unreadable, reasonname.Erased} {
 		if _, is := remedies[reason]; !is {
 			t.Errorf("%q has no remedy", reason)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 )
 
@@ -16,38 +17,38 @@ var remedies = map[semel.Reason]struct {
 	says  string
 	retry bool
 }{
-	semel.ReasonPermanent:        {"Waiting does not help; correct the cause, then retry the message.", true},
-	semel.ReasonExhausted:        {"All attempts failed; correct the cause, then retry the message.", true},
-	semel.ReasonPrecondition:     {"A statement changed another number of rows than required; correct the data, then retry the message.", true},
-	semel.ReasonMissingParameter: {"A value that the handler needs is missing; correct the policy, or the producer.", true},
-	semel.ReasonBadEffects:       {"The endpoint answered with effects that the policy does not allow; correct one of them, then retry the message.", true},
-	semel.ReasonWaitTooLong:      {"The handler asked for a longer wait than is possible; retry the message at that time.", true},
-	semel.ReasonUnknownType:      {"The policy has no handler for its type; add one, then retry the message.", true},
-	semel.ReasonMalformed:        {"The message cannot be read; let the producer send a correct one, and discard this one.", false},
-	semel.ReasonTooLarge:         {"The message is longer than max_body; let the producer send a shorter one, and discard this one.", false},
-	semel.ReasonNoIdentity:       {"The message has no identity and cannot be processed; let the producer send one with an identity, and discard this one.", false},
-	semel.ReasonBadIdentity:      {"The identity is not usable; let the producer send a correct message, and discard this one.", false},
-	semel.ReasonIdentityTooLong:  {"The identity is too long; let the producer send a message with a shorter one, and discard this one.", false},
-	semel.ReasonFiltered:         {"The consumer's filter excludes it; correct filter in the policy and have it sent again, or discard this one.", false},
-	semel.ReasonNoVersion:        {"The stream or version is missing; correct the policy or the producer, then retry the message.", true},
-	semel.ReasonExpired:          {"The message is older than the retention, so it is unknown whether it took effect before. Find out; then retry it if not, and discard it if so.", true},
-	semel.ReasonKills:            {"Processes died while handling it; find the cause in their last logs, correct it, then retry the message.", true},
-	semel.ReasonSteps:            {"Its completed steps are no longer the first steps of the consumer; restore them in the policy, then retry the message.", true},
-	semel.ReasonUnreadable:       {"The content is encrypted and its key is missing or wrong; configure the key, then retry the message.", true},
-	semel.ReasonErased:           {"The content was erased and cannot be restored.", false},
-	semel.ReasonBehind:           {"An earlier message of its order has not ended.", true},
+	semel.ReasonPermanent:       {"Waiting does not help; correct the cause, then retry the message.", true},
+	semel.ReasonExhausted:       {"All attempts failed; correct the cause, then retry the message.", true},
+	semel.ReasonPrecondition:    {"A statement changed another number of rows than required; correct the data, then retry the message.", true},
+	reasonname.MissingParameter: {"A value that the handler needs is missing; correct the policy, or the producer.", true},
+	reasonname.BadEffects:       {"The endpoint answered with effects that the policy does not allow; correct one of them, then retry the message.", true},
+	reasonname.WaitTooLong:      {"The handler asked for a longer wait than is possible; retry the message at that time.", true},
+	reasonname.UnknownType:      {"The policy has no handler for its type; add one, then retry the message.", true},
+	semel.ReasonMalformed:       {"The message cannot be read; let the producer send a correct one, and discard this one.", false},
+	semel.ReasonTooLarge:        {"The message is longer than max_body; let the producer send a shorter one, and discard this one.", false},
+	semel.ReasonNoIdentity:      {"The message has no identity and cannot be processed; let the producer send one with an identity, and discard this one.", false},
+	semel.ReasonBadIdentity:     {"The identity is not usable; let the producer send a correct message, and discard this one.", false},
+	reasonname.IdentityTooLong:  {"The identity is too long; let the producer send a message with a shorter one, and discard this one.", false},
+	reasonname.Filtered:         {"The consumer's filter excludes it; correct filter in the policy and have it sent again, or discard this one.", false},
+	reasonname.NoVersion:        {"The stream or version is missing; correct the policy or the producer, then retry the message.", true},
+	reasonname.Expired:          {"The message is older than the retention, so it is unknown whether it took effect before. Find out; then retry it if not, and discard it if so.", true},
+	reasonname.Kills:            {"Processes died while handling it; find the cause in their last logs, correct it, then retry the message.", true},
+	reasonname.Steps:            {"Its completed steps are no longer the first steps of the consumer; restore them in the policy, then retry the message.", true},
+	reasonname.Unreadable:       {"The content is encrypted and its key is missing or wrong; configure the key, then retry the message.", true},
+	reasonname.Erased:           {"The content was erased and cannot be restored.", false},
+	reasonname.Behind:           {"An earlier message of its order has not ended.", true},
 }
 
 func (f *Facts) parked(r *store.StoredRow) Answer {
 	switch {
 	case r.Reason == semel.ReasonGap:
 		return f.gap(r, "It was not applied: as version %d of its stream it waited for version %d, and was then parked. It is processed if that version arrives.", StageGap)
-	case r.Reason == semel.ReasonSuppressed:
+	case r.Reason == reasonname.Suppressed:
 		return f.suppressed(r)
 	case r.UnknownOutcome():
 		says := fmt.Sprintf("It is unknown whether it was applied: a call has an unknown outcome, and the message was parked at %s%s.", moment(r.ChangedAt), because(r.LastError))
 		return Answer{StageUnknown, Unknown, says + " Ask the other side, and record the outcome.", []Command{f.resolve(r), f.show(r)}}
-	case r.Reason == semel.ReasonConflict || r.Reason == semel.ReasonFormerConflict:
+	case r.Reason == semel.ReasonConflict || r.Reason == reasonname.FormerConflict:
 		return f.conflicting(r)
 	}
 	says := fmt.Sprintf("It was not applied: it was parked at %s%s%s.", moment(r.ChangedAt), ofReason(r), because(r.LastError))
@@ -79,7 +80,7 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	says := "its identity was used with other content"
 	switch {
-	case r.Reason == semel.ReasonFormerConflict:
+	case r.Reason == reasonname.FormerConflict:
 		says = "its previous identity has a marker with other content, or with content that cannot be compared"
 	case r.Version > 0:
 		says = fmt.Sprintf("other content was applied first as version %d of its stream", r.Version)
@@ -103,7 +104,7 @@ func (f *Facts) verb(row, intent string) string {
 
 // ofReason returns the reason of a row in parentheses, or "".
 func ofReason(r *store.StoredRow) string {
-	if r.Reason == semel.ReasonNone {
+	if r.Reason == reasonname.None {
 		return ""
 	}
 	return " (" + string(r.Reason) + ")"

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/spelling"
 	"github.com/semel-go/semel/store"
@@ -106,7 +107,7 @@ func ActiveNameOf(ctx context.Context, stores []*assembly.Store, name string) (k
 		}
 		for _, g := range all {
 			generational = true
-			if number < 0 && g.State == store.GenerationActive || g.Number == number {
+			if number < 0 && g.State == generations.Active || g.Number == number {
 				return admin.GenerationName(public, g.Number), true, nil
 			}
 		}
@@ -167,7 +168,7 @@ func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 	for _, g := range all {
 		switch {
 		case g.Number != number:
-		case g.State == store.GenerationActive || g.State == store.GenerationBuilding:
+		case g.State == generations.Active || g.State == generations.Building:
 			return nil
 		default:
 			return errors.New("its consumer has left generation " + fmt.Sprint(number) + ", which is " + g.State.String() + "; whatever takes effect does so in the active one")

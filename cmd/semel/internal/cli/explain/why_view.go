@@ -18,6 +18,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/cmd/semel/internal/why"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/semelheader"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
@@ -179,12 +180,12 @@ func causeOf(known *causeView, f *why.Facts, r *store.StoredRow) *causeView {
 	if known != nil || r.Message == nil {
 		return known
 	}
-	id, has := r.Message.Headers.Get(semel.HeaderCausation)
+	id, has := r.Message.Headers.Get(semelheader.Causation)
 	if !has {
 		return nil
 	}
 	v := &causeView{ID: string(id)}
-	if correlation, has := r.Message.Headers.Get(semel.HeaderCorrelation); has {
+	if correlation, has := r.Message.Headers.Get(semelheader.Correlation); has {
 		v.Correlation = string(correlation)
 	}
 	v.Consumer = f.Writer()

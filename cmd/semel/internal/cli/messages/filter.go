@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
@@ -134,9 +135,9 @@ func words(states []store.RowState) []string {
 // holds them to the list in reason.go.
 func reasons() []string {
 	var all []string
-	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonPrecondition, semel.ReasonMissingParameter, semel.ReasonBadEffects,
-		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonFiltered,
-		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonExpired, semel.ReasonKills, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonOutcomeUnknown, semel.ReasonErased, admin.ReasonReopened, semel.ReasonUnreadable} {
+	for _, r := range []semel.Reason{semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonPrecondition, reasonname.MissingParameter, reasonname.BadEffects,
+		reasonname.WaitTooLong, reasonname.UnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, reasonname.IdentityTooLong, reasonname.Filtered,
+		reasonname.NoVersion, reasonname.Stale, semel.ReasonGap, reasonname.Behind, reasonname.Expired, reasonname.Kills, reasonname.Suppressed, reasonname.Steps, semel.ReasonOutcomeUnknown, reasonname.Erased, admin.ReasonReopened, reasonname.Unreadable} {
 		all = append(all, string(r))
 	}
 	return all

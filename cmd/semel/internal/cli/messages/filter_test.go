@@ -10,10 +10,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 )
 
 // handedBack are the reasons that no row has.
-var handedBack = []semel.Reason{semel.ReasonNone, semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused}
+var handedBack = []semel.Reason{reasonname.None, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
 
 func TestEveryReasonOfARowIsCompleted(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../../../../../reason.go", nil, 0)

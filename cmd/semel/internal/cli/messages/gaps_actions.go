@@ -16,9 +16,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/file"
-	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
@@ -36,8 +36,8 @@ func gapsSkip(c *command.CLI) *cobra.Command {
 				return command.UsageError("give --stream NAME, or --all for all that --consumer, --source and --store choose")
 			case all && to:
 				return command.UsageError("give --all or --to, not both: each stream has versions of its own")
-			case to && (order.To < 1 || order.To > identity.MaxVersion):
-				return command.UsageError("--to %d is no version; they are from 1 to %d", order.To, int64(identity.MaxVersion))
+			case to && (order.To < 1 || order.To > versions.Max):
+				return command.UsageError("--to %d is no version; they are from 1 to %d", order.To, int64(versions.Max))
 			}
 			if err := command.CheckRecord(&order.Who, order.Why, order.DryRun); err != nil {
 				return err

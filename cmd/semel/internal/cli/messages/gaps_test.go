@@ -22,6 +22,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/versions"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -220,7 +221,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark := store.Mark{Scope: scope, ID: []byte("dead"), As: store.DeadLettered, Version: store.Version{Stream: []byte("a"), Number: 2, Start: 1}}
+		mark := store.Mark{Scope: scope, ID: []byte("dead"), As: store.DeadLettered, Version: versions.Position{Stream: []byte("a"), Number: 2, Start: 1}}
 		b, _, err := st.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
 		if err != nil {
 			t.Fatal(err)

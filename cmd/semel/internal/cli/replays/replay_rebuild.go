@@ -20,6 +20,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
 
@@ -164,7 +165,7 @@ func switchLine(c *command.CLI, name string, number int64) string {
 	return command.Shell("semel", "replay", "switch", "--config", c.Config, "--consumer", name, fmt.Sprint(number), "--because", "…")
 }
 
-func rebuildResult(c *command.CLI, run *rebuild.Runner, is store.GenerationState, err error) error {
+func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, err error) error {
 	r := &run.Replay
 	if c.JSON {
 		if e := c.WriteJSON(struct {
@@ -177,15 +178,15 @@ func rebuildResult(c *command.CLI, run *rebuild.Runner, is store.GenerationState
 		}
 	} else {
 		far := rebuilt(r.Progress)
-		if is == store.GenerationDropped { // with its position
+		if is == generations.Dropped { // with its position
 			far = replay.Sum(r.Progress.Counts)
 		}
 		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
 	}
-	if is == store.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
+	if is == generations.Building && (err == nil || errors.Is(err, context.Canceled)) {
 		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+command.Shell("semel", "replay", "start", "--config", c.Config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--because", "…")))
 	}
-	if is == store.GenerationDropped && errors.Is(err, store.ErrGeneration) {
+	if is == generations.Dropped && errors.Is(err, generations.ErrNotUsable) {
 		err = nil
 	}
 	return command.Failed(err)

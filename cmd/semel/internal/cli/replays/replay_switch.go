@@ -14,6 +14,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
@@ -202,7 +203,7 @@ func wouldSwitch(ctx context.Context, c *command.CLI, of *rebuiltOf) error {
 	says.SettledPercent, says.Left = settledOf(p)
 	all, err := of.store.Generations(ctx, of.consumer.Name)
 	for _, g := range all {
-		if g.State == store.GenerationActive {
+		if g.State == generations.Active {
 			says.From = g.Number
 		}
 	}
