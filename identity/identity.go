@@ -268,9 +268,9 @@ func absence(s *selectors.Selector, m *semel.Message) string {
 	return " is missing"
 }
 
-// Func is an identity found by a function. Its error, unless an
-// *Error, and its panic are of semel.ReasonBadIdentity. The rules of Identity hold for what
-// it returns: 1 to semel.MaxID bytes, no source that begins with "semel:".
+// Func returns an identity that calls find. An error of find that is no *Error, and a panic, have the
+// reason semel.ReasonBadIdentity. The result must keep the rules of Identity: an id of 1 to semel.MaxID
+// bytes, and no source that begins with "semel:".
 func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
 	return identityFunc(find)
 }
@@ -286,21 +286,15 @@ func (f identityFunc) Validate() error {
 	return nil
 }
 
-// Find asks any identity, also of a type of the user's own, and holds it to the rules that
-// Func is held to.
-func Find(by Identity, m *semel.Message) (source, id string, err error) {
-	return guarded(by.Identify, m)
-}
-
-// FindIn is Find in a room of the engine's.
+// FindIn is Identify with buffered reads. It checks the result by the rules of Func.
 func (s *Selected) FindIn(room *reading.Room, m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = s.identify(room, m)
 	return held(source, id, err)
 }
 
-// guarded holds what find returns to the rules of identities. It does not
-// panic: one message's trouble is not its neighbours'.
+// guarded calls find and checks the result by the rules of identities. It turns a panic into an error, so
+// that other messages are not affected.
 func guarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = find(m)
@@ -314,7 +308,7 @@ func notPanicking(source, id *string, err *error) {
 	}
 }
 
-// held is what was found, if it keeps the rules.
+// held returns source and id if they keep the rules, and an *Error otherwise.
 func held(source, id string, err error) (string, string, error) {
 	if err == nil {
 		err = checkIdentity(source, id)

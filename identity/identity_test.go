@@ -27,7 +27,7 @@ func found(t *testing.T, i Identity, m *semel.Message) string {
 	if err := i.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	source, id, err := Find(i, m)
+	source, id, err := guarded(i.Identify, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func found(t *testing.T, i Identity, m *semel.Message) string {
 
 func wantReason(t *testing.T, i Identity, m *semel.Message, want semel.Reason) {
 	t.Helper()
-	source, id, err := Find(i, m)
+	source, id, err := guarded(i.Identify, m)
 	var fault *Error
 	if !errors.As(err, &fault) {
 		t.Fatalf("identity %q %q, error %v; want %s", source, id, err, want)
@@ -260,7 +260,7 @@ func BenchmarkIdentityFromAHeader(b *testing.B) {
 	m, i := event("shop", "018f4e7a-0000-7000-8000-000000000001"), CloudEvents()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := Find(i, m); err != nil {
+		if _, _, err := guarded(i.Identify, m); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -271,7 +271,7 @@ func BenchmarkIdentityFromABodyOf1KiB(b *testing.B) {
 	m, i := withBody(`{"lines":[`+strings.Repeat(line, 11)+`{}],"id":"018f4e7a"}`), By("body:/id")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := Find(i, m); err != nil {
+		if _, _, err := guarded(i.Identify, m); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // of the one for authors of stores of leased keys.
 const (
 	mostWords     = 72
-	mostNames     = 151
+	mostNames     = 150
 	mostContracts = 129
 	mostKeys      = 23
 )

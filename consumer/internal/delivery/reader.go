@@ -16,13 +16,13 @@ type reader struct {
 	alone chan struct{}
 }
 
-// find asks an identity. One of a type of the user's is not known to read in a
-// room, also where it holds one of ours.
+// find returns the identity of a message. A user-defined identity is assumed not to support buffered reads,
+// even if it wraps one of ours.
 func (r reader) find(by identity.Identity, m *semel.Message) (source, id string, err error) {
 	if own, ok := by.(*identity.Selected); ok {
 		return own.FindIn(r.room, m)
 	}
-	r.own(func() { source, id, err = identity.Find(by, m) })
+	r.own(func() { source, id, err = identity.Func(by.Identify).Identify(m) })
 	return source, id, err
 }
 
@@ -106,5 +106,5 @@ func (c *Rules) spell(source, id string) (spelled string, err error) {
 
 // held holds what the store answered to the rules of identities, its error, too.
 func held(source, id string, err error) (_, _ string, _ error) {
-	return identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }), nil)
+	return identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }).Identify(nil)
 }

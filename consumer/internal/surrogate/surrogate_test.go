@@ -51,7 +51,7 @@ func TestSurrogatesNameDeliveriesWithoutIdentity(t *testing.T) {
 	})
 	t.Run("no message can claim a surrogate", func(t *testing.T) {
 		m := all[0]
-		_, _, err := identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return Source, Of(m), nil }), m)
+		_, _, err := identity.Func(func(*semel.Message) (string, string, error) { return Source, Of(m), nil }).Identify(m)
 		if refused := (*identity.Error)(nil); !errors.As(err, &refused) || refused.Reason != semel.ReasonBadIdentity {
 			t.Errorf("%v, want %s", err, semel.ReasonBadIdentity)
 		}
