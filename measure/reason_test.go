@@ -13,33 +13,38 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// reasons are the constants of the package semel that are named as reasons are.
+// reasons returns the reasons that are declared in package semel and in internal/reasonname, by name.
 func reasons(t *testing.T) map[string]semel.Reason {
 	t.Helper()
 	all := map[string]semel.Reason{}
-	file, err := parser.ParseFile(token.NewFileSet(), "../reason.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		v, is := n.(*ast.ValueSpec)
-		if !is {
-			return true
+	for path, prefix := range map[string]string{"../reason.go": "Reason", "../internal/reasonname/reasonname.go": ""} {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for i, name := range v.Names {
-			if !strings.HasPrefix(name.Name, "Reason") || i >= len(v.Values) {
-				continue
+		ast.Inspect(file, func(n ast.Node) bool {
+			v, is := n.(*ast.ValueSpec)
+			if !is {
+				return true
 			}
-			if text, is := v.Values[i].(*ast.BasicLit); is {
-				value, err := strconv.Unquote(text.Value)
-				if err != nil {
-					t.Fatal(err)
+			for i, name := range v.Names {
+				if !strings.HasPrefix(name.Name, prefix) || i >= len(v.Values) {
+					continue
 				}
-				all[name.Name] = semel.Reason(value)
+				if text, is := v.Values[i].(*ast.BasicLit); is {
+					value, err := strconv.Unquote(text.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					all[name.Name] = semel.Reason(value)
+				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
+	if len(all) < 29 {
+		t.Fatalf("%d reasons were found: %v", len(all), all)
+	}
 	return all
 }
 

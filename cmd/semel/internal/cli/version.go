@@ -79,9 +79,9 @@ func alertsCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
 		Short: "Print Prometheus rules",
-		Long: `Alerts prints alert rules for Prometheus over the metrics of semel run: those
-that ship as deploy/alerts.yaml, with what consumers of the policy say under
-alerts in the place of their thresholds. Nothing is asked and nothing changed.`,
+		Long: `Print alert rules for Prometheus: those of deploy/alerts.yaml, with the
+thresholds that consumers set under alerts in the policy. The command reads
+only the policy.`,
 		Args: command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := c.Load()

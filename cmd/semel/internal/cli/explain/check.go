@@ -23,18 +23,18 @@ func checkCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check each consumer against a design review",
-		Long: `Check answers numbered questions about each consumer of the policy: what makes
-its effect happen once, and whether that holds. Each is answered with pass, with
-fail and what mends it, or with "cannot know" and why. Nothing is changed. A
-database or a broker that does not answer makes it know less.
+		Long: `Answer numbered questions about each consumer of the policy: what makes its
+effect happen once, and whether that works. An answer is pass, fail with the
+remedy, or "cannot know" with the reason. The command changes nothing. It
+answers fewer questions if a database or broker does not respond.
 
---deep looks at rows, markers, streams and intents, 5,000 rows in a statement.
-It prints up to which row it came, also when it is interrupted; --from ROW goes
-on behind it.
+--deep compares rows, markers, streams and intents, 5,000 rows in a statement.
+It prints the last row that it read, also after an interrupt; --from ROW
+continues there.
 
---explain N says why question N is asked, and what its answers mean.
+--explain N explains question N and its answers.
 
-Exit code 4: a question is answered with fail.`,
+Exit code 4: at least one question has the answer fail.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("explain") {

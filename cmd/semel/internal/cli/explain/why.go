@@ -39,14 +39,14 @@ func whyCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ID",
 		Short: "Explain what happened to a message",
-		Long: `Why says of one message whether its effect is there, why or why not, and which
-command changes that; and then all that the stores know of it: markers, rows,
-claims, attempts with their errors, acts, edits, its stream, what caused it and
-what it caused, replays. It is looked for in all consumers, or in the one that
-is named, and nothing is changed. An id that is no text is written base64:….
+		Long: `Explain whether a message was applied, why or why not, and what to do next. Then
+list all records about it: marker, rows, claims, attempts with their errors,
+changes by operators, edits, its stream, intents and replays. The command reads
+all consumers, or the one that you name, and changes nothing. Write an id that
+is not text as base64:….
 
-Exit code 1: nobody knows the id; then it is said where it was looked for, and
-what cannot be known.`,
+Exit code 1: no store knows the id; the output lists where it was looked up,
+and what could not be read.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return command.UsageError("give the id of one message")

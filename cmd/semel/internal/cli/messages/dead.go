@@ -50,13 +50,13 @@ func deadList(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List failure groups, or dead letters with filters",
-		Long: `List what failed for good: what was parked or dead-lettered, and is not done.
+		Long: `List messages that failed for good: parked or dead-lettered, and not done.
 
-Without filters it counts failure groups: letters of one consumer and reason
-whose errors begin alike. With --group, another filter or --letters it lists
-the letters themselves. With --topic it lists the letters of a topic, each with
-how it stands in the store: set aside, waiting, applied, discarded, conflict,
-unknown here, no identity, foreign (of another consumer, or of none), or cut.`,
+Without filters, count failure groups: dead letters of one consumer and reason
+with similar errors. With --group, another filter or --letters, list the dead
+letters. With --topic, list those of a topic with their state in the store: set
+aside, waiting, applied, discarded, conflict, unknown here, no identity,
+foreign (of another consumer, or of none), or cut.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if topic != "" {

@@ -34,15 +34,14 @@ func deadEdit(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit NUMBER --payload FILE --because TEXT",
 		Short: "Replace the payload of a dead letter",
-		Long: `Shows what would change, and with --yes, or once you agree on a terminal, gives
-the letter another payload. Without --payload it opens that in $EDITOR.
-Identity, key and headers stay. The store keeps each payload before, which
-show --payload shows; the record of the act has the hashes of both. Then replay
-the letter.
+		Long: `Show the difference and, with --yes or after your confirmation, replace the
+payload of a dead letter. Without --payload, edit it in $EDITOR. Identity, key
+and headers stay. The store keeps earlier payloads (show --payload), and the
+audit trail has the hashes of both. Replay the dead letter afterwards.
 
-Refused is what has taken effect, or may have. Copies of the message as its
-producer sent it are duplicates, before the replay and after it; the corrected
-message sent by the producer under the same identity would be a conflict.`,
+A message that took effect, or may have, is refused. Copies of the original
+message are duplicates, before and after the replay; a corrected message that
+the producer sends under the same identity is a conflict.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return command.UsageError("give one row number; semel dead ls shows them")

@@ -33,18 +33,18 @@ func deadReplay(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [NUMBER...] --because TEXT",
 		Short: "Process dead letters again",
-		Long: `Says first what would become of the letters: how many would be applied, are
-skipped since their identities are applied, are in conflict with what is, or are
-refused, and why. --dry-run ends there.
+		Long: `First predict the results: how many dead letters would be applied, are skipped
+because their identity is applied, are conflicts, or are refused, and why.
+--dry-run stops here.
 
-Then each becomes due, the oldest first, and of those with one key, or one
-identity, one behind the other. Whoever runs the consumer works on them, or with
---run this process, with the policy's handler. At the end it says what happened,
-and of which letters that is not what was foretold: something came between.
+Then retry the dead letters, oldest first; those with the same key or identity
+one after the other. A running consumer processes them, or with --run this
+command with the policy's handler. At the end, print the results and which of
+them differ from the prediction.
 
-Identities stay: of a letter and the copies of it that come meanwhile one takes
-effect. Two replays of one consumer wait for each other. One that was
-interrupted goes on when it is started again.`,
+Dead letters keep their identity, so a dead letter and its copies take effect
+once. Two replays of one consumer wait for each other. Start the command again
+to continue after an interruption.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.rate < 0 {
 				return command.UsageError("--rate %v: give how many letters a second, or 0 for no limit", r.rate)
@@ -187,7 +187,7 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 			notify(ctx, s, []operate.Result{{Consumer: consumer, Result: operate.Due}})
 		}
 		o.Alone = func() {
-			d.Remark("still waiting for whoever runs the consumer; --run works on them here")
+			d.Remark("still waiting for a running consumer; --run processes them in this command")
 		}
 	}
 	progress := d.progress(letters)

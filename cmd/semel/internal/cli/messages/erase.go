@@ -34,20 +34,20 @@ func eraseCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase --id ID --because TEXT",
 		Short: "Erase message contents",
-		Long: `Removes what is kept of the contents of messages: body, key, headers, errors,
-steps and results, of all rows of each identity that is chosen, and of what
-the messages caused, such as intents. The identities and their markers stay,
-so that copies are duplicates as before. What is erased cannot be had back.
+		Long: `Erase the stored contents of messages: body, key, headers, errors, steps and
+results of all rows of the chosen identities, and of the intents that they
+caused. Identities and markers stay, so copies are still duplicates. Erased
+contents cannot be restored.
 
-An identity is erased whole, or not at all: what waits, was set aside or
-dead-lettered has to be discarded first, which --discard does. What could not
-be erased is listed; the same command again erases the rest. It reads on where
-others write, and waits for nobody.
+An identity is erased completely or not at all: waiting, parked and
+dead-lettered messages must be discarded first, which --discard does. The
+output lists what could not be erased; repeat the command for the rest. The
+command does not wait for locks.
 
-It cannot reach topics, files, backups and your own tables; what it says at
-its end names them. See docs/erase.md.
+Topics, files, backups and your own tables are out of reach; the output names
+them. See docs/erase.md.
 
-Exit codes: 0 all that was chosen is erased, 1 something was left.`,
+Exit codes: 0 everything chosen is erased; 1 something was left.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(c, cmd) },
 	}

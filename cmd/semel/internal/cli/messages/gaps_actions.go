@@ -231,10 +231,10 @@ func gapsBackfill(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backfill --consumer NAME --file FILE --because TEXT",
 		Short: "Add missing messages from a file",
-		Long: `Give a consumer messages from a file, as if its source had delivered them:
-what has taken effect already is a duplicate, what fills a gap frees what waits
-for it, and what cannot be applied is set aside. The consumer's own source is
-not touched, and the consumer may run meanwhile.`,
+		Long: `Process messages from a file as if the consumer's source had delivered them.
+Messages that were applied before are duplicates, a missing version unblocks
+the versions that wait for it, and messages that cannot be applied are parked.
+The source is not touched, and the consumer may run meanwhile.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

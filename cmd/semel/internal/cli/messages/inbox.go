@@ -51,7 +51,7 @@ func inboxStats(c *command.CLI) *cobra.Command {
 			}
 			defer c.Close(a)
 			if len(a.Policy().Consumers) == 0 && c.Consumer == "" {
-				return command.UsageError("--consumer is missing: without a policy nobody knows which there are")
+				return command.UsageError("--consumer is missing: without a policy, name the consumer")
 			}
 			if err := c.RefuseUnknownConsumer(cmd.Context(), a, c.Consumer); err != nil {
 				return err

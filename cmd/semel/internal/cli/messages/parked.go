@@ -17,14 +17,14 @@ func Commands(c *command.CLI) []*cobra.Command {
 
 func parkedCommand(c *command.CLI) *cobra.Command {
 	return command.Group("parked", "Show and repair parked messages",
-		rowList(c, "List what was set aside and is not done", store.StateParked), parkedSummary(c), rowShow(c),
+		rowList(c, "List parked messages", store.StateParked), parkedSummary(c), rowShow(c),
 		rowAct(c, admin.Retry, store.StateParked), rowResolve(c, admin.ResolvedDone.String()), rowAct(c, admin.Discard, store.StateParked),
 		rowAct(c, admin.Reopen, store.StateDiscarded))
 }
 
 // rowShow shows one row with its history.
 func rowShow(c *command.CLI) *cobra.Command {
-	return showCommand(c, "Show one message and what was done to it", func(*operate.Detail) {})
+	return showCommand(c, "Show one message with its history", func(*operate.Detail) {})
 }
 
 // showCommand shows a row, to which tell may add what is known of its kind alone.
@@ -80,20 +80,20 @@ func rowActOf(c *command.CLI, f *filter, verb admin.Verb, standard ...store.RowS
 	var then follow
 	f.legal = verb.From()
 	shorts := map[admin.Verb]string{
-		admin.Retry:    "Make messages due now, for the consumer that runs or for --run",
+		admin.Retry:    "Retry messages now",
 		admin.Release:  "End claims, and make received messages due now",
 		admin.Skip:     "Let the messages go on that wait behind these",
-		admin.Discard:  "Close messages without an effect; reopen takes that back",
-		admin.Reopen:   "Park discarded messages again, so that they can be retried",
+		admin.Discard:  "Discard messages (undo with reopen)",
+		admin.Reopen:   "Reopen discarded messages",
 		admin.Send:     "Make intents due now, suppressed ones too",
-		admin.Suppress: "Keep intents from being sent, until somebody sends them",
+		admin.Suppress: "Hold intents back until they are sent",
 	}
 	cmd := &cobra.Command{
 		Use:   string(verb) + " [NUMBER...] --because TEXT",
 		Short: shorts[verb],
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if then.wait && then.run {
-				return command.UsageError("give --wait or --run, not both: the one waits for the consumer that runs, the other works here")
+				return command.UsageError("give --wait or --run, not both: --wait waits for a running consumer, --run processes the messages here")
 			}
 			chosen, err := f.targets(c, cmd, all, args)
 			if err != nil {

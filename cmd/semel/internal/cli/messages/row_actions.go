@@ -116,7 +116,7 @@ func followUp(ctx context.Context, c *command.CLI, a *assembly.Assembly, box ope
 			return done, nil
 		}
 		if asked == tellWaiting {
-			fmt.Fprintln(c.Err, "still waiting for whoever runs the consumer; --run works on them here")
+			fmt.Fprintln(c.Err, "still waiting for a running consumer; --run processes them in this command")
 		}
 		select {
 		case <-time.After(askAgain):
@@ -240,9 +240,9 @@ func rowResolve(c *command.CLI, done string) *cobra.Command {
 		Short: "Record the outcome of calls",
 		Long: `Record the outcome of calls.
 
-Find out from the other side first whether it was ` + done + `. With ` + done + ` the
-message is completed and no call is made for it again. With not-` + done + ` the
-message is due at once, as if no call had been made for it. ` + attemptsStay,
+First ask the other side whether it was ` + done + `. With ` + done + ` the message is
+completed without another call. With not-` + done + ` the message is retried at once,
+as if no call had been made. ` + attemptsStay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := parseOutcome(outcome, done)
 			if err != nil {
@@ -275,7 +275,7 @@ func parseOutcome(text, done string) (admin.Resolution, error) {
 	case "not-" + done:
 		return admin.ResolvedNotDone, nil
 	case "":
-		return 0, command.UsageError("--outcome is missing: say what you found out, %s or not-%s; while nobody knows, the message waits as it is", done, done)
+		return 0, command.UsageError("--outcome is missing: give %s or not-%s; while the outcome is unknown, leave the message as it is", done, done)
 	}
 	return 0, command.UsageError("--outcome is %q; it is %s or not-%s", text, done, done)
 }

@@ -40,21 +40,20 @@ func reconcileCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reconcile --consumer NAME (--file F | --topic T | --sql QUERY)",
 		Short: "Compare sent messages with applied messages",
-		Long: `Compares what was sent, which are the messages of a file, the records of
-topics, or the ids that a query of the consumer's store returns, with what
-the store has of their identities, and with --effects with the effects
-that a query finds: one row for each time that an effect is there, with the
-message's id and, if you like, its source as a second column.
-  missing         it was sent, and the store knows nothing of it
-  doubled         its effect is there more than once
-  without effect  it is marked as applied, and its effect is not there
-  unmarked        its effect is there, and it is not marked as applied
-  unknown         its marker may have been removed, or it has no identity
-The consumer may run meanwhile: what was not there is looked up again at the
-end, and what was sent within --grace is not missing. What waits or is set
-aside is tallied, and no finding. What is marked under a former identity of
-the policy is not missing. Topics are read up to where they end now, without
-a group. Nothing is changed.
+		Long: `Compare sent messages (from a file, from topics, or from a query of the
+consumer's store) with the markers of the consumer and, with --effects, with
+the effects that a query returns: one row for each effect, with the id of the
+message and optionally its source.
+  missing         sent, but without a record in the store
+  doubled         more than one effect
+  without effect  marked as applied, but without an effect
+  unmarked        an effect, but not marked as applied
+  unknown         the marker may have been removed, or there is no identity
+The consumer may run meanwhile: missing messages are looked up again at the
+end, and messages sent within --grace are not counted as missing. Waiting and
+parked messages are counted, but are not findings. Markers under a previous
+identity of the policy count. Topics are read up to their current end, without
+a group. The command changes nothing.
 Exit codes: 0 all is as it should be, 4 something is not.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -51,11 +51,10 @@ func replayPlan(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan --consumer NAME",
 		Short: "Predict the result of a replay",
-		Long: `Plan reads what a replay would read, looks up what the consumer's store knows of
-each message, and says how many would be applied, skipped because they have
-ended before, or refused. Nothing is changed, and the consumer may run
-meanwhile. What is said holds for handlers that do not fail, and while nothing
-else happens.`,
+		Long: `Predict a replay: read its messages, look up each in the consumer's store, and
+count how many would be applied, skipped because they have ended before, or
+refused. The command changes nothing, and the consumer may run meanwhile. The
+prediction assumes that handlers succeed and nothing else happens.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runReplay(cmd.Context(), c, r) },
 	}
@@ -67,15 +66,15 @@ func replayStart(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start --consumer NAME --because TEXT",
 		Short: "Process messages of a source again",
-		Long: `Start reads the consumer's source again, beside the consumer's own reader and
-without touching its position, and runs the policy's handler here for what is
-missing: what has ended before is skipped. The consumer may run meanwhile. It
-says in advance what would become of the messages, as semel replay plan does,
-and at the end what did.
+		Long: `Read the consumer's source again, independently of its position, and run the
+policy's handler in this process for messages that are missing; messages that
+have ended are skipped. The consumer may run meanwhile. The command first
+predicts the results, as semel replay plan does, and prints the actual results
+at the end.
 
-The policy says whether that is allowed, and whether it may have effects outside
-of the store (replay: {allowed, effects, max_age}). Who started it, why, and how
-far it has come is kept in the store: after a kill it goes on with --resume.`,
+The policy must allow replays, and effects in other systems if wanted (replay:
+{allowed, effects, max_age}). The store records who started the replay, why,
+and its progress: continue with --resume after a kill.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := command.CheckRecord(&r.who, r.why, r.dryRun); err != nil {

@@ -117,8 +117,8 @@ func replayStop(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop NUMBER --because TEXT",
 		Short: "Stop a replay",
-		Long: `Stop ends a replay: what it has in hand comes to its end, and it may be resumed
-(semel replay start --resume). Who runs it hears of it within 5 seconds.`,
+		Long: `Stop a replay after the messages in progress. Its process stops within 5
+seconds. Continue it later with semel replay start --resume.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return command.UsageError("give one number of a replay; semel replay status shows them")

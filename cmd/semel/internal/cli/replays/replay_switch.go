@@ -31,18 +31,16 @@ func replaySwitch(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switch NUMBER --consumer NAME --because TEXT",
 		Short: "Switch to a rebuilt generation",
-		Long: `Switch waits until the rebuild has come near the end of its source, keeps
-everybody from applying anything in the active generation, waits until the
-rebuild has come to that end, and makes its generation the active one, in one
-commit. Consumers that run go on in it by themselves.
+		Long: `Wait until the rebuild is near the end of its source, stop all processing in the
+active generation, wait until the rebuild has reached the end, and make its
+generation the active one, in one commit. Running consumers continue in it.
 
-It gives up, and leaves everything as it was, where the rebuild does not come so
-far within --fence, and where messages of the new generation were set aside.
-Killed, it leaves nothing but that --fence, which ends by itself.
+The command gives up without a change if the rebuild does not reach the end
+within --fence, or if messages of the new generation are parked. If it is
+killed, processing continues after --fence.
 
-Exit codes: 0 done; 1 it could not be done, and nothing has changed, unless the
-error says that this is not known; 4 messages of the new generation have not
-taken effect (--allow-parked).`,
+Exit codes: 0 done; 1 not done and nothing changed, unless the error says that
+this is unknown; 4 the new generation has parked messages (--allow-parked).`,
 		Args: oneReplay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ofRebuild(cmd.Context(), c, args[0], w, switchTo)
@@ -218,10 +216,10 @@ func replayDrop(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop NUMBER --consumer NAME --because TEXT",
 		Short: "Remove an old generation",
-		Long: `Drop removes, some at a time, the markers and rows of the generation that was
-active before this rebuild was switched to, or, if it was not, of the rebuild's
-own, which ends it. The rows of your own tables are yours to delete.
-Interrupted, it goes on with the next call.`,
+		Long: `Remove the markers and rows of the generation that was active before this
+rebuild. If the rebuild was not switched to, remove its own generation, which
+ends the rebuild. Rows in your own tables are not deleted. Repeat the command
+to continue after an interruption.`,
 		Args: oneReplay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ofRebuild(cmd.Context(), c, args[0], w, drop)

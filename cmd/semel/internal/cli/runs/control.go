@@ -103,7 +103,7 @@ func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish) *cobra.Co
 			return err
 		}
 		if c.Consumer == "" && policy.IsPlace(store) {
-			return command.UsageError("--consumer is missing: without a policy nobody knows which are meant; semel controls shows which there are")
+			return command.UsageError("--consumer is missing: without a policy, name the consumer; semel controls lists them")
 		}
 		return withControlled(cmd.Context(), c, store, false, func(all []controlled) error {
 			return wish(cmd.Context(), c, *w, all)

@@ -22,12 +22,12 @@ func topCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch all consumers",
-		Long: `Top shows every consumer of a policy, or of one store: what waits and is set
-aside, and how old it is, from the store; effects a second, the broker's lag and
-whether it is ready from the run that serves the address of the policy's key
-listen. WHY says why it is not ready or paused, or else which error its run met
-last. q ends it, left and right choose what it is sorted by, up and down scroll.
-Without a terminal, with --once or with --json it looks once and ends.`,
+		Long: `Show every consumer of a policy or of a store. Waiting and parked messages and
+their ages come from the store; effects a second, lag and readiness come from
+the run at the address of the policy key listen. WHY is the reason why a
+consumer is not ready or is paused, or its last error. q quits, left and right
+change the sort order, up and down scroll. Without a terminal, with --once or
+with --json, print one table and exit.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < 100*time.Millisecond {

@@ -76,8 +76,9 @@ func auditList(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List changes by operators, latest last",
-		Long: `List what operators did: when, who, what and why. LINE is where an act is sealed
-in the chain of its store; - is not yet. With --limit the latest are shown.`,
+		Long: `List changes by operators: when, by whom, what and why. LINE is the line of the
+change in the sealed trail of its store; - means not sealed yet. With --limit
+the latest changes are shown.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := l.Check(c, cmd); err != nil {
@@ -150,9 +151,9 @@ func auditExport(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Export the audit trail as JSON lines",
-		Long: `Write the chain of a store to standard output, a line of JSON for each act, and
-where it ends on the last line. semel audit verify --file verifies it without
-the store. What is not sealed yet is not exported.`,
+		Long: `Write the sealed audit trail of a store to standard output, one JSON line for
+each change, and its end on the last line. semel audit verify --file verifies
+it without the store. Unsealed changes are not exported.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAudits(c, f.store, func(a *assembly.Assembly, _ *policy.Policy) error { return export(cmd.Context(), c, a) })
@@ -193,11 +194,11 @@ func auditSeal(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seal",
 		Short: "Seal the audit trail now",
-		Long: `Seal acts that are not sealed yet. Under a key it goes on only behind a line
-that was written with the key: the first migration writes the first line. With
---begin it begins a chain, or goes on from an end that does not fit. Use that
-where the first migration ran without the key, or when you know what became of
-the lines before.`,
+		Long: `Seal changes that are not sealed yet. With a key, sealing continues only after a
+line that was written with the key; the first migration writes the first line.
+--begin starts a new chain, or continues from an end that does not match. Use
+it if the first migration ran without the key, or if you know why the end does
+not match.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAudits(c, f.store, func(a *assembly.Assembly, p *policy.Policy) error { return seal(cmd.Context(), c, a, p, begin) })

@@ -32,13 +32,14 @@ func auditVerify(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Verify the audit trail",
-		Long: `Find lines of the chain that were changed, removed, reordered, inserted or cut
-off, and acts that are not what was sealed. Who can write the tables can also
-make a chain anew: keep the head that verify prints elsewhere and give it with
---head next time, or seal with a key (audit.key in the policy). With --file an
-exported chain is verified, and no store is asked; - reads standard input.
+		Long: `Find lines of the audit trail that were changed, removed, reordered, inserted or
+cut off, and changes that differ from their sealed lines. Someone who can write
+the tables can also create a new chain: save the head that verify prints
+elsewhere and pass it with --head next time, or seal with a key (audit.key in
+the policy). --file verifies an exported trail without a store; - reads
+standard input.
 
-Exit codes: 0 nothing is wrong, 4 something is.`,
+Exit codes: 0 no findings; 4 findings.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return verify(c, cmd, f) },
 	}

@@ -166,9 +166,9 @@ func identityRetire(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retire CONSUMER --generation N --because TEXT",
 		Short: "Retire a previous identity",
-		Long: `Say that no message comes any more that was marked under a former identity:
-no process of the version before runs, and nothing that it has processed can be
-delivered again. Then the policy may leave identity.previous out.`,
+		Long: `Retire a previous identity when no process with the old policy runs, and no
+message that it processed can be delivered again. Then you can remove
+identity.previous from the policy.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.begin(args); err != nil {
 				return err

@@ -180,11 +180,10 @@ func migrateGrants(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grants",
 		Short: "Print the GRANTs for a role",
-		Long: `Grants prints the GRANT statements for the role of semel run and of the
-commands for operators: in Semel's tables, in the tables of days of consumers,
-and in tables that consumers have adopted. What the statements of your handlers
-need in your own tables is not among them. Run them as the owner of the tables,
-after semel migrate up.`,
+		Long: `Print the GRANT statements for the role of semel run and of the commands for
+operators: for Semel's tables, daily partitions, and adopted tables. Privileges
+for your own tables are not included. Run the statements as the owner of the
+tables, after semel migrate up.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, store, err := c.LoadFor(store)

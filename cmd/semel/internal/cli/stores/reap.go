@@ -36,14 +36,12 @@ func reapCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reap",
 		Short: "Show and apply retention",
-		Long: `Removes markers, and rows of messages that have ended, which are past the
-retention that their consumers have recorded. semel run does that by itself,
-beside its work; this is for consumers that run seldom, or for a scheduler.
-What is parked, or has not ended, stays.
+		Long: `Remove markers and ended rows that are older than the retention of their
+consumers. semel run does this by itself; use this command for consumers that
+seldom run, or from a scheduler. Parked and unfinished messages stay.
 
-Exit codes: 0 done, also if there was nothing to do; 4 nothing of a consumer
-is removed, since copies can come later than it keeps its markers, or since
-its policy switches the reaper off.`,
+Exit codes: 0 done; 4 nothing was removed for a consumer, because copies can
+arrive later than its retention, or because its policy disables the reaper.`,
 		Args: command.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !f.once && !f.dry {

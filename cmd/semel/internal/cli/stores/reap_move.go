@@ -27,14 +27,14 @@ func reapMove(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move --consumer NAME --because TEXT [--end]",
 		Short: "Move markers to daily partitions",
-		Long: `Begins to move markers of a consumer whose policy says daily_partitions: true
-out of the table of all. From then on processes with that policy start, beside
-those of before. When none of those runs any more, --end copies the markers, has
-the consumer wait while it copies the last ones, and removes them from the table
-of all. Each may be called again, also after it was interrupted.
+		Long: `Begin to move the markers of a consumer with daily_partitions: true from the
+common table to daily partitions. From then on, processes with the new policy
+can start beside the old ones. When no old process runs, --end copies the
+markers, pauses the consumer while it copies the last ones, and removes them
+from the common table. Both steps can be repeated after an interruption.
 
-Exit codes: 0 done; 4 the move is not over: the table of all could not be
-closed to processes of before, or ids are in another spelling.`,
+Exit codes: 0 done; 4 the move has not ended: the common table could not be
+closed to old processes, or ids are spelled differently.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.Consumer == "" {

@@ -24,14 +24,14 @@ func migrateSeed(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seed",
 		Short: "Import ids of another table as markers",
-		Long: `Seed marks the ids of a table that other code has filled as applied, so that
-the consumer does not run their messages again. Stop that code first, then
-seed, then start the consumer: a message that is consumed before its id was
-seeded has its effect again.
+		Long: `Write a marker for each id in a table of other code, so that the consumer does
+not process these messages again. Stop the other code first, then seed, then
+start the consumer: a message that is consumed before its id is seeded takes
+effect again.
 
-Ids are compared byte for byte with what the consumer's identity finds; those of
-a uuid column are written in lower case. Markers that are there stay as they
-are. A seeding that was interrupted goes on where it stopped.`,
+Ids are compared byte for byte with the consumer's identities; ids of a uuid
+column are written in lower case. Existing markers are not changed. Repeat the
+command to continue after an interruption.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.who, err = command.OperatorName(f.who); err != nil {
