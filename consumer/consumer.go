@@ -141,7 +141,7 @@ func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine
 	in := c.inbox()
 	c.engine = engine.New(c.config.engineConfig(info, c.oneAttempt, in != nil), engine.Parts[Tx]{
 		Store: c.store, Runner: c.runner, FailOpen: c.failOpen, Source: src, Info: info, Handler: c.handler, Scopes: c.scopes, Reporter: c.reporter,
-		Control: c.control, Turns: c.turns, Inbox: in, ByCalls: c.oneAttempt, InboxOnly: src == sources.None{Ends: true},
+		Control: c.control, Turns: c.turns, Inbox: in, ByCalls: c.oneAttempt, InboxOnly: inboxOnly(src),
 	})
 	return c.engine, nil
 }

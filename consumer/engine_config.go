@@ -48,7 +48,7 @@ func (m LaneMode) kept() machine.Lanes {
 // of Process. inbox: the store has an inbox whose rows can be claimed.
 func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.Config {
 	out := &engine.Config{
-		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, PublicName: c.public, Strategy: c.Strategy.String(),
+		Guard: c.guard, Timeouts: c.run.Timeouts, PublicName: c.public, Strategy: c.Strategy.String(),
 		CallsOut: c.way != byTransaction, Machine: c.machineConfig(info, byCalls, inbox), Lease: c.Inbox.Lease, Poll: c.Inbox.Poll,
 		Rules: &c.rules, Retention: c.retention, Lines: c.lines(), VersionStart: c.versionStart(), Working: c.working(),
 		StepOutput: min(c.limits.StepOutput, store.MaxStepOutput), MayEnd: c.MayEnd, OnDuplicate: c.OnDuplicate, ReEmit: c.ReEmitIntents,

@@ -27,7 +27,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 	if err := c.checkStore(ctx); err != nil {
 		return info, err
 	}
-	if src != (sources.None{Ends: true}) { // which tells nothing of how late copies can come
+	if !inboxOnly(src) { // a run without a broker cannot say how late copies can come
 		if err := c.config.retention.Retain(ctx, c.store, info); err != nil {
 			return info, err
 		}
@@ -72,6 +72,9 @@ func infoOf(c *settings, src source.Source) (info source.Info, err error) {
 	}
 	return info, nil
 }
+
+// inboxOnly reports whether a run with this source works off the inbox and then ends.
+func inboxOnly(src source.Source) bool { return src == sources.None{Ends: true} }
 
 // checkSource prepares the source for what the policy asks of it.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {

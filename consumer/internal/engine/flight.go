@@ -118,9 +118,7 @@ func (p *pilot[Tx]) kill(m *machine.Flight) {
 	}
 }
 
-var (
-	errAborted = errors.New("semel: the consumer is stopping")
-)
+var errAborted = errors.New("semel: the consumer is stopping")
 
 // begin opens the transaction with the flight's marks.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {

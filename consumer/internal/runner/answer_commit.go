@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/semel-go/semel/store"
 )
@@ -39,16 +40,22 @@ func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]
 	for i := range all {
 		gathered[i] = all[i].QueuedBatch
 	}
-	result := r.gatherer.CommitCombined(ctx, all[0].options, gathered)
-	if len(all) > 1 {
-		if result.Outcome == store.NotCommitted && result.Class != store.ClassDown {
-			return nil, errApart
-		}
-		result.Culprit = store.NoCulprit
+	result, err := shared(r.gatherer.CommitCombined(ctx, all[0].options, gathered), len(all))
+	if err != nil {
+		return nil, err
 	}
-	out := make([]store.Result, len(all))
-	for i := range out {
-		out[i] = result
+	return slices.Repeat([]store.Result{result}, len(all)), nil
+}
+
+// shared returns the result of each of n inputs that were committed in one transaction, or errApart
+// if each input must be committed by itself.
+func shared(result store.Result, n int) (store.Result, error) {
+	if n < 2 {
+		return result, nil
 	}
-	return out, nil
+	if result.Outcome == store.NotCommitted && result.Class != store.ClassDown {
+		return store.Result{}, errApart
+	}
+	result.Culprit = store.NoCulprit
+	return result, nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -174,7 +175,7 @@ func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (o
 // markAndApply is markAll; with an error nothing is left.
 func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
 	if err := r.takeTurn(ctx); err != nil {
-		return each(all, notBegunYet(store.ClassContended, err)), nil
+		return slices.Repeat([]store.Result{notBegunYet(store.ClassContended, err)}, len(all)), nil
 	}
 	defer r.endTurn()
 	marks := make([]store.Mark, len(all))
@@ -187,7 +188,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 		if class == store.ClassContended && len(all) > 1 {
 			return nil, errApart // a copy of one of them may be in flight
 		}
-		return each(all, notBegunYet(class, err)), nil
+		return slices.Repeat([]store.Result{notBegunYet(class, err)}, len(all)), nil
 	}
 	over := false
 	defer func() {
@@ -206,18 +207,15 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 		if len(all) > 1 {
 			return nil, errApart
 		}
-		return each(all, failed), nil
+		return []store.Result{failed}, nil
 	}
 	over = true
 	// What it takes is not known before; whoever waits for it no longer asks the store.
 	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedIn(b)))
 	defer cancel()
-	result := b.Commit(commit, e)
-	if len(all) > 1 {
-		if result.Outcome == store.NotCommitted && result.Class != store.ClassDown {
-			return nil, errApart
-		}
-		result.Culprit = store.NoCulprit
+	result, err := shared(b.Commit(commit, e), len(all))
+	if err != nil {
+		return nil, err
 	}
 	for i := range out {
 		if out[i].Outcome == 0 {
@@ -288,14 +286,6 @@ func notBegunYet(class store.Class, err error) store.Result {
 
 // errMarkBusy: what was answered is kept for when it is known what the copy does.
 var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
-
-func each[Tx any](all []marking[Tx], r store.Result) []store.Result {
-	out := make([]store.Result, len(all))
-	for i := range out {
-		out[i] = r
-	}
-	return out
-}
 
 // handlersContext is a context of a commit with the values of a handler's.
 type handlersContext struct {
