@@ -43,8 +43,8 @@ type Consumer[Tx any] struct {
 	started    bool                        // guarded by mutex
 	engine     *engine.Engine[Tx]          // of the run, or of Process; guarded by mutex
 	loop       *sources.Calls[Disposition] // of Process; guarded by mutex
-	oneAttempt bool
-	stop       context.CancelFunc
+	oneAttempt bool                        // Process was called; guarded by mutex
+	stop       context.CancelFunc          // ends the run of Process; guarded by mutex
 	group      worker.Group
 	ended      error // what the run of Process ended with; valid after group
 }
@@ -283,14 +283,17 @@ func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 
 // startWork starts a run that only works off the inbox.
 func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.Engine[Tx], error) {
-	if c.inbox() == nil {
+	c.mutex.Lock()
+	in := c.inbox()
+	c.mutex.Unlock()
+	if in == nil {
 		return nil, fmt.Errorf("semel: consumer %q has no Source, and its store no inbox to work on: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	return c.start(ctx, s)
 }
 
 // inbox returns a new inbox for a run, nil if the store has none, and for Process. A consumer without
-// markers also has an inbox, for parked rows that are retried.
+// markers also has an inbox, for parked rows that are retried. The caller holds the mutex.
 func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	leases, claims := c.store.(store.Leases)
 	rows, keeps := c.store.(store.Inbox)
