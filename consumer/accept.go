@@ -60,8 +60,8 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	return verdicts, err
 }
 
-// readAll reads messages that are to be received, and has the scopes of their identities known
-// unless the store numbers them in the transaction that marks.
+// readAll reads messages that are to be received. It asks the store for the scopes of their identities,
+// unless the store numbers scopes in the transaction that marks.
 func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*delivery.Delivery, error) {
 	all := make([]*delivery.Delivery, len(messages))
 	var unknown []scopes.Of
@@ -81,8 +81,8 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 	return all, c.scopes.Know(ctx, unknown)
 }
 
-// tooOld is an error if a message is older than what is kept: in a transaction of the
-// user's nothing can take its mark back.
+// tooOld returns an error if a message is older than what is kept. The user's transaction must then be
+// rolled back, because only that removes the mark.
 func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) error {
 	c.config.retention.JudgeTimes(marks, verdicts)
 	for i, v := range verdicts {
@@ -93,7 +93,7 @@ func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) erro
 	return nil
 }
 
-// markIn is the mark of a message in a transaction of the user's.
+// markIn returns the mark of a message for a transaction of the user.
 func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *delivery.Delivery, as store.Outcome) (store.Mark, error) {
 	it := &p.Item
 	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.retention.AgeOf(p)}

@@ -160,14 +160,14 @@ func NewKeyed(keys keystore.Store, p KeyPolicy, handle func(ctx context.Context,
 	return made, nil
 }
 
-// onlyKeys hides what else a store of keys can do: a database has an inbox and markers as well,
-// which are not of a consumer of keys.
+// onlyKeys hides the other features of a store of keys. A database also has an inbox and markers, which
+// a consumer over keys must not use.
 type onlyKeys struct{ keystore.Store }
 
-// Scope implements anyStore. Keys have names, and no numbers.
+// Scope implements runner.Store. Keys have names and no numbers.
 func (onlyKeys) Scope(context.Context, string, string, int64) (int64, error) { return 0, nil }
 
-// logDurability says at the start what the store may forget.
+// logDurability logs at the start whether the store of the keys may forget keys.
 func (c *settings) logDurability(keys keystore.Store) {
 	degree, why := keys.Durable()
 	log := c.Logger.Info
@@ -181,8 +181,7 @@ func (c *settings) logDurability(keys keystore.Store) {
 	log("calls are claimed by leased keys: one at a time, at least once, under one idempotency key; what the store of the keys forgets is called for again", told...)
 }
 
-// coversKeys says why keys are kept for a shorter time than a copy can take to come (H1); nil
-// if they are not.
+// coversKeys returns an error if a copy can come later than keys are kept (H1).
 func (c *settings) coversKeys(ctx context.Context, info source.Info) error {
 	within := &upkeep.Retention{Guard: c.guard, Keep: c.keys.Keep, Delay: c.keys.Delay, Retries: c.retention.Retries}
 	h, err := within.Horizon(ctx, info)

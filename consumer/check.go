@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// check reports every fault of the policy, whatever the store is.
+// check reports every fault of the policy that does not depend on the store.
 func (c *Config) check() error {
 	var faults []error
 	fault := func(field, format string, a ...any) {
@@ -140,7 +140,7 @@ func (c *Config) checkLimits(fault faultFunc) {
 	}
 }
 
-// checkTracers refuses several: what a handler calls has one span as its parent.
+// checkTracers reports more than one tracer: a span of a handler's calls has one parent.
 func (c *Config) checkTracers(fault faultFunc) {
 	tracers := 0
 	for _, o := range c.Observers {
@@ -153,7 +153,7 @@ func (c *Config) checkTracers(fault faultFunc) {
 	}
 }
 
-// checkOwner holds an owner to what a store keeps.
+// checkOwner reports an owner that is too long, or missing.
 func (c *Config) checkOwner(fault faultFunc) {
 	switch {
 	case len(c.Owner) > admin.MaxDerivation:
@@ -163,8 +163,7 @@ func (c *Config) checkOwner(fault faultFunc) {
 	}
 }
 
-// checkProvider reports what is wrong with a policy's provider, and sets what was left
-// open.
+// checkProvider reports faults of Config.Provider.
 func (c *Config) checkProvider(fault faultFunc) {
 	p := &c.Provider
 	if p.OnUnknown != ActionPark && p.OnUnknown != ActionDiscard {
@@ -224,7 +223,7 @@ func (c *Config) checkIdentity(fault faultFunc) {
 	}
 }
 
-// checkDuplicates reports what is wrong with what becomes of duplicates.
+// checkDuplicates reports faults of ReEmitIntents and SenderWindows.
 func (c *Config) checkDuplicates(fault faultFunc) {
 	switch {
 	case !c.ReEmitIntents && len(c.SenderWindows) > 0:
@@ -239,8 +238,8 @@ func (c *Config) checkDuplicates(fault faultFunc) {
 	}
 }
 
-// checkGeneration reports what is wrong with the generation, and with a name that looks like
-// that of one.
+// checkGeneration reports faults of Config.Generation, and a name that looks like that of a
+// generation.
 func (c *Config) checkGeneration(fault faultFunc) {
 	if _, n := admin.GenerationOf(c.Name); n != 0 {
 		fault("Name", "ends as the name of generation %d does; give it another name, or set Generation", n)
@@ -270,7 +269,7 @@ func (c *Config) checkOnParked(fault faultFunc) {
 	}
 }
 
-// checkFormer reports what a former identity cannot stand beside.
+// checkFormer reports settings that exclude a previous identity.
 func (c *Config) checkFormer(fault faultFunc) {
 	if c.PreviousIdentity == nil {
 		return
@@ -300,7 +299,7 @@ func (c *Config) checkFormer(fault faultFunc) {
 	}
 }
 
-// checkReplay reports what is wrong with the replay that the consumer is to carry out.
+// checkReplay reports faults of Config.Replay.
 func (c *Config) checkReplay(fault faultFunc) {
 	switch r := c.Replay; {
 	case r == nil:
@@ -313,7 +312,7 @@ func (c *Config) checkReplay(fault faultFunc) {
 	}
 }
 
-// checkType reports what is wrong with Config.Type.
+// checkType reports faults of Config.Type.
 func (c *Config) checkType(fault faultFunc) {
 	if c.Type == "" {
 		return
@@ -330,7 +329,7 @@ func (c *Config) checkType(fault faultFunc) {
 	}
 }
 
-// versions are those of Version, if selectors find them.
+// versions returns Version.By if it is made of selectors.
 func (c *Config) versions() (*identity.Versions, bool) {
 	if c.Version == nil {
 		return nil, false

@@ -43,8 +43,8 @@ type Consumer[Tx any] struct {
 	started    bool                        // guarded by mutex
 	engine     *engine.Engine[Tx]          // of the run, or of Process; guarded by mutex
 	loop       *sources.Calls[Disposition] // of Process; guarded by mutex
-	oneAttempt bool
-	stop       context.CancelFunc
+	oneAttempt bool                        // Process was called; guarded by mutex
+	stop       context.CancelFunc          // ends the run of Process; guarded by mutex
 	group      worker.Group
 	ended      error // what the run of Process ended with; valid after group
 }
@@ -73,7 +73,7 @@ func newConsumer[Tx any](st store.TxStore[Tx], h engine.Handler[Tx], policy Conf
 	return assemble(c, st, runner.NewTransactions(st, c.rows), h), nil
 }
 
-// assemble makes a consumer of its parts, which fit one another.
+// assemble returns a consumer with checked settings.
 func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h engine.Handler[Tx]) *Consumer[Tx] {
 	n, turns := engine.NewReporter(c.Name, c.Logger, c.Observers, c.Source != nil), upkeep.NewTurns()
 	made := &Consumer[Tx]{
@@ -121,7 +121,7 @@ func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine.Engine[Tx], error)
 	return nil, fmt.Errorf("semel: consumer %q has no Source; set Config.Source, or use Process", c.config.Name)
 }
 
-// start checks what the run needs and takes the consumer, which runs once.
+// start checks store and source and creates the engine of the run.
 func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.Engine[Tx], error) {
 	info, err := c.check(ctx, src)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.En
 	return c.take(src, info)
 }
 
-// take makes the engine of the only run; the consumer's mutex is held.
+// take creates the engine. A second call returns an error. The caller holds the mutex.
 func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
@@ -141,12 +141,12 @@ func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine
 	in := c.inbox()
 	c.engine = engine.New(c.config.engineConfig(info, c.oneAttempt, in != nil), engine.Parts[Tx]{
 		Store: c.store, Runner: c.runner, FailOpen: c.failOpen, Source: src, Info: info, Handler: c.handler, Scopes: c.scopes, Reporter: c.reporter,
-		Control: c.control, Turns: c.turns, Inbox: in, ByCalls: c.oneAttempt, InboxOnly: src == sources.None{Ends: true},
+		Control: c.control, Turns: c.turns, Inbox: in, ByCalls: c.oneAttempt, InboxOnly: inboxOnly(src),
 	})
 	return c.engine, nil
 }
 
-// running is the engine of the consumer's run, also of one that is over; nil before it.
+// running returns the engine of the consumer's run, also after the run; nil before the run.
 func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -199,7 +199,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 
-// laneFaults says which lanes stand still by a fault.
+// laneFaults returns which lanes stand still because of a fault, and why.
 func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 	if c.config.Source == nil {
 		return nil
@@ -281,16 +281,19 @@ func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 	return e.Run(ctx)
 }
 
-// startWork starts a run that has nothing but the inbox.
+// startWork starts a run that only works off the inbox.
 func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.Engine[Tx], error) {
-	if c.inbox() == nil {
+	c.mutex.Lock()
+	in := c.inbox()
+	c.mutex.Unlock()
+	if in == nil {
 		return nil, fmt.Errorf("semel: consumer %q has no Source, and its store no inbox to work on: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	return c.start(ctx, s)
 }
 
-// inbox is the consumer's inbox, nil where its store keeps none. Also a consumer
-// without markers has one: a row that was parked comes there when somebody retries it.
+// inbox returns a new inbox for a run, nil if the store has none, and for Process. A consumer without
+// markers also has an inbox, for parked rows that are retried. The caller holds the mutex.
 func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	leases, claims := c.store.(store.Leases)
 	rows, keeps := c.store.(store.Inbox)
@@ -307,8 +310,8 @@ func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	return inbox.New(o)
 }
 
-// Load returns what the consumer has in hand; nothing before it runs and when its run is
-// over. It may be called at any time and asks nobody.
+// Load returns what the consumer has in memory. The result is zero before and after the run. Load may be
+// called at any time and makes no request.
 func (c *Consumer[Tx]) Load() measure.Load {
 	if e := c.running(); e != nil {
 		return e.Load()
@@ -316,11 +319,11 @@ func (c *Consumer[Tx]) Load() measure.Load {
 	return measure.Load{}
 }
 
-// Alive reports whether the consumer works, or pauses by decision: its own, since its store
-// or its source is down or its run is over, or a person's. If not, it says why: the
-// handlers of all workers go on after their time-outs, or the engine itself stands still. A
-// restart of the process may mend that, and nothing else that Ready tells. It may be
-// called at any time and asks nobody.
+// Alive reports whether the consumer works. A consumer is also alive while its store or its source is
+// down, while an operator has paused it, and before and after its run. If it is not alive, Alive returns
+// the reason: the handlers of all workers are still running after their time-outs, or the engine itself
+// hangs. Only these can be fixed by a restart of the process; the other reasons of Ready cannot. Alive
+// may be called at any time and makes no request.
 func (c *Consumer[Tx]) Alive() (bool, string) {
 	if e := c.running(); e != nil {
 		return e.Alive()
@@ -328,7 +331,7 @@ func (c *Consumer[Tx]) Alive() (bool, string) {
 	return true, ""
 }
 
-// StoreDown says since when the store, or that of the keys, has not worked, and why; the zero
-// time while it works, and before it was asked. Whoever decides on more than Alive does may
-// look at it. It may be called at any time and asks nobody.
+// StoreDown returns since when the store, or the store of the keys, has been down, and why. The time is
+// zero while the store works, and before the first request. A liveness probe that must also fail after a
+// long outage can use it. StoreDown may be called at any time and makes no request.
 func (c *Consumer[Tx]) StoreDown() (since time.Time, why string) { return c.reporter.StoreDown() }

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ending is the machine's name for it.
+// ending returns the machine's name of an action.
 func (t Action) ending() machine.Ending {
 	switch t {
 	case ActionHalt:
@@ -36,7 +36,7 @@ func (t Action) ending() machine.Ending {
 	return machine.EndPark
 }
 
-// kept is the machine's name for it.
+// kept returns the machine's name of a lane mode.
 func (m LaneMode) kept() machine.Lanes {
 	switch m {
 	case LanesNone:
@@ -47,11 +47,11 @@ func (m LaneMode) kept() machine.Lanes {
 	return machine.Partition
 }
 
-// engineConfig returns what the engine needs of the policy. byCalls: messages are handed in by calls
-// of Process. inbox: the store has an inbox whose rows can be claimed.
+// engineConfig returns the configuration of the engine. byCalls: the messages come by calls of Process.
+// inbox: the store has an inbox whose rows can be claimed.
 func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.Config {
 	out := &engine.Config{
-		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, PublicName: c.public, Strategy: c.Strategy.String(),
+		Guard: c.guard, Timeouts: c.run.Timeouts, PublicName: c.public, Strategy: c.Strategy.String(),
 		CallsOut: c.way != byTransaction, Machine: c.machineConfig(info, byCalls, inbox), Lease: c.Inbox.Lease, Poll: c.Inbox.Poll,
 		Rules: &c.rules, Retention: c.retention, Lines: c.lines(), VersionStart: c.versionStart(), Working: c.working(),
 		StepOutput: min(c.limits.StepOutput, steplimit.Output), MayEnd: c.MayEnd, OnDuplicate: c.OnDuplicate, ReEmit: c.ReEmitIntents,
@@ -69,13 +69,13 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 	return out
 }
 
-// lines returns the order that messages keep in the inbox.
+// lines returns which messages wait behind one another in the inbox.
 func (c *settings) lines() engine.Lines {
 	blocks := c.OnParked == OnParkedBlock
 	return engine.Lines{Consumer: c.Name, ByKey: blocks && c.Lanes != LanesPartition, ByLane: blocks && c.Lanes == LanesPartition}
 }
 
-// versionStart is the version that a stream begins with.
+// versionStart returns the first version of a stream; 0: any.
 func (c *settings) versionStart() int64 {
 	if c.Version == nil {
 		return 0
@@ -83,7 +83,7 @@ func (c *settings) versionStart() int64 {
 	return c.Version.Start
 }
 
-// machineConfig returns what the machine needs of the policy.
+// machineConfig returns the configuration of the machine.
 func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machine.Config {
 	lanes := c.Lanes.kept()
 	if oneAttempt {
@@ -105,9 +105,9 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 	}
 }
 
-// serialFor is for how long contention makes batches run one at a time. Where each message
-// is called out for, calls would be made one at a time, and all for a lock that somebody
-// keeps of one of them; what follows from one answer is short, and is tried again alone.
+// serialFor returns for how long batches run one at a time after contention. It is 0 if handlers call out
+// for rows of the inbox: otherwise a lock that concerns one message would make all calls run one at a
+// time, and applying one answer is short and can be tried again.
 func (c *settings) serialFor() time.Duration {
 	if c.way.overRows() {
 		return 0
@@ -115,7 +115,7 @@ func (c *settings) serialFor() time.Duration {
 	return time.Minute
 }
 
-// onUnversioned and gap are of the policy, if there is one.
+// onUnversioned returns how a message without a version ends.
 func (c *settings) onUnversioned() Action {
 	if c.Version == nil {
 		return ActionPark
@@ -123,6 +123,7 @@ func (c *settings) onUnversioned() Action {
 	return c.Version.Missing
 }
 
+// gap returns VersionPolicy.Gap and GapCap; 0 without a VersionPolicy.
 func (c *settings) gap() (wait time.Duration, most int64) {
 	if c.Version == nil {
 		return 0, 0
@@ -130,9 +131,9 @@ func (c *settings) gap() (wait time.Duration, most int64) {
 	return c.Version.Gap, c.Version.GapCap
 }
 
-// neverProcessed says why the row of a message that no handler may get is set aside
-// again, whoever had it retried, and what to do; nil if a handler may get it. A
-// message without usable identity may be had by a consumer that needs none.
+// neverProcessed returns why no handler may get the message of a row, even after a retry, and what to do;
+// nil if a handler may get it. A consumer without Identity also gets messages without a usable
+// identity.
 func (c *settings) neverProcessed(r *store.StoredRow) error {
 	if !r.Surrogate {
 		return nil
@@ -151,7 +152,7 @@ func (c *settings) neverProcessed(r *store.StoredRow) error {
 	return errors.New("its message has no usable identity and is never processed; discard it, and let the producer send it again")
 }
 
-// setAside says why a claimed row is not to be run, and under which reason; nil if it is.
+// setAside returns why a claimed row must not run and is parked again; nil if it may run.
 func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
@@ -168,7 +169,7 @@ func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 	return nil
 }
 
-// runOptions returns what a runner needs of the policy.
+// runOptions returns the options of the runner.
 func (c *settings) runOptions() runner.Options {
 	o := runner.Options{
 		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
@@ -190,12 +191,12 @@ func (c *settings) runOptions() runner.Options {
 	return o
 }
 
-// stepsOfVersions reports whether messages have both steps and a place in a stream. Then
-// no two of one stream may share a batch, where a version counts on those before it: one
-// of which a step is left has not taken effect.
+// stepsOfVersions reports whether messages have both steps and versions. Then no two messages of one
+// stream may share a batch: a version needs the one before it to be applied, and a message with steps
+// left is not applied by the commit.
 func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
-// working is the generation that batches are held to.
+// working returns the generation that the store checks for each batch.
 func (c *settings) working() generations.Working {
 	if c.Generation == nil {
 		return generations.Working{}
@@ -203,8 +204,8 @@ func (c *settings) working() generations.Working {
 	return generations.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
 }
 
-// controlled is the name by which operators want something of the consumer: that of a rebuild
-// is its generation's, so that each can be paused by itself.
+// controlled returns the name under which operators control the consumer. A rebuild has the name of its
+// generation, so that it can be paused separately.
 func (c *settings) controlled() string {
 	if c.Generation != nil && !c.Generation.Building {
 		return c.public
@@ -212,7 +213,8 @@ func (c *settings) controlled() string {
 	return c.Name
 }
 
-// ownTransactions refuses to mark in a transaction of the user's, which no switch waits for.
+// ownTransactions returns an error if the consumer must not mark in transactions of the user, because
+// a switch of generations does not wait for them.
 func (c *settings) ownTransactions() error {
 	if c.Generation == nil {
 		return nil

@@ -28,8 +28,7 @@ func (c *settings) fits(store any) error {
 	return nil
 }
 
-// fitsLookups reports what of the policy or of the store is in the way of a consumer whose
-// calls change nothing.
+// fitsLookups reports why policy and store do not fit NewCalling with StrategyMarker.
 func (c *settings) fitsLookups(st any) error {
 	switch {
 	case !claimsRows(st):
@@ -40,7 +39,7 @@ func (c *settings) fitsLookups(st any) error {
 	return nil
 }
 
-// fitsReEmission reports what keeps intents from being sent again.
+// fitsReEmission reports why intents cannot be sent again although ReEmitIntents is set.
 func (c *settings) fitsReEmission(store any) error {
 	if !c.ReEmitIntents {
 		return nil
@@ -54,7 +53,7 @@ func (c *settings) fitsReEmission(store any) error {
 	return nil
 }
 
-// fitsDuplicates reports what keeps duplicates from being told of.
+// fitsDuplicates reports why OnDuplicate cannot be called although it is set.
 func (c *settings) fitsDuplicates(st any) error {
 	if c.OnDuplicate == nil {
 		return nil
@@ -68,7 +67,7 @@ func (c *settings) fitsDuplicates(st any) error {
 	return nil
 }
 
-// fitsGeneration reports that the store cannot hold batches to the generation.
+// fitsGeneration reports that the store cannot check the generation of a batch.
 func (c *settings) fitsGeneration(store any) error {
 	if c.Generation == nil {
 		return nil
@@ -79,7 +78,7 @@ func (c *settings) fitsGeneration(store any) error {
 	return nil
 }
 
-// fitsKeys reports what of the policy or of the store is in the way of a consumer over keys.
+// fitsKeys reports why policy and store do not fit NewKeyed.
 func (c *settings) fitsKeys(st any) error {
 	switch {
 	case c.Strategy != StrategyMarker:
@@ -95,8 +94,7 @@ func (c *settings) fitsKeys(st any) error {
 	return nil
 }
 
-// fitsClaims reports what of the policy or of the store is in the way of a consumer whose
-// handlers call out under claims.
+// fitsClaims reports why policy and store do not fit NewLeased, or NewCalling with StrategyInbox.
 func (c *settings) fitsClaims(st any) error {
 	switch {
 	case !claimsRows(st):
@@ -109,7 +107,7 @@ func (c *settings) fitsClaims(st any) error {
 	return nil
 }
 
-// fitsLines reports that the store keeps no lines, which OnParkedBlock needs.
+// fitsLines reports OnParkedBlock with a store that keeps no lines.
 func (c *settings) fitsLines(store any) error {
 	if c.OnParked == OnParkedBlock && linesOf(store) == nil {
 		return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
@@ -117,7 +115,7 @@ func (c *settings) fitsLines(store any) error {
 	return nil
 }
 
-// onParked is what onParkedDefault means on a store.
+// onParked returns what OnParkedDefault means with a store.
 func (c *settings) onParked(store any) OnParked {
 	if c.rows && linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
 		return OnParkedBlock
@@ -125,7 +123,7 @@ func (c *settings) onParked(store any) OnParked {
 	return OnParkedSkip
 }
 
-// linesOf are those of a store, nil if it keeps none.
+// linesOf returns a store as admin.Lines, nil if it keeps no lines.
 func linesOf(st any) admin.Lines {
 	lines, _ := st.(admin.Lines)
 	return lines
@@ -180,7 +178,7 @@ func (c *settings) withoutParking() (changes []string) {
 	return changes
 }
 
-// fitsFormer reports whether the store can mark under a former identity.
+// fitsFormer reports why the store cannot mark under a previous identity.
 func (c *settings) fitsFormer(store any) error {
 	switch {
 	case c.PreviousIdentity == nil:
@@ -193,13 +191,13 @@ func (c *settings) fitsFormer(store any) error {
 	return nil
 }
 
-// derivationsOf are those of a store, nil if it keeps none.
+// derivationsOf returns a store as admin.Derivations, nil if it keeps none.
 func derivationsOf(store any) admin.Derivations {
 	derivations, _ := store.(admin.Derivations)
 	return derivations
 }
 
-// fitsRetention says why the store cannot do what the policy asks for; nil if it can.
+// fitsRetention reports a retention that the store cannot keep.
 func (c *Config) fitsRetention(st any) error {
 	if _, able := st.(store.Reaper); !able && c.Retention != (RetentionPolicy{}) {
 		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
@@ -207,7 +205,8 @@ func (c *Config) fitsRetention(st any) error {
 	return c.fitsDays(st)
 }
 
-// fitsDays says why policy and store do not both keep markers by day.
+// fitsDays reports that only one of policy and store keeps markers by day, or that their kinds of ids
+// differ.
 func (c *Config) fitsDays(st any) error {
 	kind := limitsOf(byTransaction, st).PartitionedBy
 	switch r := &c.Retention; {
@@ -237,7 +236,7 @@ func (c *settings) fitsWay(store any) error {
 	return nil
 }
 
-// fitsWaits reports waits that need an inbox on a store without one.
+// fitsWaits reports waits that need an inbox if the store has none.
 func (c *settings) fitsWaits(st any) error {
 	if claimsRows(st) {
 		return nil
@@ -262,7 +261,7 @@ func limitsOf(w way, st any) store.Limits {
 	return store.Limits{}
 }
 
-// fitsSteps reports what of the policy, or of the store, is in the way of steps.
+// fitsSteps reports why policy and store do not fit a handler with steps, and faults of the steps.
 func (c *settings) fitsSteps(any) error {
 	switch {
 	case c.steps == nil:
@@ -287,7 +286,7 @@ func (c *settings) fitsSteps(any) error {
 	return nil
 }
 
-// fitsVersions reports what of a store is in the way of versions.
+// fitsVersions reports why the store cannot keep versions although Version is set.
 func (c *settings) fitsVersions(store any) error {
 	if c.Version == nil {
 		return nil

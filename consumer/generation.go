@@ -24,7 +24,7 @@ type Generation struct {
 	Building bool
 }
 
-// state is what the store must say of the generation while a batch works in it.
+// state returns the state that the generation must have while a batch works in it.
 func (g *Generation) state() generations.State {
 	if g.Building {
 		return generations.Building
@@ -32,7 +32,7 @@ func (g *Generation) state() generations.State {
 	return generations.Active
 }
 
-// generation is the number of the one that the consumer works in.
+// generation returns the number of the generation that the consumer works in.
 func (c *Config) generation() int64 {
 	if c.Generation == nil {
 		return 0
@@ -40,10 +40,10 @@ func (c *Config) generation() int64 {
 	return c.Generation.Number
 }
 
-// unfencedAgain is how long a consumer waits between looks whether a switch is over.
+// unfencedAgain is the time between two checks whether a switch has ended.
 const unfencedAgain = 100 * time.Millisecond
 
-// errTurned: the generation is not the one any more in which the consumer may work.
+// errTurned: the consumer may no longer work in this generation.
 var errTurned = errors.New("semel: the generation was switched, or is about to be")
 
 // InGenerations runs a consumer in whichever of its generations is the active one: run is
@@ -98,7 +98,7 @@ func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name stri
 	return generations.Building, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
-// mayWork reports whether a generation has a state, and, if that matters, no fence.
+// mayWork reports whether a generation has this state and, with unfenced, no fence.
 func mayWork(all []admin.StoredGeneration, number int64, in generations.State, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {
@@ -108,7 +108,7 @@ func mayWork(all []admin.StoredGeneration, number int64, in generations.State, u
 	return false
 }
 
-// awaitActive is the active generation, when no switch is under way.
+// awaitActive waits until no switch is in progress and returns the number of the active generation.
 func awaitActive(ctx context.Context, st admin.Generations, name string) (int64, error) {
 	for first := true; ; first = false {
 		all, err := st.Generations(ctx, name)
@@ -126,7 +126,8 @@ func awaitActive(ctx context.Context, st admin.Generations, name string) (int64,
 	}
 }
 
-// watched runs until its end, or until what is looked at every few seconds has turned.
+// watched calls run, and cancels its context when turned, which is called every few seconds, returns
+// true. It reports whether that happened.
 func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -145,7 +146,7 @@ func watched(ctx context.Context, turned func(context.Context) bool, run func(co
 	done()
 	watcher.Wait()
 	hasTurned := errors.Is(context.Cause(running), errTurned)
-	if hasTurned && errors.Is(err, context.Canceled) { // it was about to start
+	if hasTurned && errors.Is(err, context.Canceled) { // run was cancelled during its start
 		err = nil
 	}
 	return hasTurned, err

@@ -12,12 +12,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Preview says what would become of deliveries if the consumer got them now, each by itself:
-// of two copies that are both new it says of both that they would be applied, and the second
-// is a duplicate of the first, or a conflict with it, as their keys and fingerprints tell. It
-// asks the store, and changes nothing, so that what is said holds as long as nothing else
-// changes there, and as handlers do not fail. semel.ErrUnsupported: the store cannot tell
-// (admin.Previewer).
+// Preview predicts how deliveries would end if the consumer received them now. Each delivery is judged by
+// itself: if two copies are both new, the prediction for both is that they would be applied, and the
+// caller finds the second copy by its key and fingerprint. Preview reads the store and changes nothing.
+// A prediction holds until the store changes, and if the handler does not fail. semel.ErrUnsupported: the
+// store cannot predict (admin.Previewer).
 func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	read := make([]*delivery.Delivery, len(all))
 	out := make([]admin.Prediction, len(all))
@@ -42,7 +41,7 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	return out, c.foretellMarks(ctx, former, read, out, true)
 }
 
-// unmarked is how a message ends of which the store knows nothing.
+// unmarked returns how a message ends that has no marker.
 func (c *Consumer[Tx]) unmarked(p *delivery.Delivery) source.End {
 	then := ActionPark
 	switch r := p.Item.Refused; {
@@ -65,7 +64,7 @@ func (c *Consumer[Tx]) unmarked(p *delivery.Delivery) source.End {
 	return endOf(then)
 }
 
-// endOf is how a message ends that a policy ends so.
+// endOf returns how a message ends by an action.
 func endOf(then Action) source.End {
 	switch then {
 	case ActionPark:
@@ -78,8 +77,8 @@ func endOf(then Action) source.End {
 	return source.EndUnknown
 }
 
-// foretellMarks asks for the marks of deliveries, or with former, of what is not marked, for
-// those under their former identities.
+// foretellMarks asks the store what marks of deliveries would find, and completes out. With former, it
+// asks for the previous identities of the deliveries that would be applied or received.
 func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)
 	if !able {
@@ -120,7 +119,7 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read
 	return nil
 }
 
-// foretold puts the answer to a mark into what is told.
+// foretold sets a prediction by the verdict on its mark.
 func (c *Consumer[Tx]) foretold(v store.Verdict, f *admin.Prediction) {
 	switch v.Kind {
 	case store.Fresh:

@@ -30,7 +30,7 @@ type PreviousIdentity struct {
 	TrustUnfingerprinted bool
 }
 
-// derivationOf is what an identity tells of itself, empty if nothing.
+// derivationOf returns the derivation of an identity, empty if it has none.
 func derivationOf(by identity.Identity) string {
 	if d, tells := by.(selectors.Derived); tells {
 		return d.Derivation()

@@ -11,19 +11,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Disposition is what to tell the broker of a message given to Process.
+// Disposition says how to settle a message that was given to Process.
 type Disposition struct {
 	// Kind is Ack, or semel.Nack with After.
 	Kind semel.SettleKind
 	// After is how long to wait before the next delivery.
 	After time.Duration
 	// Ending says, with semel.Ack, how the message ended: source.EndApplied,
-	// source.EndDuplicate, source.EndConflict and so on. source.EndUnknown, with
-	// semel.Nack, says that nothing became of it: the handler failed, the store
-	// is down, or, with reason "copy in flight elsewhere", a copy is in flight elsewhere.
+	// source.EndDuplicate, source.EndConflict and so on. With semel.Nack it is
+	// source.EndUnknown, and the message had no effect: the handler failed, the store
+	// is down, or, with reasonname.Busy, a copy is in flight elsewhere.
 	Ending source.End
-	// Reason is why it was parked, dead-lettered, discarded or skipped, or with
-	// semel.Nack what stood in the way, where that has a name; empty otherwise.
+	// Reason is why the message was parked, dead-lettered, discarded or skipped, or, with
+	// semel.Nack, why it was not processed, if there is a Reason for that; empty otherwise.
 	Reason semel.Reason
 	// Charged says, with semel.Nack, that the handler ran and failed by its own
 	// error: this delivery is an attempt. Any other semel.Nack is none: the store is
@@ -43,16 +43,17 @@ type Disposition struct {
 	Charged bool
 }
 
-// Process makes one attempt for a message and waits only for that: for those
-// who bring their own loop. Concurrent calls form batches from what is waiting.
-// A failure is handed back with the time to wait before the next delivery, and
-// ends as Config.Retry says when m.Attempt has reached Config.Retry.MaxAttempts: the
-// broker's count of deliveries, or better of attempts, see Disposition.Charged;
-// with 0, not known, each delivery is taken for the first. While the store is down
-// one call at a time asks whether it is back; the others are handed back at once.
-// An error says that nothing is known of the message: do not settle it. Where ctx
-// ended first, the message may still be read, by the engine and by the handler: its
-// memory must not be used for another one.
+// Process makes one attempt for a message and waits for its result. It is for programs that have their
+// own receive loop. Concurrent calls share batches.
+//
+// After a failure the message is handed back (semel.Nack) with the time to wait before the next delivery.
+// When m.Attempt has reached Config.Retry.MaxAttempts, the message ends as Config.Retry says. m.Attempt is
+// the broker's count of deliveries, or better of attempts (see Disposition.Charged); if it is 0, each
+// delivery counts as the first. While the store is down, one call at a time asks whether it is back; the
+// other messages are handed back at once.
+//
+// An error says that the outcome is unknown: do not settle the message. If ctx ended first, engine and
+// handler may still read the message: do not reuse its memory.
 func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Disposition, error) {
 	all, err := c.ProcessAll(ctx, []*semel.Message{m})
 	if err != nil {
@@ -61,8 +62,8 @@ func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Dispositi
 	return all[0], nil
 }
 
-// ProcessAll is Process for several messages that arrived together; they form
-// batches together. With an error none of them may be settled.
+// ProcessAll is Process for several messages that arrived together; they share batches. After an error
+// none of them may be settled.
 func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]Disposition, error) {
 	if i := slices.Index(ms, nil); i >= 0 {
 		return nil, fmt.Errorf("semel: consumer %q: message %d of %d is nil", c.config.Name, i, len(ms))
@@ -77,16 +78,16 @@ func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]D
 	return loop.Process(ctx, ms)
 }
 
-// dispositionOf is what the caller is told of a settlement.
+// dispositionOf returns a settlement as the Disposition for the caller of Process.
 func dispositionOf(x *source.Settlement) Disposition {
 	return Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
 }
 
-// processAgain is the wait after which a message comes again that Process handed back because the
-// consumer is paused.
+// processAgain is Disposition.After of a message that Process hands back because the consumer is
+// paused.
 const processAgain = 30 * time.Second
 
-// looping starts the engine of Process once.
+// looping returns the source of Process. The first call starts its engine.
 func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop
@@ -127,10 +128,9 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition]
 	return loop, nil
 }
 
-// Close stops what Process started: calls under way end, with semel.ErrClosed where
-// nothing is known. It returns when all has ended, or after Config.Drain and 5 s
-// with an error that says what still runs, or with ctx's error when ctx ends
-// first. It is not needed after Run.
+// Close stops the engine that Process started. Calls under way end, with semel.ErrClosed if their outcome
+// is unknown. Close returns when everything has ended; or after Config.Drain and 5 s, with an error that
+// says what still runs; or when ctx ends, with its error. After Run it is not needed.
 func (c *Consumer[Tx]) Close(ctx context.Context) error {
 	c.mutex.Lock()
 	c.started = true

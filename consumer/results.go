@@ -49,9 +49,7 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 // Process has begun before, or the error is semel.ErrUnsupported; so it is where the store
 // keeps no results.
 func (c *Consumer[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) {
-	c.mutex.Lock()
-	e := c.engine
-	c.mutex.Unlock()
+	e := c.running()
 	if e == nil {
 		return nil, fmt.Errorf("semel: consumer %q: Result is for a consumer that has begun to Run, Work or Process: %w", c.config.Name, semel.ErrUnsupported)
 	}

@@ -44,7 +44,7 @@ type RetentionPolicy struct {
 	Off bool
 }
 
-// ladder is how long all retries of a message take at most.
+// ladder returns how long all retries of a message take at most.
 func (c *Config) ladder() (sum time.Duration) {
 	wait := c.Retry.InitialDelay
 	for n := 1; n < c.Retry.MaxAttempts; n++ {

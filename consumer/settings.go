@@ -23,12 +23,12 @@ type settings struct {
 	Config
 	// public is Config.Name without the generation.
 	public string
-	// rules say how messages are recognised.
+	// rules say how deliveries are read.
 	rules delivery.Rules
-	// way is what makes effects happen once, and keys with byKey how keys are kept.
+	// way is what makes effects happen once. keys, with byKey, says how keys are kept.
 	way  way
 	keys KeyPolicy
-	// guard calls functions of others.
+	// guard calls functions of users, sources and stores.
 	guard guard.Guard
 	// steps are the names of the steps, nil without.
 	steps []string
@@ -42,19 +42,19 @@ type settings struct {
 	limits store.Limits
 }
 
-// needs is what a constructor wants a policy for.
+// needs is what the constructor of a consumer knows besides the policy.
 type needs struct {
 	way way
 	// store is nil if the user gave none.
 	store any
 	keys  KeyPolicy
-	// noHandler says what is missing of the handler; nil if nothing is.
+	// noHandler is the error of an incomplete handler, nil if it is complete.
 	noHandler error
 	// steps are the names of the steps, nil without.
 	steps []string
 }
 
-// needsOf returns what a consumer with this handler wants its policy for.
+// needsOf returns the needs of a consumer with this handler.
 func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	n := needs{way: w, store: store}
 	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
@@ -77,7 +77,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	if n.store == nil {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
-	setDefault(&c.Provider.Window, defaultWindow) // after the check: it may be shorter than Timeout where nobody is called
+	setDefault(&c.Provider.Window, defaultWindow) // after the check: without calls, it may be shorter than Timeout
 	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store)}
 	if err == nil {
 		err = s.fits(n.store)
@@ -89,7 +89,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	return s, nil
 }
 
-// resolve sets what follows from the policy and the store.
+// resolve sets the fields that follow from the policy and the store.
 func (c *settings) resolve(st any) {
 	if c.Generation != nil {
 		c.Name = admin.GenerationName(c.public, c.Generation.Number)
@@ -118,7 +118,7 @@ func (c *settings) resolve(st any) {
 	case byKey:
 		c.Batch.MaxSize = 1
 	case byLookup:
-		c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
+		c.Provider.Window = WindowAlways // a call that changes nothing may be repeated at any time
 	}
 	c.run = c.runOptions()
 }
@@ -149,7 +149,7 @@ const (
 // a flight.
 func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
 
-// deliveryRules returns how messages are recognised, except what depends on the store.
+// deliveryRules returns the rules for reading deliveries, without those that depend on the store.
 func (c *Config) deliveryRules() delivery.Rules {
 	r := delivery.Rules{
 		Identity: c.Identity, Fingerprint: c.Fingerprint, Filter: delivery.Filter(c.Filter), SkipFiltered: c.OnFiltered == OnFilteredSkip,
@@ -173,9 +173,9 @@ func (c *settings) warnTypeless(messages int) {
 		"consumer", c.Name, "messages", messages)
 }
 
-// Takes reports whether a message is the consumer's by Config.Filter. refused says that the
-// source refused it, so that it may have lost its type and headers with its form: then only
-// what is there can show that it is not.
+// Takes reports whether Config.Filter selects a message. With refused, the source could not read the
+// message completely: then only a type or header that is there can exclude the message, and one that is
+// missing cannot.
 func (c *Config) Takes(m *semel.Message, refused bool) bool {
 	rules := c.deliveryRules()
 	return rules.Takes(m, refused)

@@ -18,7 +18,7 @@ import (
 // the first transaction, since theirs must not wait for one of the store's own.
 func (c *Consumer[Tx]) Check(ctx context.Context) error { return c.checkStore(ctx) }
 
-// check asks the store and the source whether they fit, and returns what the source says of itself.
+// check checks that the store and the source fit the policy, and returns the Info of the source.
 func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Info, error) {
 	info, err := infoOf(c.config, src)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 	if err := c.checkStore(ctx); err != nil {
 		return info, err
 	}
-	if src != (sources.None{Ends: true}) { // which tells nothing of how late copies can come
+	if !inboxOnly(src) { // a run without a broker cannot say how late copies can come
 		if err := c.config.retention.Retain(ctx, c.store, info); err != nil {
 			return info, err
 		}
@@ -35,7 +35,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 	return info, c.checkSource(ctx, info)
 }
 
-// checkStore asks whether the store fits, and has it remember whose consumer this is.
+// checkStore checks that the store's tables fit this release, and the consumer's name; see Check.
 func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	if checker, ok := c.store.(admin.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
@@ -54,7 +54,8 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	return c.config.retention.LookBack(ctx, c.store)
 }
 
-// deriveOnce is derive for who has opened a transaction of the store.
+// deriveOnce records how identities are found, once, for a caller that has opened a transaction of the
+// store.
 func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	if c.names.Recorded.Load() {
 		return nil
@@ -65,13 +66,16 @@ func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	return c.names.Record(ctx, c.config.limits.SingleWriter)
 }
 
-// infoOf returns what a source says of itself.
+// infoOf returns the Info of a source.
 func infoOf(c *settings, src source.Source) (info source.Info, err error) {
 	if err := c.guard.Source("Info", func() error { info = src.Info(); return nil }); err != nil {
 		return info, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
 	return info, nil
 }
+
+// inboxOnly reports whether a run with this source works off the inbox and then ends.
+func inboxOnly(src source.Source) bool { return src == sources.None{Ends: true} }
 
 // checkSource prepares the source for what the policy asks of it.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
@@ -109,7 +113,7 @@ func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
 	return nil
 }
 
-// beginGenerations has the store know the consumer's first generation.
+// beginGenerations records the consumer's first generation in the store.
 func (c *Consumer[Tx]) beginGenerations(ctx context.Context) error {
 	if g := c.config.Generation; g == nil || g.Number != 0 {
 		return nil
@@ -120,7 +124,7 @@ func (c *Consumer[Tx]) beginGenerations(ctx context.Context) error {
 	return nil
 }
 
-// canEmit asks the store whether it can have intents sent again, where it has to.
+// canEmit returns an error if intents are to be sent again and the store cannot do that.
 func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
 	if !c.config.ReEmitIntents {
 		return nil

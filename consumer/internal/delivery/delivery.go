@@ -1,6 +1,6 @@
-// Package delivery recognises what a source delivers: whether a message is the consumer's, its
-// identity, its type, its content, and its place in a stream. It asks the message and the rules,
-// and no store.
+// Package delivery reads what a source delivers: it finds out whether a message is the consumer's, its
+// identity, its type, its fingerprint, and its version. It uses only the message and the rules, and no
+// store.
 package delivery
 
 import (
@@ -15,34 +15,33 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Delivery is a delivery on its way through the engine. Each is one piece of memory
-// and holds nothing twice: one that waits must not keep what was fetched with it,
-// and what a message costs is mostly that it is written into memory that no cache
-// has yet.
+// Delivery is a delivery on its way through the engine. Each Delivery is allocated by itself, so that
+// one that waits does not keep the others of its fetch in memory. It holds nothing twice: most of the
+// cost of a message is writing it into memory that is not cached yet.
 type Delivery struct {
 	Item machine.Item
 	// Message is what the handler sees: a copy, because a source may deliver
 	// one Message twice, and the engine writes into it.
 	Message semel.Message
-	// original and Handle are the source's, which gets them back.
+	// original and Handle belong to the source and are returned to it by Delivered.
 	original *semel.Message
 	Handle   any
 }
 
-// take takes what p keeps of a delivery.
+// take copies what p keeps of a delivery.
 func (p *Delivery) take(d *source.Delivery) {
 	p.Item.Lane, p.Item.Before = d.Lane, int32(min(d.Before, math.MaxInt32))
 	p.original, p.Handle = d.Message, d.Handle
 	p.Message = *d.Message
-	p.Message.Strict = strictjson.Proof{} // what another consumer read need not stand there any more
+	p.Message.Strict = strictjson.Proof{} // the body may have changed since another consumer read it
 }
 
-// Delivered returns what the source gets back with Settle.
+// Delivered returns the delivery for the source's Settle.
 func (p *Delivery) Delivered() source.Delivery {
 	return source.Delivery{Message: p.original, Lane: p.Item.Lane, Before: int(p.Item.Before), Handle: p.Handle}
 }
 
-// Key returns the identity of the message, whatever a handler wrote into the message.
+// Key returns the identity of the message, even if a handler has changed the message.
 func (p *Delivery) Key(consumer string) semel.Key { return KeyOf(consumer, &p.Item) }
 
 // KeyOf returns the identity of the message of an item.
@@ -53,8 +52,8 @@ func KeyOf(consumer string, it *machine.Item) semel.Key {
 // routes is the seed of the hash that spreads keys over workers.
 var routes = maphash.MakeSeed()
 
-// route spreads messages over workers: by their stream, their key, or their identity. With
-// Rules.ByKey, the key comes before the stream.
+// route returns the hash by which the message is assigned to a worker: of its stream, its key, or its
+// identity. With Rules.ByKey, the key has priority over the stream.
 func (p *Delivery) route(c *Rules) uint64 {
 	key, version := p.Message.Key, p.Item.Version
 	switch {
@@ -66,7 +65,7 @@ func (p *Delivery) route(c *Rules) uint64 {
 	return maphash.String(routes, p.Item.Identity)
 }
 
-// Read recognises a delivery that came without a fetch.
+// Read reads a single delivery that did not come from a fetch.
 func Read(c *Rules, d *source.Delivery) *Delivery {
 	room := reading.Borrow()
 	defer room.Return()
@@ -75,8 +74,9 @@ func Read(c *Rules, d *source.Delivery) *Delivery {
 	return p
 }
 
-// Stored returns the delivery of a row that was claimed. Identity and fingerprint are what it was
-// received with, whatever the rules say today. refused is why it never runs, nil if it may.
+// Stored returns the delivery of a claimed row. Identity and fingerprint are those that the row was
+// stored with, even if the rules have changed since. refused is the reason why the row must not run,
+// nil if it may.
 func Stored(c *Rules, row *store.StoredRow, refused *machine.Refusal, handle any) *Delivery {
 	p := new(Delivery)
 	p.take(&source.Delivery{Message: row.Message, Lane: machine.InboxLane(), Before: source.Unknown, Handle: handle})

@@ -7,17 +7,17 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-// reader is what one goroutine reads with.
+// reader has what one goroutine needs to read messages.
 type reader struct {
 	room *reading.Room
-	// alone, when set, is taken while a function of the user's own runs: it was
-	// never called for two messages of a run at once, and one with a buffer of
-	// its own would make wrong fingerprints without anybody noticing.
+	// alone, if not nil, is held while a function of the user runs, so that the function is never
+	// called for two messages of a run at once. A function that reuses a buffer would otherwise
+	// return wrong fingerprints without an error.
 	alone chan struct{}
 }
 
-// find returns the identity of a message. A user-defined identity is assumed not to support buffered reads,
-// even if it wraps one of ours.
+// find returns the source and id that an identity finds. A user-defined identity is assumed not to
+// support reads in a Room, even if it wraps one of ours.
 func (r reader) find(by identity.Identity, m *semel.Message) (source, id string, err error) {
 	if own, ok := by.(*identity.Selected); ok {
 		return own.FindIn(r.room, m)
@@ -26,7 +26,7 @@ func (r reader) find(by identity.Identity, m *semel.Message) (source, id string,
 	return source, id, err
 }
 
-// print is the message's fingerprint.
+// print returns the fingerprint of a message.
 func (r reader) print(c *Rules, m *semel.Message) (f semel.Fingerprint, err error) {
 	defer c.recoverPrint(&f, &err)
 	if ours, ok := c.Fingerprint.(reading.Printer); ok {
@@ -37,7 +37,8 @@ func (r reader) print(c *Rules, m *semel.Message) (f semel.Fingerprint, err erro
 	return f, guard.Readable(err)
 }
 
-// usersOwn reports whether identity and fingerprint are of types of the user's.
+// usersOwn reports whether the identity, present or previous, and the fingerprinter are of types that
+// the user defined.
 func (c *Rules) usersOwn() (by, prints bool) {
 	_, selected := c.Identity.(*identity.Selected)
 	_, ours := c.Fingerprint.(reading.Printer)
@@ -48,8 +49,8 @@ func (c *Rules) usersOwn() (by, prints bool) {
 	return !selected && c.Identity != nil || !formerly, !ours
 }
 
-// own runs a function of the user's own. What it did to the body nobody knows,
-// so that it is read anew.
+// own runs a function of the user. The function may have changed the body, so the Room forgets what
+// it has read.
 func (r reader) own(run func()) {
 	if r.alone != nil {
 		r.alone <- struct{}{}
@@ -59,8 +60,8 @@ func (r reader) own(run func()) {
 	run()
 }
 
-// recoverPrint is deferred by print. A Fingerprinter that panics
-// cannot read the message, which is set aside.
+// recoverPrint is deferred by print. If the Fingerprinter panics, the message has no fingerprint and
+// is set aside.
 func (c *Rules) recoverPrint(f *semel.Fingerprint, err *error) {
 	if value := recover(); value != nil {
 		*f, *err = semel.Fingerprint{}, c.Panicked("the fingerprinter", value)
@@ -80,9 +81,8 @@ func (r reader) version(c *Rules, m *semel.Message) (stream string, number int64
 	return stream, number, guard.Readable(err)
 }
 
-// fit is an identity that was found as the store can hold it. It is no part of
-// finding, which reads the body in the engine's room: a type of our own around
-// the user's identity would have each body parsed a second time.
+// fit returns an identity in the form in which the store can hold it. It is separate from find: if fit
+// were a type of ours around the user's identity, each body would be parsed a second time.
 func (c *Rules) fit(source, id string) (_, _ string, err error) {
 	if c.FitIdentity == nil || id == "" {
 		return source, id, nil
@@ -94,7 +94,7 @@ func (c *Rules) fit(source, id string) (_, _ string, err error) {
 	return held(source, spelled, err)
 }
 
-// spell asks the store.
+// spell calls the store's FitIdentity.
 func (c *Rules) spell(source, id string) (spelled string, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -104,7 +104,7 @@ func (c *Rules) spell(source, id string) (spelled string, err error) {
 	return c.FitIdentity(source, id)
 }
 
-// held holds what the store answered to the rules of identities, its error, too.
+// held checks the store's answer, and its error, by the rules of identities.
 func held(source, id string, err error) (_, _ string, _ error) {
 	return identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }).Identify(nil)
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Readers read the deliveries of one fetch by all cores. They begin and end with
-// it, so that nothing is handed on late and no lane overtakes another.
+// Readers read the deliveries of a fetch on all cores. Their goroutines end before Items returns, so
+// that no delivery is late and the order of deliveries stays.
 type Readers struct {
 	rooms []*reading.Room
-	// alone has a place for one: a function of the user's that runs. It is no
-	// mutex, so that virtual time passes while others wait for it.
+	// alone is held while a function of the user runs. It is a channel and not a mutex, so that
+	// virtual time passes while others wait for it.
 	alone chan struct{}
 }
 
-// perReader is for how many bytes another goroutine is worth its start: what one
-// reads in a part of a millisecond.
+// perReader is how many bytes justify the start of another goroutine: what one goroutine reads in a
+// fraction of a millisecond.
 const perReader = 64 << 10
 
-// perTurn is about how many bytes a reader takes at a time.
+// perTurn is approximately how many bytes a reader takes at a time.
 const perTurn = 16 << 10
 
-// Items reads deliveries; they stay in their order.
+// Items reads deliveries and returns their items in the same order.
 func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item {
 	if len(deliveries) == 0 {
 		return nil
@@ -42,9 +42,9 @@ func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item 
 	return f.items
 }
 
-// read reads with n goroutines, the caller's among them. Where functions of the
-// user's run, or their store's FitIdentity, the caller only waits: one that ends
-// its goroutine must not end the one that fetches.
+// read reads with n goroutines, including the caller's. If it calls functions of the user, or the
+// store's FitIdentity, the caller only waits: such a function may end its goroutine, and must not end
+// the goroutine that fetches.
 func (r *Readers) read(f *fetched, n int) {
 	n = max(1, n)
 	by, prints := f.rules.usersOwn()
@@ -78,13 +78,13 @@ type fetched struct {
 	rules      *Rules
 	deliveries []source.Delivery
 	items      []*machine.Item
-	own        bool // functions of the user's run, or what their store makes of an id
-	// turn is how many are taken at a time, taken how many were.
+	own        bool // functions of the user, or the store's FitIdentity, are called
+	// turn is how many deliveries a reader takes at a time, taken how many were taken so far.
 	turn  int64
 	taken atomic.Int64
 }
 
-// read takes turns until none is left.
+// read reads turns until no delivery is left.
 func (f *fetched) read(r reader) {
 	defer r.room.Forget()
 	for {
@@ -99,8 +99,8 @@ func (f *fetched) read(r reader) {
 	}
 }
 
-// finish reads what a goroutine left that a function of the user's ended
-// (runtime.Goexit). The message that it ran for is not among it.
+// finish reads the deliveries that a goroutine left unread when a function of the user ended it
+// (runtime.Goexit). The message of that function counts as read.
 func (f *fetched) finish(r reader) {
 	defer r.room.Forget()
 	for i := range f.items {
@@ -110,8 +110,8 @@ func (f *fetched) finish(r reader) {
 	}
 }
 
-// one reads a delivery. Each is for itself: one that waits must not keep the
-// memory of all that were fetched with it.
+// one reads a delivery into memory of its own: one that waits must not keep the memory of all that were
+// fetched with it.
 func (f *fetched) one(r reader, i int) {
 	p := new(Delivery)
 	r.room.Begin()
@@ -124,9 +124,8 @@ func (f *fetched) one(r reader, i int) {
 	f.items[i] = &p.Item
 }
 
-// ownOne reads a delivery with functions of the user's. One that ends its
-// goroutine (runtime.Goexit) is that message's failure: what is deferred here
-// still runs, and others read the rest.
+// ownOne reads a delivery with functions of the user. If one of them ends its goroutine
+// (runtime.Goexit), the deferred function refuses that message, and finish reads the rest.
 func (f *fetched) ownOne(r reader, i int, p *Delivery) {
 	returned := false
 	defer func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// read finds what the machine must know of a delivery.
+// read fills p with what the machine needs to know of a delivery.
 func (p *Delivery) read(c *Rules, r reader, d *source.Delivery) {
 	d.Decode(r.room)
 	p.take(d)
@@ -37,8 +37,8 @@ var (
 	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
 )
 
-// unread is what becomes of a delivery for which a function of the user's ended
-// its goroutine. There is a key as soon as the identity has returned.
+// unread refuses a delivery for which a function of the user ended its goroutine. The fields that are
+// set show which function it was.
 func (p *Delivery) unread(c *Rules, r reader) {
 	if p.Item.Identity == "" {
 		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
@@ -51,7 +51,7 @@ func (p *Delivery) unread(c *Rules, r reader) {
 	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
 }
 
-// become makes the item of what was recognised.
+// become completes the item with the result of recognise.
 func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
 	switch refused {
@@ -63,14 +63,14 @@ func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 		p.refuse(c, refused, why)
 	}
 	m.Identity = p.Key(c.Consumer)
-	it.Size = sized(sizeOf(m)) // the delivery holds all of it
+	it.Size = sized(sizeOf(m)) // before the cut: the source's message stays in memory
 	c.cut(m)
 	it.Route = p.route(c)
 	it.Handle = p
 }
 
-// refuse makes the item one that never runs. It is named after what it is, unless
-// it is another consumer's and no row will need a name.
+// refuse marks the item as one that never runs. Its identity is a hash of the message (package
+// surrogate), unless the filter skips it and no row needs an identity.
 func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
 	foreign := reason == reasonname.Filtered
@@ -83,20 +83,20 @@ func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
 }
 
-// Borrowed is implemented by the handle of a delivery whose memory is its caller's, who may not
-// wait for the handler, and may use the memory for something else.
+// Borrowed is implemented by the handle of a delivery whose message belongs to a caller that may stop
+// waiting and reuse its memory while the handler runs.
 type Borrowed interface{ Borrowed() }
 
-// prove keeps that the body was read as strict JSON, for later reads of values in it. A body that
-// is Borrowed may change: it is read as any bytes.
+// prove records that the body is strict JSON, which makes later reads of its values faster. A Borrowed
+// body may still change, so it has no such record.
 func (p *Delivery) prove(r reader) {
 	if _, borrowed := p.Handle.(Borrowed); !borrowed {
 		p.Message.Strict = r.room.Proof(p.Message.Body)
 	}
 }
 
-// recognise fills key and fingerprint, or says why there are none. kind and partly are as
-// typeOf found them.
+// recognise sets identity, fingerprint and version, or returns the reason why the message is refused.
+// kind and partly are the results of typeOf.
 func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.Message
 	if missed := c.misses(m, kind, partly || d.Refused != reasonname.None); missed != "" {
@@ -114,15 +114,15 @@ func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string
 	return p.name(c, r, m)
 }
 
-// name finds identity and fingerprint.
+// name sets identity, fingerprint, version and previous identity.
 func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Reason, err error) {
-	// One type of the user's may be both, and keep what it read for the one until it
-	// is asked for the other, so that no other message may come between.
+	// One user-defined type may be both identity and fingerprinter, and reuse in the second call what
+	// it read in the first. So no other message may be read between the two calls.
 	by, prints := c.usersOwn()
 	if alone := r.alone; alone != nil && by && prints {
 		alone <- struct{}{}
 		defer func() { <-alone }()
-		r.alone = nil // it is ours already
+		r.alone = nil // it is held already
 	}
 	if err = p.identify(c, r, m); err != nil {
 		return reasonOf(err, semel.ReasonBadIdentity), err
@@ -140,7 +140,7 @@ func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Rea
 }
 
 func (p *Delivery) identify(c *Rules, r reader, m *semel.Message) error {
-	if c.Identity == nil { // natural: only a row will ever need one
+	if c.Identity == nil { // nothing is marked, and only a row needs an identity
 		p.Item.Source, p.Item.Identity = surrogate.Source, surrogate.Of(m)
 		return nil
 	}
@@ -160,15 +160,15 @@ func reasonOf(err error, otherwise semel.Reason) semel.Reason {
 	return otherwise
 }
 
-// unversioned is the refusal of a message without a version. It keeps its identity, so
-// that a policy that looked in the wrong place can be mended and the row be retried.
+// unversioned refuses a message without a version. The message keeps its identity, so that its row can
+// be retried after the policy was corrected.
 func (p *Delivery) unversioned(why error) {
 	p.Item.Version = nil
 	p.Item.Refused = &machine.Refusal{Reason: reasonname.NoVersion, Why: why, Unversioned: true}
 }
 
-// identifyPrevious finds the former identity of a message, which may have none: then nothing
-// was marked under it.
+// identifyPrevious sets the previous identity of a message. If the message has none, nothing can have
+// been marked under it.
 func (p *Delivery) identifyPrevious(c *Rules, r reader, m *semel.Message) {
 	if c.Previous == nil || c.Identity == nil {
 		return
@@ -182,7 +182,7 @@ func (p *Delivery) identifyPrevious(c *Rules, r reader, m *semel.Message) {
 
 var errVersionGoexit = errors.New("the function that finds the version ended its goroutine (runtime.Goexit)")
 
-// place finds a message's place in its stream.
+// place sets the version of a message.
 func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
 	stream, number, err := r.version(c, m)
 	if err == nil {
@@ -198,15 +198,16 @@ func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
 	return nil
 }
 
-// placeAlone is place of a message that came without a fetch. One that ends its
-// goroutine ends that of who asks.
+// placeAlone is place for a message that did not come from a fetch. It does not protect the caller's
+// goroutine against runtime.Goexit in the user's function.
 func (p *Delivery) placeAlone(c *Rules) error {
 	room := reading.Borrow()
 	defer room.Return()
 	return p.place(c, reader{room: room}, &p.Message)
 }
 
-// VersionIn returns the message's place in a stream that begins with start; zero if it has none.
+// VersionIn returns the message's version in a stream that begins with start; the zero value if it has
+// none.
 func (p *Delivery) VersionIn(start int64) versions.Position {
 	v := p.Item.Version
 	if v == nil {

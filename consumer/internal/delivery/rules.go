@@ -16,27 +16,27 @@ import (
 // Rules say how a consumer recognises its messages.
 type Rules struct {
 	guard.Guard
-	// Identity finds identities; nil: the messages have none that is marked.
+	// Identity finds identities; nil: identities are not marked.
 	Identity identity.Identity
 	// Previous finds previous identities; nil: there are none.
 	Previous    identity.Identity
 	Fingerprint identity.Fingerprinter
-	// Version finds a message's place in its stream; nil: there are no streams.
+	// Version finds stream and version of a message; nil: there are no streams.
 	Version identity.Versioner
 	// Type is the selector of types; nil: the type is that of CloudEvents.
 	Type *selectors.Selector
-	// Types watches whether messages have types; nil: nobody does.
+	// Types watches whether messages have types; nil: they are not watched.
 	Types  *TypeWatch
 	Filter Filter
-	// SkipFiltered: no row is written of a message that the filter excludes.
+	// SkipFiltered: messages that the filter excludes are settled, and no row is written of them.
 	SkipFiltered bool
 	// MaxBody is the longest body in bytes that is processed.
 	MaxBody int64
-	// FitIdentity returns an id as the store holds it; nil: as it is.
+	// FitIdentity returns an id in the form in which the store holds it; nil: unchanged.
 	FitIdentity func(source, id string) (string, error)
 	// Replay is the replay that the messages are part of, nil if there is none.
 	Replay *semel.Replay
-	// ByKey: messages of one key take one route, also those of a stream.
+	// ByKey: messages of one key have one route, even if they are of different streams.
 	ByKey bool
 }
 
@@ -46,17 +46,16 @@ type Filter struct {
 	Headers map[string][]string
 }
 
-// Takes reports whether a message is the consumer's by the filter. refused says that the source
-// refused it, so that it may have lost its type and headers with its form: then only what is there
-// can show that it is not.
+// Takes reports whether the filter selects a message. With refused, the source could not read the
+// message completely: then only a type or header that is there can exclude the message, and one that is
+// missing cannot.
 func (c *Rules) Takes(m *semel.Message, refused bool) bool {
 	kind, partly, _ := c.typeOf(reader{}, m)
 	return c.misses(m, kind, refused || partly) == ""
 }
 
-// misses returns the name of a condition that message m with type kind fails to meet, or
-// "" if m is the consumer's. What a source refused may have lost its type and headers with its form: then
-// only what is there can show that it is somebody else's.
+// misses returns the name of a condition that message m with type kind fails to meet, or "" if the
+// filter selects m. With refused, a missing type or header does not count; see Takes.
 func (c *Rules) misses(m *semel.Message, kind string, refused bool) string {
 	if len(c.Filter.Types) > 0 && !slices.Contains(c.Filter.Types, kind) && (kind != "" || !refused) {
 		return "type"
@@ -82,12 +81,12 @@ func headerIs(headers semel.Headers, name string, values []string, absent bool) 
 	return absent
 }
 
-// typeOf finds the type that Rules.Type selects; "" for one that is not there. partly
-// says that what is found may not be all: then a type that is missing shows nothing.
+// typeOf returns the type that Rules.Type selects, "" if there is none. With partly, the type could not
+// be read, so that a missing type must not exclude the message.
 func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
 	switch {
 	case c.Type == nil && len(c.Filter.Types) == 0 && !c.Types.deciding():
-		return "", false, nil // nobody needs it
+		return "", false, nil // the type is not needed
 	case c.Type == nil:
 		return m.Type(), false, nil
 	case c.Type.InBody() && c.isTooLarge(m):
@@ -102,16 +101,16 @@ func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, er
 	return kind, false, nil
 }
 
-// typed gives the message the type that Rules.Type found. Identity and fingerprint have
-// been found before, so that a change of Rules.Type changes neither.
+// typed sets the type of the message to the one that Rules.Type selects. It is called after identity
+// and fingerprint were found, so that a change of Rules.Type changes neither.
 func (p *Delivery) typed(c *Rules, kind string) {
 	if c.Type != nil && kind != "" {
 		p.Message.Attributes.Type = kind
 	}
 }
 
-// typedAlone is typed for a row, which may have been received before Rules.Type was set. A
-// type that cannot be read stays what the row says.
+// typedAlone is typed for a row, which may have been stored before Rules.Type was set. If the type
+// cannot be read, the row's type stays.
 func (p *Delivery) typedAlone(c *Rules) {
 	if c.Type == nil {
 		return
@@ -123,7 +122,7 @@ func (p *Delivery) typedAlone(c *Rules) {
 	}
 }
 
-// NoteTypeAsked tells the type watch if the handler has asked m for its type, which is missing.
+// NoteTypeAsked notes in Types that the handler has asked m for its type, if it has.
 func (c *Rules) NoteTypeAsked(m *semel.Message) {
 	if w := c.Types; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
 		w.ask()

@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeptOfLargest is how much is kept of a body that is too large.
+// KeptOfLargest is how many bytes are kept of a body that is too large.
 const KeptOfLargest = 64 << 10
 
-// isTooLarge reports whether no store may see the body.
+// isTooLarge reports whether the body is longer than MaxBody.
 func (c *Rules) isTooLarge(m *semel.Message) bool { return int64(len(m.Body)) > c.MaxBody }
 
 func (c *Rules) tooLarge(m *semel.Message) error {
 	return fmt.Errorf("the body has %d bytes, more than the limit of %d; its first 64 KiB are kept", len(m.Body), c.MaxBody)
 }
 
-// cut bounds a body that is too large, in memory of its own, and says how long
-// it was.
+// cut replaces a body that is too large by a copy of its beginning, and adds a header with its original
+// length.
 func (c *Rules) cut(m *semel.Message) {
 	if !c.isTooLarge(m) {
 		return
@@ -35,11 +35,11 @@ func (c *Rules) cut(m *semel.Message) {
 	}
 }
 
-// messageOverhead is what a delivery holds besides its bytes, roughly: the
-// engine's parcel, and the source's message.
+// messageOverhead is approximately how many bytes a message takes in memory besides its contents: the
+// Delivery, and the source's message.
 const messageOverhead = 1024
 
-// sized is a size as an item has it.
+// sized returns n as the size of an item.
 func sized(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 func sizeOf(m *semel.Message) int {
@@ -50,7 +50,7 @@ func sizeOf(m *semel.Message) int {
 	return n
 }
 
-// outputsSize is what the outputs of steps hold of memory.
+// outputsSize returns how many bytes the outputs of steps take in memory.
 func outputsSize(done []store.StepDone) (n int) {
 	for i := range done {
 		n += len(done[i].Name) + len(done[i].Output)

@@ -30,7 +30,8 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	})
 }
 
-// watchCall watches one call. stuck and, when it was, over are called once each.
+// watchCall watches one call. It calls stuck once if the call takes too long, and then over once when
+// the call has returned.
 func watchCall(c *Config, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {
@@ -54,5 +55,5 @@ func (w *watch) gave() bool {
 	return w.told
 }
 
-// item is that of a mark.
+// item returns the item of a mark.
 func (f *flight[Tx]) item(mark int) *machine.Item { return f.Entries[max(f.entryOf(mark), 0)].Item }

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stand are the rows of those claims of a flight that stood when its batch began.
+// stand returns the rows of the claims of a flight that were still valid when its batch began.
 func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == store.Fresh {
@@ -20,7 +20,7 @@ func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 	return all
 }
 
-// claims are those of a flight's entries that the batch asks for.
+// claims returns the claims that the batch of a flight checks.
 func (f *flight[Tx]) claims() (all []store.Claim) {
 	for _, h := range f.asked() {
 		all = append(all, h.Claim())
@@ -28,7 +28,7 @@ func (f *flight[Tx]) claims() (all []store.Claim) {
 	return all
 }
 
-// forgetLost forgets claims that do not stand any more, or have ended.
+// forgetLost forgets claims that were lost or have ended.
 func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known == nil {
 		return
@@ -40,16 +40,15 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	}
 }
 
-// keepWaiting extends the leases of a flight that is about to begin: it may wait for
-// a connection, or for another process's batch. Which claim is lost meanwhile, Begin
-// tells.
+// keepWaiting extends the leases of a flight that is about to begin: it may have to wait for a
+// connection, or for another process's batch. Begin reports the claims that are lost meanwhile.
 func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 	if rows := f.asked(); len(rows) > 0 {
 		p.engine.Inbox.Keeper.Begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
 	}
 }
 
-// keep extends the leases of a flight that has begun, of those claims that stand.
+// keep extends the leases of the valid claims of a flight that has begun.
 func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known != nil {
 		p.keepNothing(f)
@@ -63,12 +62,10 @@ func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 	}
 }
 
-// keepAfter is for the claims of a flight that did not commit and may fly again: their
-// leases are extended until they do, for as long as a message that met contention
-// waits at most, and at once if the flight was long: a store that has one writer could
-// extend nothing while the batch was open, and nobody could claim anything either. It
-// says until when they may wait; 0: there are none. Which is lost all the same, the
-// next Begin tells.
+// keepAfter extends the leases of a flight that did not commit and may run again, until it does,
+// but for keptAfter at most. After a long flight it extends them at once, because a store with a
+// single writer could not extend leases while the batch was open. It returns until when the claims
+// may wait, 0 if the flight has none. The next Begin reports claims that are lost nevertheless.
 func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	e := p.engine
 	rows := f.asked()
@@ -83,10 +80,10 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	return max(e.Inbox.Keeper.Earliest(rows).Add(-lease/3).Sub(e.began), 1)
 }
 
-// keptAfter is longer than a message waits that met contention.
+// keptAfter is longer than a message waits after contention.
 const keptAfter = 10 * time.Second
 
-// asked are the rows of those claims of a flight that its batch asks for.
+// asked returns the rows of the claims that the batch of a flight checks.
 func (f *flight[Tx]) asked() (rows []*inbox.ClaimedRow) {
 	if f.known == nil {
 		return nil
@@ -103,10 +100,9 @@ func rowOf(en *machine.Entry) *inbox.ClaimedRow {
 	return inbox.RowOf(en.Item.Handle.(*delivery.Delivery))
 }
 
-// lookAhead decides on claims before a batch can ask for them: those whose commit is
-// unknown are retaken, since the old transaction may still end; those that are
-// suspected have their start written down, so that it is known if they end this
-// process.
+// lookAhead handles claims that need a statement before the batch begins. A claim whose commit has
+// an unknown outcome is reclaimed, since the old transaction may still commit. Of a row that is
+// suspected of crashing processes, the start is recorded, so that a crash of this process counts.
 func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 	for i := range f.Entries {
 		h := rowOf(&f.Entries[i])
@@ -130,14 +126,14 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 	return nil
 }
 
-// claimEnding is the end of a claim with its flight's commit.
+// claimEnding returns how a claim ends with the commit of its flight.
 func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), Mark: f.mark[r.Entry], Event: inbox.ClaimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*delivery.Delivery).VersionIn(0), After: r.After, Reason: r.Reason, Lined: h.Line() != nil, Call: h.Calls.Outcome(),
 		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 
-// aboutToCall notes of the rows of a flight that no call was made yet: its start is
-// written down before it runs, and is taken back if it does not.
+// aboutToCall notes that no call was made yet for the rows of a flight: the store records the start
+// of a call before the handler runs, and the record is taken back if the handler does not run.
 func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 	if !p.engine.config.CallsOut {
 		return

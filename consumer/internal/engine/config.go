@@ -20,33 +20,35 @@ type Config struct {
 	runner.Timeouts
 	// PublicName is the name of the consumer without its generation.
 	PublicName string
-	// Strategy is what the log calls the way in which effects happen once.
+	// Strategy is the name of the consumer's strategy, for the log.
 	Strategy string
-	// CallsOut: handlers call out, and their transaction, if any, begins later.
+	// CallsOut: handlers call out. If they have a transaction, it begins after the call.
 	CallsOut bool
 	Machine  machine.Config
-	// Lease is of a claim. Poll is how long an idle consumer waits before it asks the inbox again.
+	// Lease is how long a claim lasts if it is not extended. Poll is how long an idle consumer waits
+	// before it asks the inbox again.
 	Lease, Poll time.Duration
 	Rules       *delivery.Rules
 	Retention   *upkeep.Retention
 	// Lines is the order that messages keep in the inbox.
 	Lines Lines
-	// VersionStart is the version that a stream begins with, 0: any.
+	// VersionStart is the first version of a stream; 0: any.
 	VersionStart int64
-	// StrictPrevious: a previous identity that is marked without a comparable fingerprint is a conflict.
+	// StrictPrevious: a message is a conflict if its previous identity is marked without a fingerprint
+	// that can be compared.
 	StrictPrevious bool
-	// Working is the generation that batches are held to.
+	// Working is the generation of the consumer; the store rejects batches while it has another state.
 	Working generations.Working
 	// StepOutput is the most bytes that a step may return.
 	StepOutput int
-	// NoResults is why handlers can keep no results, nil if they can.
+	// NoResults is the reason why handlers cannot keep results; nil if they can.
 	NoResults error
-	// MayEnd is asked before an idle run ends; nil: it may.
+	// MayEnd is asked before an idle run ends; nil: every idle run may end.
 	MayEnd func() bool
-	// OnDuplicate is called for each duplicate; nil: nothing is.
+	// OnDuplicate, if not nil, is called for each duplicate.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
-	// ReEmit: the intents of a message are sent again when a duplicate comes. SenderWindows says for
-	// how long, by sender.
+	// ReEmit: when a duplicate arrives, the intents of its message are sent again. SenderWindows are
+	// the longest ages of such intents, by sender.
 	ReEmit        bool
 	SenderWindows map[string]time.Duration
 	// Recorder is nil where nothing is recorded.

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hold does what the policy says of the duplicates of a queue, and says which of its
-// settlements must not be made yet, in order: those of which it could not be done.
+// hold sends intents again and calls OnDuplicate for the duplicates of a queue, as the policy says. It
+// returns the indexes, in order, of the settlements that must wait because that failed.
 func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
 	if s.config.OnDuplicate == nil && !s.config.ReEmit {
 		return nil, nil
@@ -81,13 +81,13 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 
 // settling are the settlements of a queue.
 type settling struct {
-	// all are those that the source is told, and places where each stands in the queue, nil
-	// where that is its place in all.
+	// all are passed to the source. places are their indexes in the queue; nil if they are the same as
+	// in all.
 	all    []source.Settlement
 	places []int
 }
 
-// settling makes the settlements of a queue, but for those that are held.
+// settling returns the settlements of a queue, without those that are held.
 func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 	most, n, next := settlements(queue), 0, held
 	out := settling{all: make([]source.Settlement, 0, most)}
@@ -112,7 +112,7 @@ func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 	return out
 }
 
-// placed are the places of these indexes, with those that are held.
+// placed returns the indexes in the queue of the settlements left and held, in order.
 func (s *settling) placed(left, held []int) []int {
 	all := slices.Clone(held)
 	for _, i := range left {

@@ -1,5 +1,5 @@
-// Package engine runs a consumer: it carries out what the machine decides, for one run, and reports
-// to the machine what came of it.
+// Package engine runs a consumer once: it carries out the actions that the machine decides on and
+// reports their results to the machine.
 package engine
 
 import (
@@ -29,8 +29,8 @@ import (
 
 // Engine carries out the machine's actions for one run of a consumer. A message
 // passes its files in this order: intake.go (fetch), flight.go (begin),
-// handler.go (run), flight.go (commit), settler.go. The loop below owns the machine; everything
-// else reports to it through events.
+// handler.go (run), flight.go (commit), settler.go (settle). The loop below owns the machine;
+// everything else sends events to the loop.
 type Engine[Tx any] struct {
 	Parts[Tx]
 	config  *Config
@@ -80,7 +80,7 @@ type Parts[Tx any] struct {
 	Runner   runner.Runner[Tx]
 	FailOpen *runner.FailOpenPath // nil: there is no way past the store
 	Source   source.Source
-	Info     source.Info // of source
+	Info     source.Info // of Source
 	Handler  Handler[Tx]
 	Scopes   *scopes.Cache[Tx]
 	Reporter *Reporter
@@ -114,7 +114,7 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 		e.bell = notify.New(c.Consumer, c.Logger, c.Poll, notifier)
 	}
 	e.recheck = schema.New(e.Store, e.Scopes.Forget, e.began)
-	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
+	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), resultContextKey{}, e.resultContext()))
 	ages := new(upkeep.LaneAges)
 	e.upkeep(ages)
 	e.intake = &intake{config: c, source: e.Source, info: e.Info, reaper: e.reaper, ages: ages, orders: make(chan machine.Fetch, 1), reporter: e.Reporter}
@@ -130,7 +130,8 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 	return e
 }
 
-// upkeep makes what maintains the store beside a run, which has more than the inbox.
+// upkeep creates the reaper and the sealer, which maintain the store during a run. A run that only
+// works off the inbox has neither.
 func (e *Engine[Tx]) upkeep(ages *upkeep.LaneAges) {
 	if e.InboxOnly {
 		return
@@ -157,10 +158,11 @@ func (e *Engine[Tx]) tasks() (tasks []*upkeep.Task) {
 	return tasks
 }
 
-// LimitToRows limits a run to these rows of the inbox, if there are any; it is called before run.
+// LimitToRows limits a run to these rows of the inbox; without rows, the run claims all that are
+// due. Call it before Run.
 func (e *Engine[Tx]) LimitToRows(rows []int64) { e.Inbox.Only = rows }
 
-// Unfinished returns what is left of a run that has ended because nothing came.
+// Unfinished returns the lanes in which a run that ended idle left messages.
 func (e *Engine[Tx]) Unfinished() []semel.Unfinished {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -212,7 +214,8 @@ func (e *Engine[Tx]) loop(ctx context.Context) {
 	for {
 		now := time.Since(e.began)
 		actions := e.step(event, now)
-		// Before they are carried out: who hears of a settlement finds it counted.
+		// The counts are stored before the actions are carried out, so that an observer of a
+		// settlement finds it counted.
 		e.note(now)
 		for _, a := range actions {
 			e.carryOut(a)
@@ -240,8 +243,8 @@ func (e *Engine[Tx]) loop(ctx context.Context) {
 	}
 }
 
-// noteBehind ends the run of a source that gave up. What it could not settle comes
-// again.
+// noteBehind ends the run if the source has given up (semel.ErrBehind). The source delivers again
+// the messages that it could not settle.
 func (e *Engine[Tx]) noteBehind(event machine.Event) {
 	if f, ok := event.(machine.Fetched); ok && e.behind == nil && errors.Is(f.Err, semel.ErrBehind) {
 		e.behind = f.Err
@@ -306,8 +309,8 @@ func (e *Engine[Tx]) Snapshot() semel.Counts {
 	return out
 }
 
-// flow pauses or resumes a lane. Where that panics the lane goes on delivering,
-// within the bounds of what is unsettled.
+// flow pauses or resumes a lane. If that panics, the lane keeps delivering, up to the limits of
+// unsettled messages.
 func (e *Engine[Tx]) flow(a machine.Flow) {
 	_ = e.config.Source("Flow", func() error { e.Source.Flow(source.Lane(a.Lane), a.On); return nil })
 }

@@ -25,8 +25,8 @@ import (
 type pilot[Tx any] struct {
 	engine *Engine[Tx]
 	orders chan machine.Action
-	scopes []scopes.Of // of the last flight's marks, kept for its room
-	// What the pilot is in, for the error of a run that cannot end it.
+	scopes []scopes.Of // of the last flight's marks; its memory is reused
+	// What the pilot is doing, for the error of a run that cannot end it.
 	handling, committing atomic.Bool
 
 	mutex  sync.Mutex
@@ -40,15 +40,15 @@ type flight[Tx any] struct {
 	marks []store.Mark
 	// mark is the index in marks of each entry, All for one without.
 	mark []int
-	// known are verdicts on claims that stood before the batch began, by entry; nil
+	// known are the verdicts, by entry, on claims whose end was found out before the batch began; nil
 	// without claims.
 	known []store.Verdict
 	began time.Time
-	// spent is what its parts took that are over, which figures says one by one.
+	// spent is how long the finished parts of the flight took. figures has the time of each part.
 	spent   time.Duration
 	figures measure.Batch
-	// spans are those of its sampled messages, nil without any. failed is the entry whose
-	// handler failed, store.NoCulprit if none did or all ran together.
+	// spans are the spans of the sampled messages, nil if no message is sampled. failed is the entry
+	// whose handler failed, store.NoCulprit if none did or if one handler ran for all entries.
 	spans  *spans
 	failed int
 	ctx    context.Context
@@ -102,7 +102,7 @@ func (p *pilot[Tx]) current(m *machine.Flight) *flight[Tx] {
 	return p.flight
 }
 
-// stopRun is called by the loop beside the pilot.
+// stopRun ends the handlers of a flight. The engine's loop calls it while the pilot runs them.
 func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 	if f := p.current(a.Flight); f != nil {
 		f.stop.Store(true)
@@ -112,16 +112,14 @@ func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 	}
 }
 
-// kill is called by the loop beside the pilot.
+// kill closes the connection of a flight. The engine's loop calls it while the pilot works.
 func (p *pilot[Tx]) kill(m *machine.Flight) {
 	if f := p.current(m); f != nil {
 		f.Kill()
 	}
 }
 
-var (
-	errAborted = errors.New("semel: the consumer is stopping")
-)
+var errAborted = errors.New("semel: the consumer is stopping")
 
 // begin opens the transaction with the flight's marks.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
@@ -169,8 +167,8 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	return machine.Marked{Flight: a.Flight, Verdicts: all}
 }
 
-// notBegun: whatever keeps a transaction from opening is no message's fault;
-// the store waits for another's lock or is not to be had.
+// notBegun returns the event of a transaction that could not begin. No message can have caused that:
+// either another transaction holds a lock, or the store is down.
 func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	if c == store.ClassContended {
 		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}
@@ -178,26 +176,25 @@ func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	return machine.Marked{Flight: f, Class: store.ClassDown, Err: err}
 }
 
-// markLock is how long marks wait for a copy in flight elsewhere (case 5).
+// markLock is how long marks wait for a copy that is in flight elsewhere (case 5).
 const markLock = 50 * time.Millisecond
 
 // effectLock is how long a handler's statement waits for a row that another
 // transaction holds; then the batch counts as contended and runs again.
 const effectLock = time.Second
 
-// idleGrace is how much longer than a handler's time-out the server keeps a
-// transaction without a statement: a frozen process must not hold its heir
-// for ever.
+// idleGrace is added to a handler's time-out: after that time without a statement, the server ends a
+// transaction. Otherwise a frozen process would block the process that replaces it.
 const idleGrace = 10 * time.Second
 
-// txOptions are the settings of a flight's transaction. A wait for a lock ends
-// before the statement that waits would be charged to its message.
+// txOptions returns the settings of a flight's transaction. EffectLock is shorter than the handler's
+// time-out, so that a wait for a lock does not count as an attempt of the message.
 func (c *Config) txOptions(serial bool) store.TxOptions {
 	return store.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
 		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Lease,
-		// Less than what Begin has: a server that does not answer is told from one
-		// that makes us wait our turn.
+		// Turn is shorter than the time-out of Begin, which distinguishes a wait for the turn from a
+		// server that does not answer.
 		Serial: serial, Consumer: c.Consumer, Turn: c.CommitTimeout * 2 / 3,
 		Working: c.Working,
 	}
@@ -212,7 +209,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	f.mark = make([]int, len(f.Entries))
 	f.marks = make([]store.Mark, 0, len(f.Entries))
 	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
-	var names []byte                     // of their lines
+	var names []byte                     // the names of the lines of all marks
 	for i, en := range f.Entries {
 		if en.Unmarked || f.known != nil && f.known[i].Kind != 0 {
 			f.mark[i] = store.All
@@ -232,7 +229,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.Claim()
-		} else if m.Asks() { // also what becomes a row: it runs later, and asks no more
+		} else if m.Asks() { // also a message that becomes a row: its age is not checked again later
 			m.Age = p.engine.config.Retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
 		}
 		f.marks = append(f.marks, m)
@@ -251,7 +248,8 @@ func (f *flight[Tx]) idLength() int {
 	return n
 }
 
-// verdicts answers every entry; one without a mark is always fresh.
+// verdicts returns a verdict for every entry. An entry without a mark is fresh, unless its verdict is
+// known.
 func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
 	out := make([]store.Verdict, len(f.Entries))
 	for i, mark := range f.mark {
@@ -267,8 +265,8 @@ func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
 	return out
 }
 
-// commit ends the flight with what was done. It has a time-out of its own: a
-// stop must not make its outcome unknown.
+// commit commits the flight. It has its own time-out and does not end with the run, because the outcome
+// would then be unknown.
 func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	e := p.engine
 	f := p.current(a.Flight)
@@ -314,7 +312,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		p.reportCommitted(f, &result)
 		e.config.At(faults.AfterCommit, len(f.Entries))
 	case store.CommitUnknown:
-		p.keepNothing(f) // they are taken anew
+		p.keepNothing(f) // the claims are reclaimed
 		e.config.At(faults.CommitReplyLost, len(f.Entries))
 	case store.NotCommitted:
 		ended.Until = p.keepAfter(ctx, f)
@@ -322,7 +320,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	return ended
 }
 
-// reportCommitted reports what a commit left undone.
+// reportCommitted reports an effect without a key, and an intent that was not sent again.
 func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *runner.Outcome) {
 	n := p.engine.Reporter
 	if o.WithoutKey != nil {

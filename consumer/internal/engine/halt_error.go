@@ -12,7 +12,7 @@ type haltError struct {
 	key    semel.Key
 	reason semel.Reason
 	err    error
-	// claimed: it is of the inbox.
+	// claimed: the message is a row of the inbox.
 	claimed bool
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Handler is what runs for messages: one of the three forms.
+// Handler is the user's handler. One of the three fields is set.
 type Handler[Tx any] struct {
 	One func(context.Context, Tx, *semel.Message) error
 	All func(context.Context, Tx, []*semel.Message) error
@@ -25,7 +25,7 @@ type Handler[Tx any] struct {
 	Steps []Step[Tx]
 }
 
-// Step is a part of a handler that takes effect by itself. done are the steps before it.
+// Step is a part of a handler that takes effect by itself. done are the completed steps.
 type Step[Tx any] struct {
 	Name string
 	Run  func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) (output []byte, err error)
@@ -39,8 +39,8 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	out := machine.Ran{Flight: a.Flight}
 	f.watch.start(e.config.Timeout, f.cancel, func(it *machine.Item) { e.lanes.send(machine.Stuck{Flight: a.Flight, Item: it}) })
 	defer f.watch.end()
-	// A handler that ends its goroutine ends this one: the pilot goes on in a
-	// new goroutine, and what happened is told from here.
+	// A handler that ends its goroutine ends this one: the pilot continues in a new goroutine, and
+	// the deferred function reports the failure.
 	ended := false
 	p.handling.Store(true)
 	defer func() {
@@ -124,9 +124,9 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	out.Done = len(a.Fresh)
 }
 
-// call does the flight's job; a panic is a failure with its stack. A handler that
-// comes back after its context was cancelled has failed, whatever it says, and so has one
-// whose transaction can no longer commit.
+// call runs the flight's job and returns the handler's error. It also returns an error if the
+// handler panicked, if it returned after its context was cancelled, or if its transaction can no
+// longer commit.
 func (f *flight[Tx]) call() (err error) {
 	defer runner.Recover(&err)
 	err = guard.Readable(f.Attempt.Run(&f.job))

@@ -17,8 +17,7 @@ import (
 // askIdleFor is how long a source may take to say whether it has more.
 const askIdleFor = 10 * time.Second
 
-// askIdle asks a source that brought nothing whether it has more, where the run
-// would end for that.
+// askIdle asks a source that delivered nothing whether it has more, if the run would end otherwise.
 func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.mutex.Lock()
 	t.left = nil
@@ -52,8 +51,8 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.left = left
 }
 
-// mayEnd asks whether something may come that is not known of yet. What came until the
-// first yes may have come behind the last look into the inbox: so it takes two.
+// mayEnd asks Config.MayEnd whether the run may end. Messages may have reached the inbox after its last
+// claim and before the first yes, so the run ends only after a second yes.
 func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 	if t.config.Machine.IdleExit == 0 || t.config.MayEnd == nil {
 		return true
@@ -65,7 +64,7 @@ func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 	return !e.More
 }
 
-// atEnd asks a source that comes to an end whether it has.
+// atEnd asks a source that has an end whether it has reached the end.
 func (t *intake) atEnd(e *machine.Fetched) (is bool) {
 	if t.info.AtEnd == nil {
 		return false
@@ -76,9 +75,8 @@ func (t *intake) atEnd(e *machine.Fetched) (is bool) {
 	return is && !e.Failed
 }
 
-// mayAsk reports whether somebody waits for the answer: the last Fetch was not
-// cancelled, or was to end the run. cancel ends the question when nobody does
-// any more.
+// mayAsk reports whether the question may be asked: the last Fetch was not cancelled, or was cancelled to
+// end an idle run. cancelFetch calls cancel when the answer is no longer needed.
 func (t *intake) mayAsk(cancel context.CancelFunc) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -86,8 +84,8 @@ func (t *intake) mayAsk(cancel context.CancelFunc) bool {
 	return !t.canceled || t.idle
 }
 
-// noteLeft notes and logs what is left where the run ended idle. The error is
-// of lanes that stand still.
+// noteLeft stores and logs what is left if the run ended idle. It returns an error if lanes stand still
+// by a fault.
 func (e *Engine[Tx]) noteLeft() error {
 	if !e.done.Idle {
 		return nil
@@ -115,7 +113,7 @@ func (e *Engine[Tx]) noteLeft() error {
 	return fmt.Errorf("%w: %s", semel.ErrUnfinished, strings.Join(faults, "; "))
 }
 
-// leftInInbox is what is due later, or is another process's.
+// leftInInbox returns what is left in the inbox: rows that are due later, or that another process has.
 func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
 	defer cancel()
@@ -129,8 +127,8 @@ func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	return nil
 }
 
-// heldBack says of lanes what a newer release has to end. Where memory was full of
-// it, nobody knows what else they have.
+// heldBack returns the lanes with messages that only a newer release can end. If such messages filled
+// the memory, the number of messages is unknown (-1).
 func heldBack(done *machine.Done) []semel.Unfinished {
 	var all []semel.Unfinished
 	for _, b := range done.Behind {
@@ -147,7 +145,7 @@ func heldBack(done *machine.Done) []semel.Unfinished {
 	return all
 }
 
-// joinLeft adds what the source has of lanes to what is held of them.
+// joinLeft adds the unread messages of each lane to the held ones.
 func joinLeft(held, unread []semel.Unfinished) []semel.Unfinished {
 	for _, l := range unread {
 		i := slices.IndexFunc(held, func(h semel.Unfinished) bool { return h.Lane == l.Lane })

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// intake fetches, one call at a time, and finds identities and fingerprints,
-// so that the loop has only decisions to make.
+// intake fetches, one call at a time, and reads identities and fingerprints, so that the loop only has
+// to make decisions.
 type intake struct {
 	config   *Config
 	source   source.Source
@@ -27,14 +27,14 @@ type intake struct {
 	readers  delivery.Readers
 	control  *control.Control // nil for Process
 	known    bool             // the source has answered; of the goroutine that fetches
-	may      bool             // Config.MayEnd said so when it was asked last; of that goroutine, too
+	may      bool             // the last answer of Config.MayEnd; of the goroutine that fetches
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
-	asking   context.CancelFunc // of the question whether there is more; guarded by mutex
-	canceled bool               // the last order, begun or not; guarded by mutex
-	idle     bool               // it was canceled to end the run; guarded by mutex
-	left     []semel.Unfinished // as the source said last; guarded by mutex
+	asking   context.CancelFunc // of the call of Info.Idle under way; guarded by mutex
+	canceled bool               // the last order was canceled, before or after it began; guarded by mutex
+	idle     bool               // the last order was canceled to end an idle run; guarded by mutex
+	left     []semel.Unfinished // the last answer of Info.Idle; guarded by mutex
 }
 
 // order asks for one Fetch; the one before it has been answered.
@@ -45,9 +45,8 @@ func (t *intake) order(a machine.Fetch) {
 	t.orders <- a
 }
 
-// cancelFetch ends the Fetch that was ordered last; idle says that the run would
-// end for it, so that the source is asked whether it has more. Otherwise nobody
-// waits for that, and a question under way ends, too.
+// cancelFetch cancels the Fetch that was ordered last. With idle, the run may end afterwards, so the
+// source is asked whether it has more messages. Otherwise a question under way is cancelled, too.
 func (t *intake) cancelFetch(idle bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -85,9 +84,9 @@ func (t *intake) work(base context.Context, events chan<- machine.Event) {
 
 var errFetchGoexit = errors.New("the source ended its goroutine while it was asked for messages (runtime.Goexit)")
 
-// answer answers an order, also if the goroutine is ended in it: then what is
-// deferred here still runs, and a new goroutine takes the next order. Once the
-// source has returned, what it gave is read and handed on, whoever ends it.
+// answer carries out an order and always sends an event. If the source, or a function of the user, ends
+// the goroutine, the deferred functions send the event, and a new goroutine takes the next order.
+// Deliveries that the source has returned are read in any case.
 func (t *intake) answer(base context.Context, order machine.Fetch, events chan<- machine.Event) {
 	e := machine.Fetched{Failed: true, Err: errFetchGoexit}
 	defer func() {
@@ -121,7 +120,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	t.config.At(faults.AfterFetch, len(deliveries))
 }
 
-// read makes the event of what the source returned; ctx is that of the Fetch.
+// read returns the event for the result of Fetch. ctx is the context of that Fetch.
 func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, err error) machine.Fetched {
 	if !t.known && (err == nil || errors.Is(err, source.ErrEnd)) {
 		t.known = true
@@ -131,7 +130,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, e
 	t.reaper.Delivered(e.Items)
 	switch {
 	case err == nil && len(deliveries) == 0 && t.control.Paused():
-		e.Unanswered = true // it was ended for that
+		e.Unanswered = true // the pause ended the Fetch
 	case err == nil && len(deliveries) == 0:
 		t.askIdle(base, &e)
 	case err == nil || e.End:

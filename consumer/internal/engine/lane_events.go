@@ -9,11 +9,11 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// laneEvents passes what a source says of lanes to the machine.
+// laneEvents passes a source's reports about its lanes to the machine.
 type laneEvents struct {
 	reporter *Reporter
 	ages     *upkeep.LaneAges
-	first    sync.Once // a lane was given
+	first    sync.Once // for the first lane
 	events   chan<- machine.Event
 	over     <-chan struct{}
 

@@ -20,9 +20,8 @@ type Lines struct {
 	ByKey, ByLane bool
 }
 
-// Name appends to a text the line that a message keeps its order with, nothing if it
-// has none: of its key, or of its lane. One that is refused is none of a line, since nobody
-// knows what it would have been.
+// Name appends the name of the line in which a message keeps its order: the line of its key, or of
+// its lane. It appends nothing for a message without a line, such as one that was refused.
 func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	switch {
 	case !c.ByKey && !c.ByLane || p.Item.Refused != nil:
@@ -37,8 +36,8 @@ func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	return line(to, c.Consumer, 'k', p.Message.Key)
 }
 
-// line appends the name of a line: whose it is, what of, and that; a hash of it if it is
-// long.
+// line appends the name of a line: the consumer, the kind of the line, and the key or lane. It
+// appends a hash of that if it is too long.
 func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
 	long := len(consumer)+2+len(name) > lines.MaxName
 	first := len(to)
@@ -50,8 +49,8 @@ func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte
 	return to
 }
 
-// markLine is the line of an entry's mark: a claim's is that which its row stands in. Names
-// are made in one piece of memory for all marks.
+// markLine returns the line of an entry's mark. A claimed row keeps the line that it was stored
+// with. The names of all marks share one piece of memory.
 func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	if h := rowOf(en); h != nil {
 		return h.Line()
@@ -64,7 +63,8 @@ func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	return (*names)[first:len(*names):len(*names)]
 }
 
-// AddScopes adds the scopes of an item's identities, unless they are those that were added last.
+// AddScopes adds the scopes of an item's identity and previous identity. It leaves out the first if
+// it was the last to be added.
 func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
 		all = append(all, of)
@@ -75,7 +75,7 @@ func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	return all
 }
 
-// scopes adds those of the entries that are marked.
+// scopes adds the scopes of the entries that are marked.
 func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	for i, en := range f.Entries {
 		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
@@ -85,8 +85,8 @@ func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	return all
 }
 
-// markFormer is the mark of an item's former identity, nil if it has none. ids has room
-// for it.
+// markFormer returns the mark of an item's previous identity, nil if it has none. ids has room for
+// the identity.
 func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
 	if it.Former == nil {
 		return nil, nil
@@ -100,7 +100,7 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 	return &store.PreviousMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: p.engine.config.StrictPrevious}, nil
 }
 
-// versionOf is a message's place in its stream, as its mark has it; zero if it has none.
+// versionOf returns the version of a message for its mark; the zero value if it has none.
 func (c *Config) versionOf(p *delivery.Delivery, asks bool) versions.Position {
 	v := p.VersionIn(c.VersionStart)
 	v.Asks = asks && p.Item.Version != nil

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lap reads the clock where somebody measures. What it returns is what the present part of
-// the flight took; the next one begins. So a flight costs one reading a part.
+// lap returns how long the current part of the flight took and begins the next part. It reads the clock
+// once, and only if a meter is set.
 func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 	if !p.engine.Reporter.Measures() {
 		return 0
@@ -29,7 +29,7 @@ func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
 	p.traced(f, culprit)
 }
 
-// batchEnd is how a batch ended, for who measures.
+// batchEnd returns how a batch ended, for meters.
 func batchEnd(o store.CommitOutcome) measure.End {
 	switch o {
 	case store.Committed:
@@ -40,8 +40,8 @@ func batchEnd(o store.CommitOutcome) measure.End {
 	return measure.RolledBack
 }
 
-// note keeps what the machine says of itself after a step that began at now, for who asks
-// from outside of the loop.
+// note stores the machine's counts and load after a step that began at now, for callers outside of the
+// loop.
 func (e *Engine[Tx]) note(now machine.Time) {
 	e.stepping.Store(int64(now))
 	e.mutex.Lock()
@@ -49,14 +49,14 @@ func (e *Engine[Tx]) note(now machine.Time) {
 	e.counts, e.load = e.machine.Counts(), e.machine.Load()
 }
 
-// noteOver keeps that the loop has ended.
+// noteOver records that the loop has ended.
 func (e *Engine[Tx]) noteOver() {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.over = true
 }
 
-// Load returns what the run has in hand, nothing when it is over.
+// Load returns what the run has in memory. It is zero after the run.
 func (e *Engine[Tx]) Load() measure.Load {
 	e.mutex.Lock()
 	l, over := e.load, e.over
@@ -72,7 +72,7 @@ func (e *Engine[Tx]) Load() measure.Load {
 	return out
 }
 
-// hangsAfter is how long a step of the engine may take, which waits for nothing.
+// hangsAfter is how long a step of the engine may take. A step never waits.
 const hangsAfter = time.Minute
 
 // Alive reports whether the run works, or pauses by decision, and if not, why.

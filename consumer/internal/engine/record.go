@@ -25,12 +25,12 @@ func (e *Engine[Tx]) step(event machine.Event, now machine.Time) []machine.Actio
 	return actions
 }
 
-// manySkipped is after how many messages of others, and none of its own, a
-// consumer says so.
+// manySkipped is the number of excluded messages after which a consumer warns that its filter has
+// selected none.
 const manySkipped = 1000
 
-// noteSkipping says once while it runs, and at its end, that nothing of what was
-// read was the consumer's: a condition that is misspelt looks like that.
+// noteSkipping warns, once during the run and again at its end, that the filter has excluded every
+// message so far: a misspelt condition has that effect.
 func (e *Engine[Tx]) noteSkipping(over bool) {
 	skipped := e.counts.Skipped // written by this goroutine only
 	if skipped == 0 || e.took || !over && (e.skipping || skipped < manySkipped) {

@@ -12,27 +12,28 @@ import (
 	"github.com/semel-go/semel/internal/intents"
 )
 
-// keepingOf is the key under which contexts of handlers have a *keeping.
-type keepingOf struct{}
+// resultContextKey is the key of the *ResultContext in the contexts of handlers.
+type resultContextKey struct{}
 
-// ResultContext is what KeepResult knows of the consumer whose handler calls it.
+// ResultContext is what KeepResult needs of the consumer whose handler calls it.
 type ResultContext struct {
 	Consumer string
 	Store    any
-	// Why is why nothing can be kept; nil if it can.
+	// Why is the reason why no result can be kept; nil if results can be kept.
 	Why error
-	// Scope is the number of a source's scope, which a batch with a mark in it has asked for.
+	// Scope returns the number of a source's scope. It is known already: the batch of the handler
+	// has marked a message of that source.
 	Scope func(ctx context.Context, source string) (int64, error)
 }
 
-// ResultContextOf returns what a handler's context has, nil for any other context.
+// ResultContextOf returns the ResultContext of a handler's context, nil for any other context.
 func ResultContextOf(ctx context.Context) *ResultContext {
-	k, _ := ctx.Value(keepingOf{}).(*ResultContext)
+	k, _ := ctx.Value(resultContextKey{}).(*ResultContext)
 	return k
 }
 
-// keeps is what handlers of this engine find in their contexts.
-func (e *Engine[Tx]) keeps() *ResultContext {
+// resultContext returns the ResultContext that handlers of this engine find in their contexts.
+func (e *Engine[Tx]) resultContext() *ResultContext {
 	k := &ResultContext{Consumer: e.config.Consumer, Store: e.Store, Why: e.config.NoResults}
 	k.Scope = func(ctx context.Context, source string) (int64, error) {
 		return e.Scopes.Number(ctx, scopes.Of{Source: source})
@@ -40,19 +41,19 @@ func (e *Engine[Tx]) keeps() *ResultContext {
 	return k
 }
 
-// resultOf is whose result is looked for: that of an identity, and if it has none, of the
-// former one.
+// resultOf names the message whose result is read: by its identity, and by its previous identity,
+// if it has one. The result of the previous identity is used if the identity has none.
 type resultOf struct {
 	source, id string
 	former     *semel.Key
 }
 
-// ResultReader is what admin.Results has for every kind of transaction.
+// ResultReader is the part of admin.Results that does not depend on the type of transactions.
 type ResultReader interface {
 	Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error)
 }
 
-// Result returns what is kept for one message, nil if nothing is.
+// Result returns the result that is kept for one message, nil if none is kept.
 func (e *Engine[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) {
 	all, err := e.results(ctx, []resultOf{{source: key.Source, id: key.ID}})
 	if err != nil {
@@ -61,7 +62,7 @@ func (e *Engine[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) 
 	return all[0], nil
 }
 
-// results are what is kept of these, nil for one of which nothing is.
+// results returns the results that are kept for these messages, nil for a message without one.
 func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, error) {
 	reader, can := e.Store.(ResultReader)
 	if !can {
@@ -97,7 +98,8 @@ func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, erro
 	return results, nil
 }
 
-// emit has what these messages caused sent again, and what came of their former identities.
+// emit has the store send the intents of these messages again, also those that were written under
+// their previous identities.
 func (e *Engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 	emitter, can := e.Store.(admin.Emitter)
 	if !can {

@@ -15,14 +15,14 @@ import (
 // settleTimeout is how long a source may take to settle.
 const settleTimeout = 30 * time.Second
 
-// settler tells the broker what has been committed, everything that waits in
-// one call. Its queue is bounded by what the machine holds unsettled.
+// settler settles messages at the source, all that wait in one call. The number of unsettled messages
+// bounds its queue.
 type settler struct {
 	source source.Source
 	config *Config
-	// results are those of duplicates.
+	// results returns the stored results of duplicates.
 	results func(context.Context, []resultOf) ([][]byte, error)
-	// emit has what the messages of duplicates caused sent again.
+	// emit has the intents of duplicates sent again.
 	emit func(context.Context, []resultOf) error
 	wake chan struct{}
 
@@ -65,8 +65,8 @@ func (s *settler) work(base context.Context, events chan<- machine.Event) {
 
 var errSettleGoexit = errors.New("the source's Settle, or OnDuplicate, ended its goroutine (runtime.Goexit)")
 
-// answer settles, and says what became of it, also if the source ends the
-// goroutine in it: then nothing counts as settled.
+// answer settles a queue and sends the results. If the source ends the goroutine, nothing counts as
+// settled.
 func (s *settler) answer(base context.Context, queue []*machine.Settle, events chan<- machine.Event) {
 	var all []machine.Event
 	returned := false
@@ -86,7 +86,7 @@ func (s *settler) answer(base context.Context, queue []*machine.Settle, events c
 	returned = true
 }
 
-// settlements counts what a queue settles.
+// settlements returns the number of settlements of a queue.
 func settlements(queue []*machine.Settle) (n int) {
 	for _, q := range queue {
 		n += len(q.Items)
@@ -106,7 +106,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 	return answers(queue, now.placed(left, held), cmp.Or(err, why))
 }
 
-// send tells the source, and says which of the settlements are left.
+// send calls the source's Settle and returns the indexes of the settlements that are left.
 func (s *settler) send(base context.Context, all []source.Settlement) (left []int, err error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -133,7 +133,8 @@ func allIndexes(n int) []int {
 	return all
 }
 
-// answers gives each Settle its share of what was left, which is ascending and distinct.
+// answers returns an event for each Settle, with its share of the indexes in left, which are ascending
+// and distinct.
 func answers(queue []*machine.Settle, left []int, err error) []machine.Event {
 	var events []machine.Event
 	first := 0

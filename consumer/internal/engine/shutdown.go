@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// leaveWithin is how long a run takes to end at most when it is over, after the
-// drain: whatever it cancels then shares this time, and what ignores that is
-// left alone. Documentation names it.
+// leaveWithin is how long a run takes to end at most after the drain. Everything that it cancels then
+// shares this time; the run does not wait longer for functions that ignore their context. The
+// documentation states this time.
 const leaveWithin = 5 * time.Second
 
-// cutRest is the last part of leaveWithin, for what has to be cut.
+// cutRest is the last part of leaveWithin, after connections were closed.
 const cutRest = time.Second
 
-// waitsAfter is how long a stop goes on in silence.
+// waitsAfter is how long a stop takes before the log says what it waits for.
 const waitsAfter = 2 * time.Second
 
 func (e *Engine[Tx]) shutDown() error {
@@ -42,9 +42,8 @@ func (e *Engine[Tx]) shutDown() error {
 	return err
 }
 
-// leaveCrew waits for what the pilots are in. What has not ended then is cut:
-// a store that closes its connections would wait for as long as the server is
-// at a batch that nobody wants any more.
+// leaveCrew waits for the pilots. Then it closes the connections of flights that still run: otherwise
+// closing the store would wait until the server has finished their statements.
 func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	if e.crew.WaitFor(time.Until(over) - cutRest) {
 		return nil
@@ -57,7 +56,7 @@ func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	return err
 }
 
-// abandon cuts the flight under way, whatever the pilot is in.
+// abandon closes the connection of the flight under way.
 func (p *pilot[Tx]) abandon() {
 	p.mutex.Lock()
 	f := p.flight
@@ -67,9 +66,9 @@ func (p *pilot[Tx]) abandon() {
 	}
 }
 
-// leaveSource waits for the source's calls under way, and closes it beside the
-// crew, which may take all the time there is. Calls that do not end leave half of
-// it to Close.
+// leaveSource waits for the source's calls under way, and closes the source. It runs at the same time as
+// leaveCrew, which may take all of the time. It waits at most half of the time, so that Close has the
+// rest.
 func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
 	err := e.closeSource(over)
@@ -79,7 +78,7 @@ func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	return err
 }
 
-// leaveInbox gives claims back when no pilot can end them any more.
+// leaveInbox releases the claims that are left when the pilots have ended.
 func (e *Engine[Tx]) leaveInbox(over time.Time) error {
 	if e.Inbox == nil {
 		return nil
@@ -89,7 +88,7 @@ func (e *Engine[Tx]) leaveInbox(over time.Time) error {
 	return e.Inbox.Close(ctx)
 }
 
-// closeSource closes the source, and leaves one alone that does not end.
+// closeSource closes the source. It does not wait longer than over.
 func (e *Engine[Tx]) closeSource(over time.Time) error {
 	var closing worker.Group
 	ended := make(chan error, 1)
@@ -107,7 +106,7 @@ func (e *Engine[Tx]) closeSource(over time.Time) error {
 	return nil
 }
 
-// noteWaiting says what a stop waits for.
+// noteWaiting logs what a stop waits for.
 func (e *Engine[Tx]) noteWaiting() {
 	handlers, commits := 0, 0
 	for _, p := range e.pilots {
@@ -122,7 +121,7 @@ func (e *Engine[Tx]) noteWaiting() {
 		"unsettled", e.Snapshot().InFlight, "at_most", (e.config.Machine.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
 }
 
-// stuck says what still runs although the run is over.
+// stuck returns an error that says what still runs after the run has ended.
 func (e *Engine[Tx]) stuck() error {
 	var err error
 	handlers := 0

@@ -12,8 +12,8 @@ import (
 
 var errUnclaimedStep = errors.New("semel: a step runs only of a message that is claimed")
 
-// step runs the next step of a claimed row, and keeps in the row's handle what is then to
-// be written of it. It belongs to this run alone: a run that is taken back has another.
+// step runs the next step of a claimed row and sets row.Stepped, which the commit writes. Each run
+// of the step replaces the Stepped of a run that was rolled back.
 func (h *Handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *inbox.ClaimedRow, most int) error {
 	if row == nil {
 		return errUnclaimedStep

@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// spans are those of a flight that has sampled messages.
+// spans are the spans of a flight with sampled messages.
 type spans struct {
 	batch    measure.BatchTrace
-	ctx      context.Context // of a handler of all messages together
+	ctx      context.Context // for a handler of whole batches
 	messages []messageSpan   // by entry
 }
 
@@ -21,14 +21,14 @@ type spans struct {
 type messageSpan struct {
 	entry int
 	span  measure.MessageTrace
-	// message is what the handler sees: it came within the span. ctx is the handler's.
+	// message is the message with the trace context of the span, for the handler. ctx is the handler's
+	// context.
 	message *semel.Message
 	ctx     context.Context
 }
 
-// trace begins the spans of a flight whose transaction is open: of messages that are sampled
-// and may end with it. While nobody traces it costs nothing, and otherwise a look at the
-// headers of each message.
+// trace begins the spans of a flight that has begun: of the sampled messages that may end with it.
+// Without a tracer it does nothing; with one it reads the headers of each message.
 func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
 	n := p.engine.Reporter
 	tracer := n.Tracer()
@@ -74,7 +74,7 @@ func (s *spans) begin(ctx context.Context, entry int, m *semel.Message) {
 	s.messages = append(s.messages, messageSpan{entry: entry, span: span, ctx: span.Context(ctx), message: m.WithTraceContext(span.TraceContext())})
 }
 
-// within are the context and the message for the handler of an entry.
+// within returns the context and the message for the handler of an entry.
 func (f *flight[Tx]) within(entry int, m *semel.Message) (context.Context, *semel.Message) {
 	if f.spans == nil {
 		return f.ctx, m
@@ -88,7 +88,7 @@ func (f *flight[Tx]) within(entry int, m *semel.Message) (context.Context, *seme
 	return s.ctx, s.message
 }
 
-// together is the context for the handler of all messages.
+// together returns the context for a handler of whole batches.
 func (f *flight[Tx]) together() context.Context {
 	if f.spans == nil {
 		return f.ctx
@@ -96,7 +96,7 @@ func (f *flight[Tx]) together() context.Context {
 	return f.spans.ctx
 }
 
-// traced ends the spans of a flight that is over.
+// traced ends the spans of a flight that has ended.
 func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
 	n := p.engine.Reporter
 	if f.spans == nil || f.spans.batch == nil {

@@ -27,13 +27,13 @@ func LogPanic(logger *slog.Logger, consumer, where string, value any) {
 	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", legible.Panic(value), "stack", string(debug.Stack()))
 }
 
-// Panicked logs a panic in where, and returns it as an error.
+// Panicked logs a panic and returns it as an error. where names the function that panicked.
 func (g *Guard) Panicked(where string, value any) error {
 	LogPanic(g.Logger, g.Consumer, where, value)
 	return fmt.Errorf("%s panicked: %s", where, legible.Panic(value))
 }
 
-// Source runs a call of the source. A panic is its error.
+// Source calls a method of the source, which what names, and returns its error. A panic is an error.
 func (g *Guard) Source(what string, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -43,7 +43,7 @@ func (g *Guard) Source(what string, call func() error) (err error) {
 	return Readable(call())
 }
 
-// At calls the plan of a test that has reached a fault point, with the number of messages there.
+// At reports to the plan of a test that a fault point was reached, with the number of messages there.
 func (g *Guard) At(p faults.Point, n int) {
 	if g.Plan.At == nil {
 		return
@@ -56,8 +56,8 @@ func (g *Guard) At(p faults.Point, n int) {
 	g.Plan.At(p, n)
 }
 
-// Readable returns an error of a user's function in a form whose text can be read without a
-// panic. It keeps what the handler decided with it.
+// Readable returns an error of a user's function in a form whose text can be read without a panic. If
+// the error is a semel.HandlerError, the result has the same decision.
 func Readable(err error) error { return legible.Error(err, decidedAgain) }
 
 func decidedAgain(decided *semel.HandlerError, readable error) error {

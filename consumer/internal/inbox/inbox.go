@@ -19,22 +19,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Inbox claims what is due in its consumer's inbox when the machine asks for it,
-// and gives back what the machine does not want. A claim's end is no affair of
-// its: that is in the flight's own transaction.
+// Inbox claims due rows of its consumer's inbox when the machine orders that, and releases claims that
+// the machine does not use. It does not end the claims of rows that ran: their flights do.
 type Inbox struct {
 	Options
 	Keeper *keeper
 
 	wake  chan struct{}
 	mutex sync.Mutex
-	// unsure are tokens of calls whose answer was lost; written by the goroutine that
-	// claims, guarded by mutex.
+	// unsure are the tokens of Claim calls that returned an error and may have claimed rows. Only the
+	// goroutine that claims writes it; guarded by mutex.
 	unsure []store.Token
 	order  *machine.ClaimRows // to be carried out; guarded by mutex
 	// held are the claims that this process has, as far as it knows; guarded by mutex.
 	held map[int64]*ClaimedRow
-	// freed are claims to be given back; guarded by mutex.
+	// freed are claims to be released; guarded by mutex.
 	freed []*ClaimedRow
 }
 
@@ -47,17 +46,18 @@ type Options struct {
 	Rules  *delivery.Rules
 	// Refuse returns why a claimed row never runs, nil if it may.
 	Refuse func(*store.StoredRow) *machine.Refusal
-	// Notify passes events to the observers; see noteAhead.
+	// Notify passes events to the observers.
 	Notify  func(semel.Event)
 	Control *control.Control
-	// Sweep is nil if the store keeps no lines.
+	// Sweep maintains the lines of the inbox; nil if the store keeps none.
 	Sweep *upkeep.LaneSweep
-	// Only are the rows to be worked on; empty for all.
+	// Only are the numbers of the rows that may be claimed; empty: all.
 	Only []int64
-	// Since is the machine's zero.
+	// Since is when the run began, from which the machine counts time.
 	Since time.Time
 }
 
+// New returns the inbox of one run.
 func New(o Options) *Inbox {
 	return &Inbox{Options: o, wake: make(chan struct{}, 1), held: map[int64]*ClaimedRow{},
 		Keeper: newKeeper(o.Leases, o.Lease, func(err error) {
@@ -65,7 +65,7 @@ func New(o Options) *Inbox {
 		})}
 }
 
-// Ask has the inbox claim; the machine asks once at a time.
+// Ask orders a claim. The machine orders one at a time.
 func (b *Inbox) Ask(a machine.ClaimRows) {
 	b.mutex.Lock()
 	b.order = &a
@@ -73,7 +73,7 @@ func (b *Inbox) Ask(a machine.ClaimRows) {
 	b.rouse()
 }
 
-// Free has claims given back.
+// Free orders the release of claims.
 func (b *Inbox) Free(a machine.Unclaim) {
 	b.mutex.Lock()
 	for _, it := range a.Items {
@@ -96,7 +96,7 @@ func (b *Inbox) rouse() {
 	}
 }
 
-// Forget ends what is known of claims that have ended, or are another's.
+// Forget forgets claims that have ended or were lost.
 func (b *Inbox) Forget(all ...*ClaimedRow) {
 	b.Keeper.forget(all)
 	b.mutex.Lock()
@@ -108,8 +108,9 @@ func (b *Inbox) Forget(all ...*ClaimedRow) {
 	}
 }
 
+// Work carries out the orders until base ends.
 func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
-	var stranded []*ClaimedRow // which could not be given back
+	var stranded []*ClaimedRow // which could not be released yet
 	for {
 		select {
 		case <-b.wake:
@@ -138,8 +139,8 @@ func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-// unreleased are those of claims that could not be given back whose leases go on; the
-// others nobody has to give back.
+// unreleased returns the claims whose leases have not ended yet, so that they must still be released.
+// It forgets the others.
 func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	now := time.Now()
 	for _, h := range all {
@@ -152,7 +153,7 @@ func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	return left
 }
 
-// release gives claims back. What could not be, the next call does, or close.
+// release releases claims. Claims that it could not release are left to the next call, or to Close.
 func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
 	if len(all) == 0 {
 		return nil
@@ -164,7 +165,7 @@ func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
 		endings[i] = h.givenBack()
 	}
 	slices.SortFunc(endings, func(x, y store.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
-	_, err := b.Leases.End(ctx, endings) // one that is lost needs no release
+	_, err := b.Leases.End(ctx, endings) // a claim that is lost needs no release
 	if err == nil {
 		b.Forget(all...)
 	} else if base.Err() != nil {
@@ -173,7 +174,7 @@ func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
 	return err
 }
 
-// claimAdmitted claims as much as operators let it.
+// claimAdmitted claims as many rows as the operators' controls permit.
 func (b *Inbox) claimAdmitted(base context.Context, order machine.ClaimRows) machine.Claimed {
 	n, later := b.Control.AdmitClaim(order.Messages)
 	if n == 0 {
@@ -185,8 +186,8 @@ func (b *Inbox) claimAdmitted(base context.Context, order machine.ClaimRows) mac
 	return claimed
 }
 
-// claim claims what is due now. First it asks what the calls took whose answer was
-// lost.
+// claim claims due rows. If earlier calls may have claimed rows before they failed, it returns those
+// first.
 func (b *Inbox) claim(base context.Context, order machine.ClaimRows) machine.Claimed {
 	ctx, cancel := context.WithTimeout(base, b.Lease/2)
 	defer cancel()
@@ -214,10 +215,10 @@ func (b *Inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 	return machine.Claimed{Items: b.items(claimed, began)}
 }
 
-// partClock is the part of events that the store's clock was ahead and was set back.
+// partClock is the part of the consumer in the events of noteAhead.
 const partClock = "clock"
 
-// noteAhead logs that rows, of whichever consumer, were written while the store's clock was ahead.
+// noteAhead reports that rows, also of other consumers, were written while the store's clock was ahead.
 func (b *Inbox) noteAhead(rows int, by time.Duration) {
 	b.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
 		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})
@@ -226,8 +227,8 @@ func (b *Inbox) noteAhead(rows int, by time.Duration) {
 		"consumer", b.Consumer, "rows", rows, "ahead", by.Round(time.Second).String())
 }
 
-// items are claimed rows as the machine gets them. began is before the store was
-// asked, so that a lease ends here no later than there.
+// items returns claimed rows as items for the machine. began is the time before the store was asked,
+// so that a lease ends here no later than in the store.
 func (b *Inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item {
 	all := make([]*machine.Item, len(claimed))
 	b.mutex.Lock()
@@ -240,14 +241,15 @@ func (b *Inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item 
 	return all
 }
 
-// item is a claimed row.
+// item returns a claimed row as an item for the machine.
 func (b *Inbox) item(h *ClaimedRow, until machine.Time) *machine.Item {
 	it := &delivery.Stored(b.Rules, &h.Row, b.Refuse(&h.Row), h).Item
 	it.Claim = &machine.Claim{Attempts: h.Row.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
 	return it
 }
 
-// Close gives back what no flight has ended, so that nobody waits for its lease.
+// Close releases all claims that have not ended, so that other processes need not wait for the end of
+// their leases.
 func (b *Inbox) Close(ctx context.Context) error {
 	b.mutex.Lock()
 	all := make([]*ClaimedRow, 0, len(b.held))
@@ -256,7 +258,7 @@ func (b *Inbox) Close(ctx context.Context) error {
 	}
 	unsure := slices.Clone(b.unsure)
 	b.mutex.Unlock()
-	for _, token := range unsure { // what calls took whose answer was lost
+	for _, token := range unsure { // calls that failed may have claimed rows
 		if claimed, err := b.Leases.Held(ctx, b.Consumer, token); err == nil {
 			for _, c := range claimed {
 				all = append(all, &ClaimedRow{Claimed: c, tokens: []store.Token{token}})

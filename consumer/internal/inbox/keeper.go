@@ -9,16 +9,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keeper extends the leases of claims whose flight is under way: its pilot is inside
-// a handler and cannot. What is not begun is not extended: it was fetched ahead, and
-// another worker may have it when its lease has ended. Nothing is extended beyond
-// the deadline of its flight, so that a handler that sticks loses its claim. A flight
-// whose lease is over as far as is known, because the store does not answer, is
-// cancelled: another may run its messages already.
+// keeper extends the leases of claims whose flight is under way, because the flight's worker is inside
+// a handler and cannot. Leases of rows that were claimed in advance are not extended: another process
+// may have those rows when the leases end. No lease is extended beyond the deadline of its flight, so
+// that a handler that does not return loses its claim. If the store does not answer until a lease has
+// ended, the flight is cancelled, because another process may run its messages already.
 type keeper struct {
 	leases store.Leases
 	lease  time.Duration
-	// failed is told of an extension that could not be made.
+	// failed is called with the error of an extension.
 	failed func(error)
 
 	mutex sync.Mutex
@@ -38,7 +37,7 @@ type keptClaim struct {
 	lost context.CancelCauseFunc
 }
 
-// Begin keeps claims until a deadline; lost is called when one of them is.
+// Begin keeps claims until a deadline. It calls lost when one of them is lost.
 func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelCauseFunc) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -47,7 +46,7 @@ func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelC
 	}
 }
 
-// Move moves the deadline: of a flight that commits, say.
+// Move changes the deadline of claims, for example when their flight commits.
 func (k *keeper) Move(claims []store.Claim, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -58,7 +57,7 @@ func (k *keeper) Move(claims []store.Claim, until time.Time) {
 	}
 }
 
-// End keeps claims no longer.
+// End stops keeping claims.
 func (k *keeper) End(claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -69,7 +68,7 @@ func (k *keeper) End(claims []store.Claim) {
 	}
 }
 
-// forget keeps rows no longer, whatever their token.
+// forget stops keeping the claims of rows, whatever their tokens are.
 func (k *keeper) forget(rows []*ClaimedRow) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -80,7 +79,7 @@ func (k *keeper) forget(rows []*ClaimedRow) {
 	}
 }
 
-// Work extends three times a lease until base ends.
+// Work extends each lease three times in its length, until base ends.
 func (k *keeper) Work(base context.Context) {
 	tick := time.NewTicker(k.lease / 3)
 	defer tick.Stop()
@@ -94,10 +93,10 @@ func (k *keeper) Work(base context.Context) {
 	}
 }
 
-// extend extends once what is kept.
+// extend extends the leases of all claims that are kept.
 func (k *keeper) extend(base context.Context, now time.Time) { k.ExtendNow(base, k.due(now)) }
 
-// ExtendNow extends these of what is kept.
+// ExtendNow extends the leases of these claims, as far as they are kept.
 func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	if len(claims) == 0 {
 		return
@@ -124,7 +123,7 @@ func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	}
 }
 
-// due are the claims to be extended. Those whose lease is over are lost.
+// due returns the claims to be extended. It loses claims whose lease has ended.
 func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -139,7 +138,7 @@ func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	return claims
 }
 
-// Earliest is when the first lease of these rows surely lasts no longer.
+// Earliest returns the time until which all leases of these rows certainly last.
 func (k *keeper) Earliest(rows []*ClaimedRow) time.Time {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -152,14 +151,14 @@ func (k *keeper) Earliest(rows []*ClaimedRow) time.Time {
 	return first
 }
 
-// Left is how long the lease of a row surely lasts.
+// Left returns how long the lease of a row certainly lasts.
 func (k *keeper) Left(h *ClaimedRow) time.Duration {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return time.Until(h.ends)
 }
 
-// Lasts notes that the lease of a row lasts until a moment at least.
+// Lasts notes that the lease of a row lasts at least until this time.
 func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -168,7 +167,8 @@ func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	}
 }
 
-// lose cancels the flight of a claim that is another's, or may be; guarded by mutex.
+// lose cancels the flight of a claim that another process holds, or may hold. The caller holds the
+// mutex.
 func (k *keeper) lose(c *keptClaim) {
 	delete(k.kept, c.Number)
 	c.lost(store.ErrClaimLost)

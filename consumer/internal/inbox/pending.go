@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Left is what waits in the inbox when a run ends idle.
+// Left returns what is left in the inbox, for a run that ends idle. The zero value means nothing.
 func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	p, err := b.Rows.Pending(ctx, b.Consumer)
 	if err != nil || p.Later+p.InProgress+p.Due+p.Blocked == 0 {
@@ -20,7 +20,7 @@ func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	return semel.Unfinished{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due + p.Blocked, Reason: pendingText(p)}, nil
 }
 
-// pendingText says what waits, and for what.
+// pendingText says how many messages wait, and for what.
 func pendingText(p store.Pending) string {
 	var parts []string
 	if p.Later > 0 {

@@ -8,12 +8,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Reclaim takes a row anew after a commit whose outcome is unknown. What ended as this
-// process wanted it was ended by it.
+// Reclaim claims a row again after a commit whose outcome is unknown. If the row has ended as that
+// commit would have ended it, Reclaim takes the commit for successful and returns store.Seen.
 func (b *Inbox) Reclaim(ctx context.Context, h *ClaimedRow, en *machine.Entry) (store.Verdict, error) {
-	if h.retaking == 0 { // the next try asks with the same one
+	if h.retaking == 0 { // another try uses the same token
 		h.retaking = store.NewToken()
-		h.tokens = append(h.tokens, h.retaking) // also if the answer is lost
+		h.tokens = append(h.tokens, h.retaking) // the store may write it and not answer
 	}
 	next := h.retaking
 	from := slices.Clone(h.tokens)
@@ -32,6 +32,7 @@ func (b *Inbox) Reclaim(ctx context.Context, h *ClaimedRow, en *machine.Entry) (
 	return store.Verdict{Kind: store.ClaimLost}, nil
 }
 
+// Start records that the handler of a row starts. The verdict is store.ClaimLost if the claim is lost.
 func (b *Inbox) Start(ctx context.Context, h *ClaimedRow) (store.Verdict, error) {
 	lost, err := b.Leases.Start(ctx, []store.Claim{h.Claim()})
 	if err != nil || len(lost) == 0 {

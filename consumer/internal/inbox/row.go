@@ -10,23 +10,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ClaimedRow is the handle of a claimed row.
+// ClaimedRow is a claimed row; it is the Handle of the row's delivery.
 type ClaimedRow struct {
 	store.Claimed
-	// tokens are all that this process wrote into the row, the present one last; of
-	// the flight that has it.
+	// tokens are all tokens that this process wrote into the row, the current one last. Only the
+	// row's flight uses them.
 	tokens []store.Token
-	// retaking is the token of a retake whose answer was lost; 0: none.
+	// retaking is the token of a Reclaim that the store did not answer; 0: none.
 	retaking store.Token
-	// Started: its start is written down; the process has lived since.
+	// Started: the start of the row's handler is recorded.
 	Started bool
-	// Calls is what is known of those that were made under the claim.
+	// Calls is what is known of the calls that were made under the claim.
 	Calls calls.Claim
-	// ends is until when the lease surely lasts; of the keeper.
+	// ends is until when the lease certainly lasts; guarded by the keeper's mutex.
 	ends time.Time
-	// Stepped are the steps that are done with the step that ran last; nil if none ran.
+	// Stepped are the completed steps including the one that ran last; nil if none ran.
 	Stepped []store.StepDone
-	// halts is why its message halted the consumer, nil if it did not.
+	// halts is the error with which the message halted the consumer, nil if it did not.
 	halts error
 }
 
@@ -36,13 +36,13 @@ func RowOf(p *delivery.Delivery) *ClaimedRow {
 	return h
 }
 
-// Claim is the row's claim as it stands.
+// Claim returns the row's claim with its current token.
 func (h *ClaimedRow) Claim() store.Claim {
 	return store.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
 }
 
-// givenBack is how the claim of a message ends that did not end. One that halts the
-// consumer had its attempt, and is due again: the next start tries it.
+// givenBack returns how the claim of a message ends that has not ended. If the message halted the
+// consumer, that was an attempt, and the row is due again at the next start.
 func (h *ClaimedRow) givenBack() store.ClaimEnding {
 	if h.halts != nil {
 		return store.ClaimEnding{Claim: h.Claim(), Event: store.RowFailed, Ran: true, Error: ErrorText(h.halts), Call: h.Calls.Outcome()}
@@ -50,7 +50,7 @@ func (h *ClaimedRow) givenBack() store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), Event: store.RowReleased, Began: h.Started, Call: h.Calls.Released()}
 }
 
-// ClaimEvent is how a claim ends that is marked so.
+// ClaimEvent returns the event that ends a claim whose message ends so.
 func ClaimEvent(as machine.As) store.RowEvent {
 	switch as {
 	case machine.AsWaiting:
@@ -69,7 +69,7 @@ func ClaimEvent(as machine.As) store.RowEvent {
 	return store.RowCompleted
 }
 
-// Line is what the row stands in, nil if it stands in none.
+// Line returns the line of the row, nil if it has none.
 func (h *ClaimedRow) Line() []byte {
 	if h.Row.Place == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (h *ClaimedRow) Line() []byte {
 	return []byte(h.Row.Line)
 }
 
-// StepsDone is what a claim's end writes of steps; nil if none ran.
+// StepsDone returns the completed steps that the end of the claim writes; nil if none ran.
 func (h *ClaimedRow) StepsDone(as machine.As) []store.StepDone {
 	if as != machine.AsApplied && as != machine.AsStepped {
 		return nil
@@ -85,7 +85,7 @@ func (h *ClaimedRow) StepsDone(as machine.As) []store.StepDone {
 	return h.Stepped
 }
 
-// ErrorText is the text of an error as rows keep it.
+// ErrorText returns the text of an error as rows store it.
 func ErrorText(err error) string {
 	if err == nil {
 		return ""

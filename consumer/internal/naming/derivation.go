@@ -1,5 +1,5 @@
-// Package naming keeps a consumer to its name at a start: the store remembers how the identities of its
-// messages are found, and whose the name is.
+// Package naming checks at a start that the consumer's name still means the same: the store remembers
+// for each name how identities are found, and which owner uses the name.
 package naming
 
 import (
@@ -18,36 +18,38 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Names are what a consumer asks of the store at its start: how the identities of its messages are
-// found, and whose its name is.
+// Names compares how a consumer finds identities, and its owner, with what the store remembers of the
+// consumer's name.
 type Names struct {
 	guard.Guard
 	Store namedStore
-	// Kept is what the store remembers; nil: nothing.
+	// Kept keeps derivations and owners; nil if the store keeps none: then nothing is checked.
 	Kept admin.Derivations
-	// Marked: messages have an identity that is marked. versions: they have versions, too.
+	// Marked: the identities of messages are marked. Versions: the messages have versions.
 	Marked, Versions bool
-	// Identity is how the identity is found, previous how it was found before; empty: that is not told.
+	// Identity says how the identity is found, Previous how the previous identity is found. Each is
+	// empty if the identity has no method Derivation, and Previous if there is no previous identity.
 	Identity, Previous string
-	// Owner is whose consumer this is; empty: that is not told. exclusive: nobody else may be.
+	// Owner is the owner of the consumer; empty: unknown. Exclusive: no other owner may use the name.
 	Owner     string
 	Exclusive bool
 	// Generation is the number of the generation that the consumer works in.
 	Generation int64
-	// SetGenerations is told of which generations the identities are.
+	// SetGenerations receives the generations of the identity and of the previous identity.
 	SetGenerations func(now, former int64)
 
-	// Recorded: how identities are found is recorded.
+	// Recorded is set when Record has nothing left to do.
 	Recorded atomic.Bool
 }
 
-// namedStore is what names need of a store.
+// namedStore is what Names needs of every store.
 type namedStore interface {
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	Classify(err error) store.Class
 }
 
-// noted is a derivation's text as a store keeps it.
+// noted returns the text of a derivation as the store keeps it: shortened, with a hash, if it is
+// too long.
 func noted(text string) string {
 	if len(text) <= admin.MaxDerivation {
 		return text
@@ -56,9 +58,9 @@ func noted(text string) string {
 	return strings.ToValidUTF8(text[:admin.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
 }
 
-// Record has the store remember how identities are found, or refuses to start. With
-// onlyRead it does not write: what would have to be written is refused, but where nothing
-// is remembered at all.
+// Record has the store remember how identities are found. It returns an error if the consumer must
+// not start, because the store remembers something else. With onlyRead it does not write: it returns
+// an error if it would have to, except if the store remembers nothing of the consumer yet.
 func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	store, ask := n.Kept, n.asked()
 	switch {
@@ -72,20 +74,20 @@ func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	return nil
 }
 
-// asked is the derivation that the consumer starts with, and the text of its former one.
+// asked returns the derivation that the consumer starts with, and the text of its previous one.
 func (n *Names) asked() (ask derivationAsk) {
 	ask.Consumer, ask.Text = n.Consumer, noted(n.Identity)
 	ask.former = noted(n.Previous)
 	return ask
 }
 
-// derivationAsk is a derivation that is to be recorded, if it is not yet.
+// derivationAsk is a derivation that is to be recorded unless it is recorded already.
 type derivationAsk struct {
 	admin.Derivation
 	former string
 }
 
-// triesToDerive bounds how often others may be faster.
+// triesToDerive is how often Record tries while other processes change the derivations.
 const triesToDerive = 10
 
 func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask derivationAsk, onlyRead bool) error {
@@ -128,8 +130,8 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing how its identities are found; start one after the other", n.Consumer)
 }
 
-// keepsGeneration refuses another derivation where the store can mark under one only: were it
-// recorded, neither this start nor one as before would mark anything again.
+// keepsGeneration returns an error if the store can mark under one derivation only and another is to
+// be recorded: after that, neither the new nor the old derivation could be marked under.
 func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, all []admin.Derivation) error {
 	if missing.Generation == 0 {
 		return nil
@@ -137,18 +139,18 @@ func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, 
 	if _, err := n.Store.Scope(ctx, n.Consumer, "", missing.Generation); errors.Is(err, semel.ErrUnsupported) {
 		return fmt.Errorf("semel: consumer %q cannot start: its identity (%s) is another than before (%s), and where its markers lie one table has the ids of one identity; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, missing.Text, texts(all), err)
 	}
-	return nil // what else is in the way, who marks is told
+	return nil // the first mark returns any other error of Scope
 }
 
-// passes reports whether an error of the store's may be gone with the next try, as where
-// somebody else writes: then a start that needs no answer goes on without it.
+// passes reports whether an error of the store may be temporary, such as contention. A start that
+// does not need the store's answer then continues without it.
 func (n *Names) passes(ctx context.Context, err error) bool {
 	class := n.Store.Classify(err)
 	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
 }
 
-// settle says what is to be recorded before the consumer may start, nil if nothing, or
-// why it must not.
+// settle returns the derivation that must be recorded before the consumer may start, nil if there is
+// none. It returns an error if the consumer must not start.
 func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivation, err error) {
 	own, former := find(all, a.Text), find(all, a.former)
 	switch {
@@ -177,14 +179,14 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 	return missing, nil
 }
 
-// refused is why the consumer must not start beside a derivation that it does not name.
+// refused returns the error for a recorded derivation that the consumer does not name.
 func (a *derivationAsk) refused(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
 		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel identity retire): %w",
 		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
 }
 
-// generations are those of the identities as they are found now, and as they were.
+// generations returns the generation of the present derivation and that of the previous one.
 func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) {
 	if d := find(all, a.former); d != nil {
 		former = d.Generation
@@ -192,7 +194,7 @@ func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) 
 	return find(all, a.Text).Generation, former
 }
 
-// find is the derivation with a text, nil if there is none.
+// find returns the derivation with a text, nil if there is none.
 func find(all []admin.Derivation, text string) *admin.Derivation {
 	if i := slices.IndexFunc(all, func(d admin.Derivation) bool { return d.Text == text }); i >= 0 {
 		return &all[i]
@@ -200,7 +202,7 @@ func find(all []admin.Derivation, text string) *admin.Derivation {
 	return nil
 }
 
-// texts are derivations for people.
+// texts returns the derivations that are in use, for error messages.
 func texts(all []admin.Derivation) string {
 	var list []string
 	for i := range all {
@@ -211,7 +213,8 @@ func texts(all []admin.Derivation) string {
 	return strings.Join(list, "; ")
 }
 
-// Generations are those that identities are of, as a start would find them.
+// Generations returns the generations of the identity and of the previous identity that a start would
+// use. It writes nothing.
 func (n *Names) Generations(ctx context.Context) (now, former int64, err error) {
 	store, ask := n.Kept, n.asked()
 	if store == nil || !n.Marked || ask.Text == "" {

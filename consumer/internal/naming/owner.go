@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/internal/spelling"
 )
 
-// Claim has the store remember whose consumer this is, and tells of another owner, or refuses
-// to start beside it.
+// Claim has the store remember the owner of the consumer. If the store remembers another owner, Claim
+// logs that, or, with Exclusive, returns an error.
 func (n *Names) Claim(ctx context.Context) error {
 	store, owner := n.Kept, n.Owner
 	if store == nil || owner == "" {
@@ -35,7 +35,7 @@ func (n *Names) Claim(ctx context.Context) error {
 		n.Logger.Warn("whose the consumer is could not be recorded; the next start does that", "consumer", n.Consumer, "error", err)
 		return nil
 	}
-	if err == nil && !set && n.Exclusive { // somebody else was faster
+	if err == nil && !set && n.Exclusive { // another process was faster
 		err = fmt.Errorf("its owner was changed while it was started; try again: %w", semel.ErrForeignOwner)
 	}
 	if err != nil {
@@ -44,8 +44,8 @@ func (n *Names) Claim(ctx context.Context) error {
 	return nil
 }
 
-// WarnSimilar tells of a consumer of nearly the same name where this one is new: whoever
-// renames a consumer has every message new.
+// WarnSimilar warns if the consumer is new and the store knows one with nearly the same name: if a
+// consumer is renamed, all its messages are new again.
 func (n *Names) WarnSimilar(ctx context.Context) error {
 	store := n.Kept
 	if store == nil || n.Generation > 0 {
@@ -62,12 +62,12 @@ func (n *Names) WarnSimilar(ctx context.Context) error {
 	return nil
 }
 
-// mostDifferent is how many letters of a similar name differ at most, and not more than
-// every third of them.
+// mostDifferent is how many letters of a similar name may differ. In addition, at most every third
+// letter may differ.
 const mostDifferent = 2
 
-// similarTo is a name of others that is nearly a new one; empty if there is none, or the
-// name is not new.
+// similarTo returns the name among names that is nearly the same as name. It returns "" if there is
+// none, or if names contains name.
 func similarTo(name string, names []string) string {
 	if slices.Contains(names, name) {
 		return ""
@@ -82,7 +82,7 @@ func similarTo(name string, names []string) string {
 	return ""
 }
 
-// folded is a name without case and punctuation.
+// folded returns a name without case and punctuation.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

@@ -13,23 +13,24 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// answering runs the flight of a claim as a call and then a transaction that applies the answer
-// and ends the claim. It receives messages as claims does.
+// answering runs the flight of a claim: it makes the call, and then applies the answer and ends the
+// claim in one transaction. It receives messages as claims does.
 type answering[Tx, Answer any] struct {
 	*claims[Tx]
 	call  func(ctx context.Context, m *semel.Message) (Answer, error)
 	apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error
-	// unapplied are answers that the same claim may apply again.
+	// unapplied are the answers whose transaction failed and that the same claim may apply again.
 	unapplied unapplied[store.Claim, Answer]
-	// gatherer: what is queued of several answers shares transactions; nil if the store's
-	// handlers do not queue.
+	// gatherer commits the queued statements of several answers in one transaction; nil if handlers
+	// of this store do not queue statements.
 	gatherer admin.QueueStore[Tx]
 	applies  *groupcommit.Group[applying[Tx], store.Result]
-	// turn is held while a transaction is open of a store that has one writer; nil for
-	// others.
+	// turn is held while a transaction is open, if the store has a single writer; nil for other
+	// stores.
 	turn chan struct{}
 }
 
+// NewAnswering returns the runner of NewCalling with StrategyInbox.
 func NewAnswering[Tx, Answer any](c *Options, st store.TxStore[Tx], call func(context.Context, *semel.Message) (Answer, error), apply func(context.Context, Tx, Answer, *semel.Message) error) *answering[Tx, Answer] {
 	r := &answering[Tx, Answer]{claims: NewClaims(c, st), call: call, apply: apply}
 	if st.Limits().SingleWriter {
@@ -66,7 +67,7 @@ func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) 
 	return answer, err
 }
 
-// answered is the flight of a claim whose transaction begins when its call was answered.
+// answered is the flight of a claim whose transaction begins after the call.
 type answered[Tx, Answer any] struct {
 	*claimed // as long as no transaction is open
 	r        *answering[Tx, Answer]
@@ -76,19 +77,19 @@ type answered[Tx, Answer any] struct {
 
 	isAnswered bool
 	answer     Answer
-	// refused is why no transaction could begin, again that what was open is to be
-	// tried again with the same answer.
+	// refused is the class of the error with which no transaction could begin. again: the same answer
+	// is to be applied in another transaction.
 	refused store.Class
 	again   bool
 	opened  opened[Tx]
 }
 
-// Run makes the call and applies its answer. An answer is applied when its transaction commits,
-// which ends the claim; until then it is not known here what the call did, so that nobody makes
-// another one after Provider.Window.
+// Run makes the call and applies its answer. Until the transaction has committed, and with it ended
+// the claim, the outcome of the call counts as unknown, so that no call is repeated after
+// Provider.Window.
 func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	h := j.Row
-	if a.r.unapplied.has(a.marks[0].Claim) { // nobody is called
+	if a.r.unapplied.has(a.marks[0].Claim) { // no call is needed
 		h.Calls.Making()
 		return a.callAndApply(j)
 	}
@@ -113,7 +114,8 @@ func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	return err
 }
 
-// callAndApply applies the answer that is kept from a try before, or that of a call.
+// callAndApply applies the answer that an earlier try has left, or makes the call and applies its
+// answer.
 func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	answer, kept := a.r.unapplied.take(a.marks[0].Claim)
 	if !kept {
@@ -129,7 +131,7 @@ func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	return a.r.apply(j.Ctx, tx, answer, j.Message)
 }
 
-// open begins the transaction, in which the claim must stand.
+// open begins the transaction, which checks the claim.
 func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	if j.Ctx.Err() != nil { // the answer came too late
 		return tx, context.Cause(j.Ctx)
@@ -148,7 +150,7 @@ func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	b, verdicts, err := a.r.store.Begin(begin, a.options, a.marks)
 	if err != nil {
 		if a.refused = a.r.store.Classify(err); a.refused != store.ClassContended {
-			a.refused = store.ClassDown // whatever it is, it is no message's fault
+			a.refused = store.ClassDown // no message can have caused an error of Begin
 		}
 		return tx, err
 	}
@@ -165,10 +167,10 @@ func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	}
 }
 
-// gathers reports whether what is queued of the answer shares a transaction with others.
+// gathers reports whether the statements of this answer may share a transaction with other answers.
 func (a *answered[Tx, Answer]) gathers() bool { return a.r.gatherer != nil && !a.options.Serial }
 
-// takeTurn waits until no other transaction is open, where the store has one writer.
+// takeTurn waits until no other transaction is open, if the store has a single writer.
 func (r *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
 	if r.turn == nil {
 		return nil
@@ -181,7 +183,7 @@ func (r *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
 	}
 }
 
-// endTurn is for who has taken it.
+// endTurn ends the turn that the caller has taken.
 func (r *answering[Tx, Answer]) endTurn() {
 	if r.turn != nil {
 		<-r.turn
@@ -200,7 +202,8 @@ func (a *answered[Tx, Answer]) end() {
 	}
 }
 
-// mayAgain reports whether what failed so is nobody's fault.
+// mayAgain reports whether a failure of this class says nothing about the message, so that the same
+// answer may be applied again.
 func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
 
 func (a *answered[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
@@ -232,7 +235,8 @@ func (a *answered[Tx, Answer]) Kill() {
 	}
 }
 
-// Classify: before its transaction is open a message meets nothing of the store.
+// Classify implements Attempt. Before the transaction is open, an error of the handler cannot be the
+// store's.
 func (a *answered[Tx, Answer]) Classify(ctx context.Context, err error) store.Class {
 	class := a.refused
 	if b := a.opened.get(); b != nil && class == store.ClassNone {

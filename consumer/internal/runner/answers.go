@@ -6,13 +6,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostAnswers is how many answers are kept at most: one a worker waits to be applied
-// again, and what a claim left behind that was lost meanwhile goes when there are more.
+// mostAnswers is how many answers are kept at most. Each worker has at most one that is to be applied
+// again; the others belong to claims that were lost, and are dropped with the rest when the limit is
+// reached.
 const mostAnswers = 1024
 
-// unapplied are answers that were not applied yet because of contention, or of a store that
-// was down. They belong to a claim: with another token the call is made again; or, without
-// one, to an identity and its content.
+// unapplied keeps answers that could not be applied because of contention, or because the store was
+// down. An answer belongs to a claim, so that with another token the call is made again. If there is
+// no claim, it belongs to an identity and its fingerprint.
 type unapplied[Of comparable, Answer any] struct {
 	mutex sync.Mutex
 	kept  map[Of]Answer // guarded by mutex
@@ -27,7 +28,7 @@ func (a *unapplied[Of, Answer]) keep(c Of, answer Answer) {
 	a.kept[c] = answer
 }
 
-// take returns the answer of one, once.
+// take returns the answer that is kept for c and removes it.
 func (a *unapplied[Of, Answer]) take(c Of) (answer Answer, kept bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -36,7 +37,7 @@ func (a *unapplied[Of, Answer]) take(c Of) (answer Answer, kept bool) {
 	return answer, kept
 }
 
-// has reports whether there is an answer of one.
+// has reports whether an answer is kept for c.
 func (a *unapplied[Of, Answer]) has(c Of) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -44,7 +45,7 @@ func (a *unapplied[Of, Answer]) has(c Of) bool {
 	return kept
 }
 
-// opened is the transaction of a flight, which Kill cuts from any goroutine.
+// opened holds the open transaction of a flight. Any goroutine may call its methods, since Kill does.
 type opened[Tx any] struct {
 	mutex sync.Mutex
 	batch store.Batch[Tx] // guarded by mutex

@@ -17,12 +17,13 @@ type claims[Tx any] struct {
 	config *Options
 	store  store.TxStore[Tx]
 	leases store.Leases
-	// starts and ends are those of the calls of many workers; ends says which stood.
+	// starts and ends combine the statements of many workers. The result of ends says whether the
+	// claim was still valid.
 	starts *groupcommit.Group[start, store.CallStarted]
 	ends   *groupcommit.Group[store.ClaimEnding, bool]
 }
 
-// NewClaims is for a store that fitsClaims accepts.
+// NewClaims returns the runner of NewLeased. The store must implement store.Leases.
 func NewClaims[Tx any](c *Options, st store.TxStore[Tx]) *claims[Tx] {
 	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases)}
 	r.starts = groupcommit.New(r.startAll, r.isOnes, 0)
@@ -30,7 +31,7 @@ func NewClaims[Tx any](c *Options, st store.TxStore[Tx]) *claims[Tx] {
 	return r
 }
 
-// start is a call that is about to be made, under a claim with this lease.
+// start is a call that is about to be made, with its claim and the lease of the claim.
 type start struct {
 	claim store.Claim
 	lease time.Duration
@@ -53,14 +54,14 @@ func (r *claims[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]boo
 	return stood, err
 }
 
-// isOnes reports whether an error is the store's answer to one of several.
+// isOnes reports whether one of several inputs may have caused an error of the store.
 func (r *claims[Tx]) isOnes(err error) bool {
 	class := r.store.Classify(err)
 	return class == store.ClassPermanent || class == store.ClassRetry
 }
 
-// areClaim reports whether marks belong to the flight of one claim. Such a flight has no marks if
-// it is known already what became of the claim.
+// areClaim reports whether marks belong to the flight of one claim. Such a flight has no marks if the
+// end of the claim is known already.
 func areClaim(marks []store.Mark) bool {
 	return len(marks) == 0 || len(marks) == 1 && marks[0].Claim.Token != 0
 }
@@ -82,8 +83,9 @@ func (r *claims[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return beginReceipt(ctx, r.store, o, marks)
 }
 
-// beginClaim begins the flight of a claim. If a call is to be made, its start is committed,
-// which only the claim that stands can; otherwise extending the lease tells whether it does.
+// beginClaim begins the flight of a claim and checks the claim. If a call is to be made, the store
+// records its start, which fails if the claim is lost; otherwise the lease is extended, which reports
+// lost claims.
 func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []store.Mark) (*claimed, Begun[Call], error) {
 	a, b := &claimed{config: r.config, ends: r.ends}, Begun[Call]{}
 	if len(marks) == 0 {
@@ -116,16 +118,17 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 type claimed struct {
 	untransacted
 	config *Options
-	// started is what the row knew when the call was begun; the zero value if none is.
+	// started is what the store knew of earlier calls when it recorded the start of this one; the zero
+	// value if no call is to be made.
 	started store.CallStarted
-	// asked is before the store was asked for it.
+	// asked is the time just before the store was asked for started.
 	asked time.Time
-	// kept: what was done before is not done again.
+	// kept: the intent was sent before and is not sent again.
 	kept bool
 	ends *groupcommit.Group[store.ClaimEnding, bool]
 }
 
-// Run makes the call, unless nobody may, and notes at the row what is known of it.
+// Run makes the call, if it may be made, and notes at the row what is known of it.
 func (a *claimed) Run(j *Job[Call]) error {
 	h := j.Row
 	switch h.Calls.Next(a.started, a.config.Provider.Rule, time.Since(a.asked), j.left()) {
@@ -156,8 +159,8 @@ func (a *claimed) Run(j *Job[Call]) error {
 	return err
 }
 
-// Commit ends the claim. What the store did not answer is not known: the claim is taken anew
-// then, or what became of its row is asked.
+// Commit ends the claim. If the store does not answer, the outcome is unknown, and the next flight
+// reclaims the row or finds it ended.
 func (a *claimed) Commit(ctx context.Context, e store.Ending) Outcome {
 	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}, NotReEmitted: a.kept}
 	if len(e.Claims) == 0 { // the claim was lost before

@@ -10,36 +10,36 @@ import (
 	"github.com/semel-go/semel/consumer/internal/report"
 )
 
-// How a store of keys that is down is asked where messages are applied without it.
+// How a store of keys that is down is asked while messages are applied without keys.
 const (
-	// patienceOpen is how long one answer is waited for: the message behind it is applied
-	// all the same.
+	// patienceOpen is how long a message waits for an answer of the store before it is applied without
+	// a key.
 	patienceOpen = 2 * time.Second
-	// askOpen is how long nobody asks again.
+	// askOpen is how long the store is not asked again.
 	askOpen = time.Second
 )
 
-// FailOpenPath is the way past a store of keys that is down, for effects that are idempotent by
-// nature (KeyPolicy.FailOpen). For other effects the detour is closed.
+// FailOpenPath decides whether a message is applied without a key because the store of the keys is
+// down. That is possible only for effects that are idempotent by nature (KeyPolicy.FailOpen).
 type FailOpenPath struct {
 	config *Options
-	// applied are all that went this way.
+	// applied counts the messages that were applied without a key.
 	applied atomic.Int64
 
 	mutex sync.Mutex
-	// since is when the store stopped answering, zero while it answers; before is what
-	// applied was then. Guarded by mutex.
+	// since is when the store stopped answering, zero while it answers. before is the value of applied
+	// at that time. Guarded by mutex.
 	since  time.Time
 	before int64
-	// next is when it is asked again, and why what it said last. Guarded by mutex.
+	// next is when the store is asked again, why its last error. Guarded by mutex.
 	next time.Time
 	why  error
 }
 
-// NewFailOpenPath returns the way past a store of keys.
+// NewFailOpenPath returns the FailOpenPath of a consumer over keys.
 func NewFailOpenPath(o *Options) *FailOpenPath { return &FailOpenPath{config: o} }
 
-// Count is how many messages went this way. A nil detour has none.
+// Count returns how many messages were applied without a key; 0 for a nil FailOpenPath.
 func (d *FailOpenPath) Count() int64 {
 	if d == nil {
 		return 0
@@ -47,10 +47,10 @@ func (d *FailOpenPath) Count() int64 {
 	return d.applied.Load()
 }
 
-// open reports whether there is such a way.
+// open reports whether messages may be applied without a key.
 func (d *FailOpenPath) open() bool { return d.config.FailOpen != "" }
 
-// within is the context of one question to the store.
+// within returns the context of one question to the store.
 func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !d.open() {
 		return ctx, func() {}
@@ -58,8 +58,9 @@ func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, patienceOpen)
 }
 
-// leads returns why a message goes this way without asking: what the store said a moment ago.
-// It is nil if the store is to be asked, which one message in a while does of one that is down.
+// leads returns the store's last error if a message is to be applied without a key and without asking
+// the store. It returns nil if the store is to be asked: while it is down, one message in each askOpen
+// asks it.
 func (d *FailOpenPath) leads() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -74,8 +75,9 @@ func (d *FailOpenPath) leads() error {
 	return nil
 }
 
-// after reports whether a message goes this way after a question that ended with an error. ctx
-// is what the question was given time from: if it has ended nobody waits for an answer.
+// after reports whether a message is applied without a key after the store returned err. ctx is the
+// context of the flight, from which that of the question was derived; if it has ended, after returns
+// false.
 func (d *FailOpenPath) after(ctx context.Context, err error) bool {
 	if !d.open() || ctx.Err() != nil {
 		return false
@@ -106,7 +108,8 @@ func (d *FailOpenPath) works() {
 	d.since, d.why = time.Time{}, nil
 }
 
-// Reasons says that messages go this way, and why, if they do.
+// Reasons returns the reason for Consumer.Ready while messages are applied without a key, otherwise
+// nil.
 func (d *FailOpenPath) Reasons() []string {
 	if d == nil {
 		return nil

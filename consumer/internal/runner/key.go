@@ -14,37 +14,37 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedKey is a flight of one message under its key. Nothing is open.
+// leasedKey is the flight of one message under its key. It has no transaction.
 type leasedKey struct {
 	untransacted
 	store *leasedKeys
 	key   semel.Key
 	as    store.Outcome
-	// claim is of the key while it is this process's.
+	// claim is this process's claim of the key.
 	claim  keyclaim.Claim
 	answer keystore.Answer
-	// asked is before the store was asked for it.
+	// asked is the time just before the store was asked for answer.
 	asked time.Time
-	// refused is why this key cannot be claimed, or ended, ever.
+	// refused is the permanent error with which the key cannot be claimed.
 	refused error
-	// unrecorded is why no key is claimed or completed for an effect that needs none.
+	// unrecorded is the reason why the effect has no key (fail open); nil if it has one.
 	unrecorded error
-	// outcome is what is known of the call. Of the pilot.
+	// outcome is what is known of the call. Only the pilot uses it.
 	outcome store.CallOutcome
 }
 
 var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", store.ErrClaimLost)
 
-// Kill: a handler that does not end loses its claim when its lease ends.
+// Kill stops extending the lease, so that a handler that does not return loses its claim.
 func (c *leasedKey) Kill() { c.claim.LetGo() }
 
-// holds reports whether the lease still lasts, and has the handler's context end when it does
-// no more, whoever says so.
+// holds reports whether the lease still lasts. From then on lost is called when the lease ends or the
+// store reports that the claim is lost.
 func (c *leasedKey) holds(lost func(error)) bool {
 	return c.claim.Holds(func(error) { lost(errKeyLost) })
 }
 
-// Run makes the call, unless nobody may.
+// Run makes the call, if it may be made.
 func (c *leasedKey) Run(j *Job[Call]) error {
 	config := c.store.config
 	if c.refused != nil {
@@ -57,7 +57,7 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 		j.Lost(errKeyLost)
 		return errKeyLost
 	}
-	if c.answer.Unknown() && !c.store.detour.open() && config.Provider.Rule.Forgotten(c.answer.Since+time.Since(c.asked)) {
+	if c.answer.Unknown() && !c.store.failOpen.open() && config.Provider.Rule.Forgotten(c.answer.Since+time.Since(c.asked)) {
 		c.outcome = store.CallUnknown
 		switch found, err := config.doubt(j.Ctx, c.answer.Since, j.Message); {
 		case err != nil:
@@ -79,8 +79,8 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 	return err
 }
 
-// Rollback frees the key, with what is known of the call. What
-// the store does not hear, the end of the lease tells.
+// Rollback frees the key and records what is known of the call. If the store does not answer, the key
+// is free when its lease ends.
 func (c *leasedKey) Rollback(ctx context.Context) {
 	event := keystore.Release
 	switch {
@@ -92,8 +92,8 @@ func (c *leasedKey) Rollback(ctx context.Context) {
 	_ = c.end(ctx, keystore.Ending{Event: event, Keep: c.store.config.Keep})
 }
 
-// Commit ends the key. One end that the store does not answer is asked again under the same
-// token, here and when the message flies again.
+// Commit ends the key. If the store does not answer, the end is tried again with the same token, here
+// and in the next flight of the message.
 func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	if c.answer.State != keystore.Claimed {
@@ -102,21 +102,21 @@ func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 		c.unrecorded = err
 	}
 	if c.unrecorded != nil && c.as == store.Applied && len(e.Trim) == 0 {
-		c.store.detour.applied.Add(1)
+		c.store.failOpen.applied.Add(1)
 		out.WithoutKey = c.unrecorded
 	}
 	return out
 }
 
-// complete ends the claimed key, and says why that cannot be recorded of an effect that needs
-// no record.
+// complete ends the claimed key and sets r. It returns the store's error if the end could not be
+// recorded and the effect needs no record (fail open).
 func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Result) (unrecorded error) {
 	ending := c.ending(e)
 	switch err := c.end(ctx, ending); {
 	case err == nil:
 	case errors.Is(err, store.ErrClaimLost):
 		r.Outcome, r.Class, r.Err = store.NotCommitted, store.ClassClaimLost, err
-	case c.store.keys.Classify(err) != store.ClassPermanent && c.store.detour.after(ctx, err):
+	case c.store.keys.Classify(err) != store.ClassPermanent && c.store.failOpen.after(ctx, err):
 		return err
 	default:
 		c.store.keepOpen(c.key, &openKey{c.claim.Token, &ending})
@@ -125,11 +125,11 @@ func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Resu
 	return nil
 }
 
-// ending is how the key ends with what the flight did.
+// ending returns how the key ends, by what the flight did.
 func (c *leasedKey) ending(e *store.Ending) keystore.Ending {
 	out := keystore.Ending{Event: keystore.Complete, Keep: c.store.config.Keep}
 	switch {
-	case len(e.Trim) > 0: // nobody was called
+	case len(e.Trim) > 0: // no call was made
 		out.Event = keystore.Release
 	case c.as != store.Applied && c.answer.Unknown():
 		out.Event = keystore.Abandon // it failed, and yet the effect may be there
@@ -139,7 +139,7 @@ func (c *leasedKey) ending(e *store.Ending) keystore.Ending {
 	return out
 }
 
-// reasonIn is why the message ended so.
+// reasonIn returns the reason of the message's row.
 func reasonIn(rows []store.Row) semel.Reason {
 	for i := range rows {
 		if !rows[i].Repeat {
@@ -149,15 +149,15 @@ func reasonIn(rows []store.Row) semel.Reason {
 	return reasonname.None
 }
 
-// end ends the key; the lease is extended until the store has answered.
+// end ends the key. The lease is extended until the store has answered.
 func (c *leasedKey) end(ctx context.Context, e keystore.Ending) error {
 	if c.answer.State != keystore.Claimed {
 		c.claim.LetGo()
 		return nil
 	}
-	asking, cancel := c.store.detour.within(ctx)
+	asking, cancel := c.store.failOpen.within(ctx)
 	defer cancel()
-	if n := c.store.reporter; n != nil && !c.store.detour.open() {
+	if n := c.store.reporter; n != nil && !c.store.failOpen.open() {
 		var over func()
 		c.claim.Refused, over = n.FollowEnd(c.key)
 		defer over()

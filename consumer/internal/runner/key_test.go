@@ -17,7 +17,7 @@ import (
 // claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
 // before it was claimed.
 func claimedLongAgo(since time.Duration) *leasedKey {
-	c := &leasedKey{store: &leasedKeys{detour: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: keystore.Answer{State: keystore.Claimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
+	c := &leasedKey{store: &leasedKeys{failOpen: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: keystore.Answer{State: keystore.Claimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
 	c.claim.Hold(c.asked, time.Hour)
 	return c
 }

@@ -15,42 +15,41 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedKeys runs a flight under the claim of a key.
+// leasedKeys runs each flight under the claim of a key.
 type leasedKeys struct {
 	config   *Options
 	keys     keystore.Store
-	detour   *FailOpenPath
+	failOpen *FailOpenPath
 	reporter *report.Reporter
 
 	mutex sync.Mutex
-	// open are the keys of which the store did not answer: whether they are claimed, or
-	// ended. Guarded by mutex.
+	// open are the keys for which the store did not answer a claim or an end. Guarded by mutex.
 	open map[semel.Key]*openKey
 }
 
-// NewLeasedKeys returns the runner of a consumer over keys.
+// NewLeasedKeys returns the runner of NewKeyed.
 func NewLeasedKeys(o *Options, keys keystore.Store, d *FailOpenPath, n *report.Reporter) *leasedKeys {
-	return &leasedKeys{config: o, keys: keys, detour: d, reporter: n, open: map[semel.Key]*openKey{}}
+	return &leasedKeys{config: o, keys: keys, failOpen: d, reporter: n, open: map[semel.Key]*openKey{}}
 }
 
-// openKey is what is asked again of a key under the same token.
+// openKey is a claim or an end that is tried again with the same token.
 type openKey struct {
 	token store.Token
-	// ending is of a claim that is to end; nil: it is to be claimed.
+	// ending is how the key is to end; nil if it is to be claimed.
 	ending *keystore.Ending
 }
 
-// Begin claims the key. What the store did not answer of it before is asked again first, under
-// the token of then.
+// Begin claims the key. If the store did not answer an earlier claim or end of the key, that is tried
+// again first, with the same token.
 func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	if len(marks) != 1 {
 		return Begun[Call]{}, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
 	}
 	m := &marks[0]
 	c := &leasedKey{store: s, key: semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)}, as: m.As}
-	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: store.NewToken(), Lease: o.Lease, Unheeded: s.detour.open()}
+	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: store.NewToken(), Lease: o.Lease, Unheeded: s.failOpen.open()}
 	verdict, err := store.Verdict{Kind: store.Fresh}, error(nil)
-	if c.unrecorded = s.detour.leads(); c.unrecorded == nil {
+	if c.unrecorded = s.failOpen.leads(); c.unrecorded == nil {
 		verdict, err = s.claim(ctx, c, m.Fingerprint)
 	}
 	if err != nil {
@@ -59,12 +58,12 @@ func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return Begun[Call]{Attempt: c, Verdicts: []store.Verdict{verdict}}, nil
 }
 
-// claim claims the key of a call.
+// claim claims the key of c and returns the verdict on its mark.
 func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Fingerprint) (store.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
-		// Where something else took the key's place, nothing can be recorded; what became of
-		// the call is known here all the same, and its neighbours are not kept back by it.
+		// Something else was stored under the key, so the end cannot be recorded. The outcome of the
+		// call is known here nevertheless, and other keys must not wait for this one.
 		replaced := err != nil && !errors.Is(err, store.ErrClaimLost) && s.keys.Classify(err) == store.ClassPermanent
 		switch {
 		case replaced:
@@ -81,22 +80,22 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	}
 	s.keepOpen(c.key, &openKey{token: c.claim.Token})
 	asked := time.Now()
-	answering, cancel := s.detour.within(ctx)
+	answering, cancel := s.failOpen.within(ctx)
 	defer cancel()
 	answer, err := s.keys.ClaimKey(answering, keystore.Claim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.config.Keep})
 	permanent := err != nil && s.keys.Classify(err) == store.ClassPermanent
 	switch {
-	case permanent: // of this key alone: its neighbours go on
+	case permanent: // an error of this key alone: other keys continue
 		s.settleOpen(c.key)
 		c.refused = fmt.Errorf("its key cannot be claimed: %w", err)
 		return store.Verdict{Kind: store.Fresh}, nil
-	case err != nil && s.detour.after(ctx, err):
+	case err != nil && s.failOpen.after(ctx, err):
 		c.unrecorded = err
 		return store.Verdict{Kind: store.Fresh}, nil
 	case err != nil:
 		return store.Verdict{}, err
 	}
-	s.detour.works()
+	s.failOpen.works()
 	s.settleOpen(c.key)
 	c.answer, c.asked = answer, asked
 	if answer.State == keystore.Claimed {
@@ -105,7 +104,7 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	return verdictOf(answer), nil
 }
 
-// verdictOf is what an answer means for a mark.
+// verdictOf returns the verdict on a mark that an answer of the store means.
 func verdictOf(a keystore.Answer) store.Verdict {
 	switch a.State {
 	case keystore.Claimed:
@@ -117,16 +116,17 @@ func verdictOf(a keystore.Answer) store.Verdict {
 	case keystore.Conflict:
 		return store.Verdict{Kind: store.Conflict}
 	}
-	return store.Verdict{Kind: store.Busy} // nobody knows how it ends
+	return store.Verdict{Kind: store.Busy} // the outcome is still open
 }
 
-// failedWith is the result of a key that failed for good: how its message ended, and why.
+// failedWith returns the result of a key that failed for good: the outcome of its message, and the
+// reason.
 func failedWith(o store.Outcome, why semel.Reason) []byte {
 	return append([]byte(o.String()), "\n"+string(why)...)
 }
 
-// outcomeOf is the outcome that an ending stands for. What failed by other means than a
-// consumer's counts as discarded: its effect is not there, and will not be.
+// outcomeOf returns the outcome of the message of a key that ended so. A key whose failure a consumer
+// did not write counts as discarded: its effect did not happen and will not.
 func outcomeOf(e *keystore.Ending) store.Outcome {
 	if e.Event == keystore.Complete {
 		return store.Applied
@@ -138,15 +138,15 @@ func outcomeOf(e *keystore.Ending) store.Outcome {
 	return store.Discarded
 }
 
-// opened is what is open of a key; nil if nothing is.
+// opened returns the open claim or end of a key; nil if there is none.
 func (s *leasedKeys) opened(key semel.Key) *openKey {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.open[key]
 }
 
-// mostOpen bounds what is remembered of keys whose messages may come no more to this process.
-// What is not remembered waits for the end of its lease.
+// mostOpen is how many open keys are remembered at most: their messages may never come to this process
+// again. A key that is not remembered is free when its lease ends.
 const mostOpen = 100_000
 
 func (s *leasedKeys) keepOpen(key semel.Key, o *openKey) {

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -12,12 +13,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A call that changes nothing by itself needs no claim: what is written down is the mark,
-// in the transaction that applies its answer, and whichever copy's mark is first counts.
-// Before the call markers are looked at, so that a duplicate calls nobody; the look decides
-// nothing else.
+// A call that changes nothing by itself needs no claim. The message is marked in the transaction that
+// applies the answer; of several copies, the one that is marked first counts. The marker is looked up
+// before the call, only so that duplicates make no call.
 
-// identityOf is what is known of a message that waits for its mark.
+// identityOf identifies a message that is not marked yet, and its content.
 type identityOf struct {
 	scope int64
 	id    string
@@ -26,28 +26,29 @@ type identityOf struct {
 
 func ofMark(m *store.Mark) identityOf { return identityOf{m.Scope, string(m.ID), m.Fingerprint} }
 
-// marking is what a call was answered, which is to be applied with its message's mark.
+// marking is the answer of a call, which is to be applied in the transaction that marks its message.
 type marking[Tx any] struct {
 	mark    store.Mark
 	options store.TxOptions
 	trim    bool                            // the mark is taken back
-	apply   func(context.Context, Tx) error // nil: it is only marked
+	apply   func(context.Context, Tx) error // nil: the message is only marked
 }
 
 // lookups runs the flight of a message that has no inbox row: it looks up the marker, calls, and
 // then marks. It runs all other flights as answering does.
 type lookups[Tx, Answer any] struct {
 	*answering[Tx, Answer]
-	// unmarked are answers that may be applied again, and doubts messages that a look at markers
-	// says too little of.
+	// unmarked are answers that may be applied again. doubts are messages for which a lookup of the
+	// marker is not enough, because the outcome of an earlier commit is unknown.
 	unmarked unapplied[identityOf, Answer]
 	doubts   unapplied[identityOf, struct{}]
-	// looks and marks are those of many workers.
+	// looks and marks combine the statements of many workers.
 	looks *groupcommit.Group[store.Mark, store.Verdict]
 	marks *groupcommit.Group[marking[Tx], store.Result]
 }
 
-// NewLookups is for a store that fitsLookups accepts.
+// NewLookups returns the runner of NewCalling with StrategyMarker. The store must implement
+// store.Leases.
 func NewLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
 	r := &lookups[Tx, Answer]{answering: over}
 	r.looks = groupcommit.New(over.store.(store.Leases).LookUpMarkers, r.isOnes, 0)
@@ -56,7 +57,7 @@ func NewLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer
 }
 
 // Begin looks up the marker and opens nothing. If the look-up cannot tell enough, because the
-// message is in doubt or is marked and not applied, begin asks with a transaction.
+// message is in doubt or is marked and not applied, Begin asks with a transaction.
 func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	if len(marks) != 1 || marks[0].As != store.Applied || marks[0].Claim.Token != 0 {
 		return r.answering.Begin(ctx, o, marks)
@@ -77,31 +78,30 @@ func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, mark
 		r.doubts.keep(id, struct{}{})
 		return Begun[Call]{}, err
 	case b.Verdicts[0].Kind != store.Fresh:
-		r.unmarked.take(id) // its answer has no use any more
+		r.unmarked.take(id) // its answer is no longer needed
 		return b, nil
 	}
-	b.Rollback(ctx) // and no transaction is open that a look could not see
+	b.Rollback(ctx) // no open transaction has marked the message: Begin would have met its lock
 	b.Attempt = &lookup[Tx, Answer]{r: r, options: o, mark: marks[0]}
 	return b, nil
 }
 
-// lookup is the flight of a message that is marked when its call was answered. No connection
-// waits for the call.
+// lookup is the flight of a message that is marked after its call. It holds no connection during the
+// call.
 type lookup[Tx, Answer any] struct {
 	untransacted
 	r       *lookups[Tx, Answer]
 	options store.TxOptions
 	mark    store.Mark
-	// seen: it has taken effect before, and nobody calls.
+	// seen: the message was applied before, and no call is made.
 	seen bool
 
 	answer Answer
-	// apply is nil where no handler ran: of a message whose mark is taken back, and of one
-	// that is only marked.
+	// apply is nil if no handler ran: the mark is then taken back, or the message is only marked.
 	apply func(context.Context, Tx) error
 }
 
-// Run takes the answer that is kept from a try before, or that of a call. The commit applies it.
+// Run takes the answer that an earlier try has left, or makes the call. Commit applies the answer.
 func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
 	answer, kept := a.r.unmarked.take(ofMark(&a.mark))
 	if !kept {
@@ -117,8 +117,7 @@ func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
 	return nil
 }
 
-// Queued: what follows from the answer is done in the commit, and may take as long as a
-// handler.
+// Queued implements Attempt. The commit applies the answer, which may take as long as a handler.
 func (a *lookup[Tx, Answer]) Queued() int {
 	if a.apply == nil {
 		return 0
@@ -126,16 +125,16 @@ func (a *lookup[Tx, Answer]) Queued() int {
 	return 1
 }
 
-// Commit marks and applies, with what others have to. A strategy that keeps no row of what is
-// applied writes none. Where a mark is only to be taken back, the store is asked all the same:
-// it shows whether it takes transactions.
+// Commit marks the message and applies the answer, together with others that commit at the same time.
+// It writes no row. If the mark is only to be taken back, Commit begins a transaction nevertheless,
+// to find out whether the store accepts transactions.
 func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
 	if a.seen {
 		return Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	}
 	id := ofMark(&a.mark)
 	r, err := a.r.marks.Do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
-	if err != nil { // nobody knows what became of those that share the transaction
+	if err != nil { // the outcome of the shared transaction is unknown
 		r = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 	if r.Outcome == store.CommitUnknown || r.Class == store.ClassClaimLost {
@@ -148,15 +147,15 @@ func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome
 	return Outcome{Result: r}
 }
 
-// errMarkedElsewhere: the next Begin asks the store what became of the message. It is
-// nobody's attempt.
+// errMarkedElsewhere: the next Begin asks the store for the outcome of the message. This try does not
+// count as an attempt.
 var errMarkedElsewhere = errors.New("semel: what was called for was marked elsewhere meanwhile, or may not run yet")
 
-// markAll marks several and applies what they were answered, in one transaction. Where one
-// of them fails nothing is left of it, and each goes by itself: nobody is called again, and
-// the failure finds the one whose it is.
+// markAll marks several messages and applies their answers in one transaction. If that fails, it is
+// rolled back, and each message is committed by itself, so that the failure is attributed to the right
+// one. No call is repeated.
 func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []store.Result, err error) {
-	var group worker.Group // functions of the user's run in it, which may end their goroutine
+	var group worker.Group // for the user's functions, which may end their goroutine
 	group.Go(func() {
 		err = ErrGoexit
 		out, err = r.markAndApply(ctx, all)
@@ -171,10 +170,11 @@ func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (o
 	return out, nil
 }
 
-// markAndApply is markAll; with an error nothing is left.
+// markAndApply is markAll without the protection against runtime.Goexit. After an error the
+// transaction was rolled back.
 func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
 	if err := r.takeTurn(ctx); err != nil {
-		return each(all, notBegunYet(store.ClassContended, err)), nil
+		return slices.Repeat([]store.Result{notBegunYet(store.ClassContended, err)}, len(all)), nil
 	}
 	defer r.endTurn()
 	marks := make([]store.Mark, len(all))
@@ -187,7 +187,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 		if class == store.ClassContended && len(all) > 1 {
 			return nil, errApart // a copy of one of them may be in flight
 		}
-		return each(all, notBegunYet(class, err)), nil
+		return slices.Repeat([]store.Result{notBegunYet(class, err)}, len(all)), nil
 	}
 	over := false
 	defer func() {
@@ -198,7 +198,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	e, out, err := r.applyMarked(ctx, b, verdicts, all)
 	if err != nil {
 		failed := store.Result{Outcome: store.NotCommitted, Class: r.classOf(ctx, b, err), Err: err}
-		if ctx.Err() != nil && failed.Class == store.ClassRetry { // what it shared with others took its time
+		if ctx.Err() != nil && failed.Class == store.ClassRetry { // the other messages took too long
 			failed.Class, failed.Culprit = store.ClassContended, store.NoCulprit
 		}
 		over = true
@@ -206,18 +206,16 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 		if len(all) > 1 {
 			return nil, errApart
 		}
-		return each(all, failed), nil
+		return []store.Result{failed}, nil
 	}
 	over = true
-	// What it takes is not known before; whoever waits for it no longer asks the store.
+	// How many statements are queued is known only now. Callers that stop waiting treat the outcome as
+	// unknown.
 	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedIn(b)))
 	defer cancel()
-	result := b.Commit(commit, e)
-	if len(all) > 1 {
-		if result.Outcome == store.NotCommitted && result.Class != store.ClassDown {
-			return nil, errApart
-		}
-		result.Culprit = store.NoCulprit
+	result, err := shared(b.Commit(commit, e), len(all))
+	if err != nil {
+		return nil, err
 	}
 	for i := range out {
 		if out[i].Outcome == 0 {
@@ -227,7 +225,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	return out, nil
 }
 
-// applyMarked applies the answers of those whose marks are fresh, and says what becomes of
+// applyMarked applies the answers of the messages whose marks are fresh, and returns the results of
 // the others.
 func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx], verdicts []store.Verdict, all []marking[Tx]) (e store.Ending, out []store.Result, err error) {
 	out = make([]store.Result, len(all))
@@ -248,7 +246,7 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 				return e, nil, err
 			}
 			continue
-		case store.Gap, store.Stale, store.Behind, store.Old: // it is written, and may not run
+		case store.Gap, store.Stale, store.Behind, store.Old: // the mark is written, but the message must not run
 			e.Trim = append(e.Trim, i)
 		}
 		out[i] = store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: errMarkedElsewhere}
@@ -256,7 +254,7 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 	return e, out, nil
 }
 
-// run applies an answer; a panic is a failure, and so is one that its time-out has ended.
+// run applies an answer. A panic and a time-out are errors.
 func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer cancel()
@@ -268,7 +266,7 @@ func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (er
 	return err
 }
 
-// classOf is what an error of a function that applies means for its message.
+// classOf returns the class of an error of the function that applies an answer.
 func (r *lookups[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], err error) store.Class {
 	if class := classifyHandler(ctx, r.store, b, err); class != store.ClassNone {
 		return class
@@ -276,8 +274,8 @@ func (r *lookups[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], er
 	return store.ClassRetry
 }
 
-// notBegunYet is the result where no transaction could begin, which is no message's fault,
-// whatever it is. Where a copy is in flight elsewhere the next Begin meets it, and waits.
+// notBegunYet returns the result of a message whose transaction could not begin. No message can have
+// caused that. If a copy is in flight elsewhere, the next Begin finds it and waits.
 func notBegunYet(class store.Class, err error) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: &notOpened{err}}
 	if class == store.ClassContended {
@@ -286,18 +284,10 @@ func notBegunYet(class store.Class, err error) store.Result {
 	return r
 }
 
-// errMarkBusy: what was answered is kept for when it is known what the copy does.
+// errMarkBusy: the answer is kept until the outcome of the copy is known.
 var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
 
-func each[Tx any](all []marking[Tx], r store.Result) []store.Result {
-	out := make([]store.Result, len(all))
-	for i := range out {
-		out[i] = r
-	}
-	return out
-}
-
-// handlersContext is a context of a commit with the values of a handler's.
+// handlersContext is the context of a commit with the values of a handler's context.
 type handlersContext struct {
 	context.Context
 	values context.Context

@@ -16,34 +16,34 @@ type Options struct {
 	Timeouts
 	// Provider is what is known of the other side that handlers call.
 	Provider Provider
-	// Keep is how long leased keys are kept.
+	// Keep is how long a leased key is kept after its last change.
 	Keep time.Duration
-	// FailOpen says why messages are called for without a key while the store of the keys is down;
-	// empty: they are not.
+	// FailOpen is the reason why handlers may run without a key while the store of the keys is down;
+	// empty: they must not.
 	FailOpen string
 }
 
 // Timeouts bound handlers and commits.
 type Timeouts struct {
-	// Timeout is of one handler, CommitTimeout of a commit.
+	// Timeout is how long one handler may run, CommitTimeout how long a commit may take.
 	Timeout, CommitTimeout time.Duration
 }
 
 // Provider is what is known of the other side that handlers call.
 type Provider struct {
 	calls.Rule
-	// Lookup asks what became of the calls for a message; nil: nobody can be asked.
+	// Lookup asks the other side for the result of the calls for a message; nil if it cannot be asked.
 	Lookup func(ctx context.Context, m *semel.Message) (Finding, error)
-	// Discard: a message is discarded whose outcome nobody knows.
+	// Discard: a message whose call has an unknown outcome is discarded, and not parked.
 	Discard bool
 }
 
-// isLost reports whether a message ends as soon as nobody knows what became of its call.
+// isLost reports whether a message is discarded as soon as the outcome of its call is unknown.
 func (p *Provider) isLost() bool {
 	return p.Window == calls.Never && p.Lookup == nil && p.Discard
 }
 
-// Finding is what the other side says of the calls for a message.
+// Finding is the answer of Provider.Lookup. The zero value is StillUnknown.
 type Finding uint8
 
 // The findings.
@@ -53,17 +53,18 @@ const (
 	DidNotHappen
 )
 
-// CommitWithin is how long a commit may take at most, with the statements that
-// handlers queued.
+// CommitWithin returns how long a commit may take, with this number of statements that handlers
+// queued.
 func (o *Timeouts) CommitWithin(queued int) time.Duration {
 	return o.CommitTimeout + min(time.Duration(queued), longestCommit/o.Timeout)*o.Timeout
 }
 
-// longestCommit bounds the sum of what queued statements may take.
+// longestCommit is the most time that all queued statements together may take.
 const longestCommit = 7 * 24 * time.Hour
 
-// doubt finds out what became of calls whose key the other side may have forgotten, or
-// says how the message ends about which nobody knows. Nobody calls then.
+// doubt asks Provider.Lookup for the result of calls whose key the other side may have forgotten. If
+// that stays unknown, or if there is no Lookup, doubt returns an error that says how the message ends,
+// and the call must not be made.
 func (o *Options) doubt(ctx context.Context, since time.Duration, m *semel.Message) (Finding, error) {
 	ended := &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown}
 	first := calls.Text(since)

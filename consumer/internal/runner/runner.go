@@ -1,6 +1,7 @@
-// Package runner carries out flights, each in one of the ways that make an effect happen once: a
-// transaction with the marker, a claim of an inbox row, a claim whose answer is applied in a
-// transaction, a look at the marker with a mark after the call, and a leased key.
+// Package runner runs batches ("flights"). There is one runner for each way to make an effect happen
+// once: a transaction with the marker (NewTransactions), a claim of an inbox row (NewClaims), a claim
+// whose answer is applied in a transaction (NewAnswering), a lookup of the marker before the call and
+// a mark after it (NewLookups), and a leased key (NewLeasedKeys).
 package runner
 
 import (
@@ -17,7 +18,7 @@ import (
 // Call is what handlers that call out get in place of a transaction.
 type Call struct{}
 
-// Runner begins the flights of a consumer. It is safe for concurrent use.
+// Runner begins the flights of a consumer. A Runner is safe for concurrent use.
 type Runner[Tx any] interface {
 	// Begin begins a flight. After an error nothing is open.
 	Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Tx], error)
@@ -26,14 +27,14 @@ type Runner[Tx any] interface {
 // Begun is a flight that has begun.
 type Begun[Tx any] struct {
 	Attempt[Tx]
-	// Verdicts are one for each mark.
+	// Verdicts has one verdict for each mark.
 	Verdicts []store.Verdict
 	// Extended reports that the leases of the flight's claims were extended.
 	Extended bool
 }
 
 // Attempt runs the handlers of a flight, and commits or rolls back. One goroutine calls its
-// methods, except kill.
+// methods, except Kill.
 type Attempt[Tx any] interface {
 	// Run runs the handler of a job, or returns the error that the message fails with instead.
 	Run(j *Job[Tx]) error
@@ -52,7 +53,7 @@ type Attempt[Tx any] interface {
 	Queued() int
 }
 
-// Outcome is the result of commit.
+// Outcome is the result of Commit.
 type Outcome struct {
 	store.Result
 	// WithoutKey is the reason why no key records the effect; nil if a key does, or none is needed.
@@ -69,10 +70,10 @@ type Job[Tx any] struct {
 	Message *semel.Message
 	// Mark is the index of the message's mark, store.All for a handler of whole batches.
 	Mark int
-	// Row is the claimed row of the message in inbox, nil if the message has no row.
+	// Row is the claimed row of the message in Inbox, nil if the message has no row.
 	Row   *inbox.ClaimedRow
 	Inbox *inbox.Inbox
-	// Lost cancels ctx: another process holds the claim, or may hold it.
+	// Lost cancels Ctx: another process holds the claim, or may hold it.
 	Lost context.CancelCauseFunc
 	// Handle runs the handler.
 	Handle func(tx Tx) error
@@ -81,7 +82,7 @@ type Job[Tx any] struct {
 // left returns how long the lease of the row still lasts at least.
 func (j *Job[Tx]) left() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
-// leave reports that the claim is lost and returns the error of the message: nobody may call.
+// leave calls Lost and returns the error of the message. The call must not be made.
 func (j *Job[Tx]) leave() error {
 	j.Lost(store.ErrClaimLost)
 	return store.ErrClaimLost

@@ -9,17 +9,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ErrTimeout is the cause with which the context of a handler ends that ran too long.
+// ErrTimeout is the cause of the end of a handler's context if the handler ran too long.
 var ErrTimeout = errors.New("semel: the handler ran longer than its timeout")
 
+// ErrGoexit is the failure of a handler that ended its goroutine.
 var ErrGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
-// errSwallowed: the transaction can no longer commit, no handler said so, and
-// the store cannot tell why. Waiting may mend it.
+// errSwallowed: the transaction can no longer commit, no handler returned an error, and the store
+// does not know the cause. A retry may succeed.
 var errSwallowed = errors.New("the handler returned nil although its transaction can no longer commit: one of its statements failed, or it committed or rolled back by itself; the store does not know which. Return the errors of statements")
 
-// SwallowedError is what a handler should have returned that left its transaction
-// broken and said nothing.
+// SwallowedError returns the error of a handler that returned nil although its transaction can no
+// longer commit.
 func SwallowedError(batch any) error {
 	knows, _ := batch.(store.TxStatus)
 	if knows == nil {
@@ -38,14 +39,14 @@ func TxAborted(batch any) bool {
 	return knows && status.TxAborted()
 }
 
-// Recover makes a panic of a handler its failure; it is deferred.
+// Recover, when deferred, sets *err to the panic of a handler and its stack.
 func Recover(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
 	}
 }
 
-// StoreFault reports whether the message that met an error is known not to have caused it.
+// StoreFault reports whether an error is one that the message cannot have caused.
 func StoreFault(st any, err error) bool {
 	if _, closed := errors.AsType[*notOpened](err); closed {
 		return true
@@ -54,7 +55,7 @@ func StoreFault(st any, err error) bool {
 	return ok && err != nil && e.IsStoreFault(err)
 }
 
-// classifyHandler says what an error that a handler returned means for its batch.
+// classifyHandler returns the class of an error that a handler returned in this batch.
 func classifyHandler[Tx any](ctx context.Context, st store.TxStore[Tx], batch store.Batch[Tx], err error) store.Class {
 	if knows, ok := batch.(store.TxStatus); ok {
 		return knows.ClassifyHandler(ctx, err)
@@ -62,8 +63,9 @@ func classifyHandler[Tx any](ctx context.Context, st store.TxStore[Tx], batch st
 	return st.Classify(err)
 }
 
-// notOpened is why no transaction could begin in which an answer was to be applied. It is no
-// message's fault: any message would have met it, however well the store answers looks.
+// notOpened is the error of a transaction that could not begin, and in which an answer was to be
+// applied. No message caused it: every message fails like that, even while the store still answers
+// lookups.
 type notOpened struct{ error }
 
 func (e *notOpened) Unwrap() error { return e.error }

@@ -1,5 +1,5 @@
-// Package sources has the sources of consumers without one of their users: the calls of Process, and
-// nothing, for a consumer that works off its inbox.
+// Package sources has the sources of consumers for which the user gave none: Calls for Process, and None
+// for a consumer that works off its inbox.
 package sources
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Calls makes a Source of the calls of Process.
 type Calls[Answer any] struct {
-	// answer makes the answer of a settlement.
+	// answer converts a settlement to an answer.
 	answer func(*source.Settlement) Answer
 
 	lane  source.Lane
@@ -24,7 +24,7 @@ type Calls[Answer any] struct {
 
 	mutex   sync.Mutex
 	waiting []*call[Answer] // guarded by mutex
-	ended   error           // guarded by mutex; set before over is closed
+	ended   error           // guarded by mutex; set before Over is closed
 }
 
 // call is the messages of one ProcessAll.
@@ -81,8 +81,8 @@ func (s *Calls[Answer]) Process(ctx context.Context, ms []*semel.Message) ([]Ans
 	return nil, semel.ErrClosed
 }
 
-// forget takes a call out of the queue that nobody waits for any more. What was
-// taken of it is under way.
+// forget removes a call from the queue when its caller stops waiting. Messages that were fetched from
+// it are processed.
 func (s *Calls[Answer]) forget(c *call[Answer]) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -98,7 +98,7 @@ func (s *Calls[Answer]) nudge() {
 	}
 }
 
-// End ends all calls, with why.
+// End ends all calls that have no answer yet. They return semel.ErrClosed and err.
 func (s *Calls[Answer]) End(err error) {
 	s.mutex.Lock()
 	s.ended = err
@@ -106,10 +106,10 @@ func (s *Calls[Answer]) End(err error) {
 	close(s.Over)
 }
 
-// Lanes, Fetch, Settle, Flow and Close make it a Source.
-
+// Lanes implements source.Source.
 func (s *Calls[Answer]) Lanes(o source.LaneObserver) { s.given = o }
 
+// Fetch implements source.Source.
 func (s *Calls[Answer]) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.given != nil {
 		s.given.Given(s.lane)
@@ -127,7 +127,7 @@ func (s *Calls[Answer]) Fetch(ctx context.Context, most source.Bound) ([]source.
 	}
 }
 
-// take takes whole messages up to most; a call may be taken in parts.
+// take takes up to most messages. A call may be taken in parts.
 func (s *Calls[Answer]) take(most int) []source.Delivery {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -147,6 +147,7 @@ func (s *Calls[Answer]) take(most int) []source.Delivery {
 	return out
 }
 
+// Settle implements source.Source.
 func (s *Calls[Answer]) Settle(_ context.Context, settlements []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -164,6 +165,8 @@ func (s *Calls[Answer]) Settle(_ context.Context, settlements []source.Settlemen
 // Info implements source.Source.
 func (*Calls[Answer]) Info() source.Info { return source.Info{} }
 
+// Flow implements source.Source.
 func (s *Calls[Answer]) Flow(source.Lane, bool) {}
 
+// Close implements source.Source.
 func (s *Calls[Answer]) Close(context.Context) error { return nil }

@@ -7,10 +7,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// None is the source of a consumer that has only its inbox. It brings nothing.
+// None is the source of a consumer that has only its inbox. It delivers nothing. With Ends, it ends at
+// once; otherwise when the run does.
 type None struct{ Ends bool }
 
-// Info implements source.Source. A claim is parked instead of becoming a dead letter.
+// Info implements source.Source. Dead letters are accepted, although None keeps none: a claimed row is
+// parked instead.
 func (s None) Info() source.Info {
 	return source.Info{
 		Bounded: s.Ends, AtEnd: func() bool { return s.Ends },

@@ -12,29 +12,29 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// LaneAges are how far the lanes of a run are whose source does not tell (source.Info.Ages):
-// as far as the oldest of what was delivered since the last record, and done when nothing
-// was, nothing is under way and the source has nothing more.
+// LaneAges records the progress of the lanes of a run if the source does not report it
+// (source.Info.Ages). A lane is as far as the oldest message that was delivered since the last record.
+// A lane has no open messages if nothing was delivered since, nothing is in flight, and the source is
+// being asked and has nothing more.
 type LaneAges struct {
 	mutex  sync.Mutex
-	oldest map[string]time.Time // by lane that this run has; zero: nothing was delivered. guarded by mutex
-	asking bool                 // the source is being asked for more. guarded by mutex
+	oldest map[string]time.Time // by lane of this run; zero: nothing was delivered. Guarded by mutex
+	asking bool                 // the source is being asked for more. Guarded by mutex
 }
 
-// Given takes note of a lane that this run has from now on.
+// Given adds a lane that was assigned to this run.
 func (a *LaneAges) Given(lane string) {
 	a.note(func(yield func(string, time.Time) bool) { yield(lane, time.Time{}) })
 }
 
-// Lost forgets a lane: how far it is another process tells.
+// Lost removes a lane. The process that has it now records its progress.
 func (a *LaneAges) Lost(lane string) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	delete(a.oldest, lane)
 }
 
-// note takes note of lanes, and of when something was written that was delivered there; zero:
-// nothing was.
+// note records, by lane, the time of a delivered message; a zero time only adds the lane.
 func (a *LaneAges) note(delivered iter.Seq2[string, time.Time]) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -48,16 +48,16 @@ func (a *LaneAges) note(delivered iter.Seq2[string, time.Time]) {
 	}
 }
 
-// Asks takes note of whether the source is being asked for more.
+// Asks records whether the source is being asked for more.
 func (a *LaneAges) Asks(asking bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.asking = asking
 }
 
-// take returns how far the lanes are, and begins anew; false: that is not known. A source
-// that waits with nothing under way has nothing more; one that nobody asks, such as that of
-// a consumer that is paused, may have.
+// take returns the progress of the lanes and resets it; false if it is not known. While nothing is in
+// flight, a source that is being asked has nothing more. A source that is not being asked, for example
+// because the consumer is paused, may have more. over: the run has ended and nothing is left.
 func (a *LaneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -80,8 +80,8 @@ func (a *LaneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool
 	return lanes, true
 }
 
-// Delivered takes note of how old what was delivered is, where the source does not tell.
-// What has no time, and so is set aside, holds nobody back.
+// Delivered records the ages of delivered messages, if the source does not report the progress of its
+// lanes. A message without a time is set aside, so its age does not count.
 func (r *Reaper) Delivered(items []*machine.Item) {
 	if r == nil || r.Keep == 0 {
 		return

@@ -8,26 +8,27 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// sweepEvery is how often lines are looked through, sweepAgain when that has failed.
+// sweepEvery is the time between two sweeps, sweepAgain the time after a sweep that failed.
 const (
 	sweepEvery = time.Hour
 	sweepAgain = time.Minute
 )
 
-// LaneSweep looks after the lines of the inbox: those that are kept are swept at the start and
-// now and then; those of a policy that was another are dissolved.
+// LaneSweep maintains the lines of the inbox, at the start and then once an hour. If the policy keeps
+// lines, it frees messages that wait behind rows that no longer exist. Otherwise it dissolves lines that
+// an earlier policy has left.
 type LaneSweep struct {
 	guard.Guard
 	Lines admin.Lines
 	// Kept: the policy keeps lines.
 	Kept bool
-	// Within is how long one look may take.
+	// Within is how long one sweep may take.
 	Within time.Duration
 
 	next time.Time
 }
 
-// Work looks after the lines if it is time to. One goroutine calls it. A nil LaneSweep does nothing.
+// Work sweeps if that is due. Calls must not overlap. A nil LaneSweep does nothing.
 func (s *LaneSweep) Work(base context.Context) {
 	if s == nil || time.Now().Before(s.next) {
 		return
@@ -45,7 +46,7 @@ func (s *LaneSweep) Work(base context.Context) {
 	s.next = time.Now().Add(next)
 }
 
-// sweep frees what waits behind others in the inbox, where those were removed by hand.
+// sweep frees messages that wait in the inbox behind rows that were removed by hand.
 func (s *LaneSweep) sweep(ctx context.Context) bool {
 	freed, err := s.Lines.Sweep(ctx)
 	if err != nil {
@@ -58,8 +59,8 @@ func (s *LaneSweep) sweep(ctx context.Context) bool {
 	return true
 }
 
-// dissolve lets what keeps an order in the inbox go on without it, where the policy asks
-// for none any more: a version would else wait for one that is kept behind it.
+// dissolve removes the lines of messages in the inbox, if the policy no longer asks for an order.
+// Otherwise a version could wait for one that is blocked behind it.
 func (s *LaneSweep) dissolve(ctx context.Context) bool {
 	rows, err := s.Lines.Dissolve(ctx, s.Consumer)
 	if rows > 0 {

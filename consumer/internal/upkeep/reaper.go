@@ -12,26 +12,27 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// How often a run records its progress and reaps, and asks how late copies can come.
+// reapEvery is how often a run records its progress and reaps, horizonEvery how often it asks how late
+// copies can come.
 const (
 	reapEvery    = time.Minute
 	horizonEvery = time.Hour
 )
 
-// How much one call of the reaper looks at, by how long the last one took: others wait
-// for the store, too.
+// How many rows one call of the reaper looks at. The number follows from the time that the last call
+// took, because others use the store, too.
 const (
 	leastSlice = 50
 	firstSlice = 500
 	mostSlice  = 10_000
 	sliceTime  = 20 * time.Millisecond
-	// restFor is how many times as long as a call took nothing is done after it.
+	// restFor: after a call, the reaper rests restFor times as long as the call took.
 	restFor = 3
-	// A store whose pass reads all markers makes one in a hundredth of the retention, by
-	// which its markers outlive it, or in longestRest.
+	// A store that reads all markers in a pass makes one pass in each hundredth of the retention, but
+	// at least one in longestRest. Markers may be kept longer by that time.
 	restShare   = 100
 	longestRest = 6 * time.Hour
-	// callTimeout ends a call that does not answer, lastWithin one at the end of a run.
+	// callTimeout is how long a call may take, lastWithin how long a call at the end of a run may take.
 	callTimeout = 15 * time.Second
 	lastWithin  = time.Second
 )
@@ -41,10 +42,10 @@ type Reaper struct {
 	ReaperOptions
 
 	slice  int
-	asked  time.Time     // when the horizon was asked for
-	behind error         // why nothing is removed, as it was logged last
-	keeps  time.Duration // until the store is told again that everything is kept; 0: it was told
-	walk   *walk         // the pass that is under way, if one is
+	asked  time.Time     // when the source was last asked for the horizon
+	behind error         // the last logged error because of which nothing is removed
+	keeps  time.Duration // the wait before the next keepAll; 0: the store knows that everything is kept
+	walk   *walk         // the pass under way, nil if there is none
 }
 
 // ReaperOptions are what a Reaper needs of a run.
@@ -54,9 +55,9 @@ type ReaperOptions struct {
 	Turns Turns
 	// Info is what the source says of itself.
 	Info source.Info
-	// ByCalls: messages come by calls of Process, and nobody knows what is still unread.
+	// ByCalls: the messages come by calls of Process, so it is unknown what is still unread.
 	ByCalls bool
-	// Lanes are those of a source that does not tell how far they are.
+	// Lanes has the progress of the lanes if the source does not report it.
 	Lanes *LaneAges
 	// Ready reports whether the consumer works.
 	Ready func() (bool, string)
@@ -75,7 +76,7 @@ func NewReaper(o ReaperOptions) *Reaper {
 	return &Reaper{ReaperOptions: o, slice: firstSlice, asked: time.Now()}
 }
 
-// Task records and reaps.
+// Task returns the task that records progress and reaps.
 func (r *Reaper) Task() *Task {
 	if r.Keep == 0 {
 		r.keeps = time.Second
@@ -84,10 +85,10 @@ func (r *Reaper) Task() *Task {
 	return &Task{at: time.Now().Add(firstReap()), do: r.step}
 }
 
-// firstReap is random, so that processes that start together do not reap together.
+// firstReap returns a random wait, so that processes that start together do not reap together.
 func firstReap() time.Duration { return reapEvery/2 + rand.N(reapEvery) }
 
-// step does what is next and returns how long to wait after it.
+// step does the next part of the work and returns how long to wait after it.
 func (r *Reaper) step(base context.Context) time.Duration {
 	switch {
 	case r.keeps > 0:
@@ -120,8 +121,8 @@ func (r *Reaper) keepAll(base context.Context) time.Duration {
 	return wait
 }
 
-// lookAgain looks, where all is kept, whether another process with another policy removes
-// all the same.
+// lookAgain checks, if this process keeps everything, whether another process with another policy has
+// removed markers.
 func (r *Reaper) lookAgain(base context.Context) {
 	if r.judgesAge() {
 		return
@@ -131,7 +132,7 @@ func (r *Reaper) lookAgain(base context.Context) {
 	_ = r.Turns.Do(ctx, func() error {
 		removed, err := r.Store.Removed(ctx, r.Consumer)
 		r.noteRemoved(removed)
-		return err // the next minute asks again
+		return err // the next step asks again
 	})
 }
 
@@ -145,8 +146,8 @@ func (r *Reaper) Ended(idle bool) {
 	r.record(ctx, true)
 }
 
-// record writes down how far the run is, where that is known; false: the store did not
-// take it. over: the run has ended, and nothing was left.
+// record stores the progress of the run, if it is known; false if the store returned an error. over: the
+// run has ended and nothing is left.
 func (r *Reaper) record(base context.Context, over bool) bool {
 	if r.Keep == 0 {
 		return true
@@ -166,7 +167,7 @@ func (r *Reaper) record(base context.Context, over bool) bool {
 	return true
 }
 
-// ages are how far the lanes are; false: that is not known. over: nothing was left.
+// ages returns the progress of the lanes; false if it is not known. over: nothing is left.
 func (r *Reaper) ages(over bool) (lanes []source.LaneAge, known bool) {
 	if dated := r.Info.Ages; dated != nil {
 		err := r.Source("Ages", func() error { lanes, known = dated(); return nil })
@@ -175,8 +176,8 @@ func (r *Reaper) ages(over bool) (lanes []source.LaneAge, known bool) {
 	return r.Lanes.take(r.ByCalls || r.InFlight() > 0, over)
 }
 
-// askHorizon asks now and then how late a copy can come. Where that has become longer than
-// the retention the store removes nothing more.
+// askHorizon asks once an hour how late a copy can come, and stores that. If it is longer than the
+// retention, the store removes nothing any more.
 func (r *Reaper) askHorizon(base context.Context) {
 	if r.Keep == 0 || time.Since(r.asked) < horizonEvery {
 		return
@@ -202,7 +203,7 @@ func (r *Reaper) askHorizon(base context.Context) {
 // forEver is the horizon of a broker that drops nothing.
 const forEver = 290 * 365 * 24 * time.Hour
 
-// reapFirst begins a pass, which removes what is due.
+// reapFirst begins a pass, which removes what is past its retention.
 func (r *Reaper) reapFirst(base context.Context) time.Duration {
 	if err := r.advance(base); err != nil {
 		r.tell(base, err)
@@ -262,7 +263,7 @@ func (r *Reaper) reap(base context.Context, o store.Reaping) (done store.Reaped,
 	return done, err
 }
 
-// fit sizes the next slice by how long the last one took.
+// fit sets the size of the next slice, by how long the last one took.
 func (r *Reaper) fit(took time.Duration) {
 	switch {
 	case took > sliceTime:
@@ -272,7 +273,7 @@ func (r *Reaper) fit(took time.Duration) {
 	}
 }
 
-// tell says once why nothing is removed.
+// tell logs why nothing is removed, once for each cause.
 func (r *Reaper) tell(base context.Context, err error) {
 	if base.Err() != nil || r.Off {
 		return

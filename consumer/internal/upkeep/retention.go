@@ -23,25 +23,25 @@ type Retention struct {
 	// 0: as long as the identities. Delay is how late a producer may send a copy, Retries how long
 	// all retries of a message take at most.
 	Keep, Bodies, Delay, Retries time.Duration
-	// IDTime says which time ids carry.
+	// IDTime is the kind of time that ids contain.
 	IDTime identity.IDTime
-	// DailyPartitions: the store judges the age of ids.
+	// DailyPartitions: the store checks the age of ids.
 	DailyPartitions bool
-	// Off: nothing is removed.
+	// Off: no process removes anything of this consumer.
 	Off bool
 
-	// reaped: markers were removed under an earlier policy; LookBack finds that out.
+	// reaped: markers were, or may have been, removed under another policy. LookBack and the reaper
+	// set it.
 	reaped atomic.Bool
 }
 
-// noTime counts as older than what is kept.
+// noTime is the age of a message without a time: older than everything that is kept.
 var noTime = time.Unix(0, 0)
 
-// JudgeTimes turns the verdicts of fresh marks into store.Old whose messages have no time
-// that tells their age, whether something was removed yet or not: with a retention they are
-// set aside from the first on, and not from the first day on which something is removed.
+// JudgeTimes changes the verdict of a fresh mark to store.Old if its message has no time. With a
+// retention, such messages are set aside from the start, and not only after the first removal.
 func (r *Retention) JudgeTimes(marks []store.Mark, verdicts []store.Verdict) {
-	if r.Keep == 0 || r.DailyPartitions { // days are judged by ids
+	if r.Keep == 0 || r.DailyPartitions { // with DailyPartitions the store checks the age of ids
 		return
 	}
 	for i := range verdicts {
@@ -51,7 +51,7 @@ func (r *Retention) JudgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 	}
 }
 
-// AgeOf returns the time by which a message's age is judged; zero: it is not.
+// AgeOf returns the time that tells a message's age; zero if its age is not checked.
 func (r *Retention) AgeOf(p *delivery.Delivery) time.Time {
 	if !r.judgesAge() || p.Item.Version != nil || p.Item.Refused != nil {
 		return time.Time{}
@@ -62,7 +62,8 @@ func (r *Retention) AgeOf(p *delivery.Delivery) time.Time {
 	return sentAt(&p.Message)
 }
 
-// sentAt is when a message was sent, as far as its broker or its producer says.
+// sentAt returns when a message was sent, by its broker or else by its producer; noTime if neither says
+// so.
 func sentAt(m *semel.Message) time.Time {
 	if m.Origin.Written != 0 {
 		return m.Origin.Time()
@@ -73,7 +74,7 @@ func sentAt(m *semel.Message) time.Time {
 	return noTime
 }
 
-// Horizon returns how late a copy can come, and of what that is made.
+// Horizon returns how late a copy can come: the source's horizon, the retries and Delay.
 func (r *Retention) Horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
 	var h source.Horizon
 	if info.Horizon != nil {
@@ -98,7 +99,7 @@ func (r *Retention) Horizon(ctx context.Context, info source.Info) (source.Horiz
 	return h, nil
 }
 
-// Covers says why a retention is shorter than what it has to cover; nil if it is not.
+// Covers returns an error if Keep is shorter than the horizon.
 func (r *Retention) Covers(h source.Horizon) error {
 	switch keep := r.Keep; {
 	case keep == 0:
@@ -111,8 +112,8 @@ func (r *Retention) Covers(h source.Horizon) error {
 	return nil
 }
 
-// Retain finds the horizon and keeps the policy in the store, before a run begins that
-// removes anything. That everything is kept for ever, the run says itself.
+// Retain asks for the horizon and stores the policy, before the run begins. If everything is kept, it
+// does nothing: the reaper stores that later (keepAll).
 func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error {
 	reaper, able := st.(store.Reaper)
 	if !able || r.Keep == 0 {
@@ -133,15 +134,15 @@ func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error 
 	return nil
 }
 
-// kept is what the store keeps of the policy, without the horizon.
+// kept returns the policy as the store keeps it, without the horizon.
 func (r *Retention) kept() store.Retention {
 	return store.Retention{Consumer: r.Consumer, Keep: r.Keep, Bodies: r.Bodies, Off: r.Off}
 }
 
-// LookBack finds out whether markers of the consumer were removed once, under another policy
-// than this one, which keeps all: copies of those may still come. Where it cannot be known
-// each message is asked for its age, which the store judges.
-// An error that wraps semel.ErrState: the store looks for the markers where they are not.
+// LookBack finds out whether markers of the consumer were removed under another policy, although this
+// one keeps everything: copies of their messages may still come. If the store cannot tell, the age of
+// each message is checked.
+// An error that wraps semel.ErrState says that the markers are not where the store looks for them.
 func (r *Retention) LookBack(ctx context.Context, st any) error {
 	reaper, able := st.(store.Reaper)
 	if !able {
@@ -159,12 +160,12 @@ func (r *Retention) LookBack(ctx context.Context, st any) error {
 	return nil
 }
 
-// noteRemoved has each message asked for its age from now on, if something was removed.
+// noteRemoved has the age of each message checked from now on, if markers were removed.
 func (r *Retention) noteRemoved(before time.Time) {
 	if !before.IsZero() && !r.reaped.Swap(true) {
 		r.Logger.Info("markers of this consumer were removed under another policy: what is older is not taken for new", "consumer", r.Consumer, "before", before)
 	}
 }
 
-// judgesAge reports whether a message that is not known is asked for its age.
+// judgesAge reports whether the age of a message without a marker is checked.
 func (r *Retention) judgesAge() bool { return r.Keep != 0 || r.reaped.Load() }

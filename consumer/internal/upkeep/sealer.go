@@ -12,17 +12,18 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// How often a run looks for acts of operators that are not sealed, and how often among all.
+// sealEvery is how often a run looks for new acts of operators, sealWholeEvery how often it looks at all
+// acts.
 const (
 	sealEvery      = 5 * time.Second
 	sealWholeEvery = time.Hour
 )
 
-// sealedAtOnce is how many acts a call seals: the transaction is to be short.
+// sealedAtOnce is how many acts one call seals at most, so that its transaction is short.
 const sealedAtOnce = 500
 
-// Sealer seals acts of operators. Every consumer of a store does it, and the store lets one
-// process at a time do it.
+// Sealer seals acts of operators. Every process has a Sealer, and the store lets one process at a time
+// seal.
 type Sealer struct {
 	guard.Guard
 	Store admin.Auditor
@@ -30,11 +31,12 @@ type Sealer struct {
 	// Key is the key of the chain, empty for none.
 	Key []byte
 
-	whole time.Time // when all acts were looked at last
-	told  string    // why nothing is sealed
+	whole time.Time // when the Sealer last looked at all acts
+	told  string    // the error that was logged last; empty if sealing works
 }
 
-// Task begins at a random moment, so that processes that start together do not look together.
+// Task returns the task that seals. It begins at a random time, so that processes that start together
+// do not seal together.
 func (s *Sealer) Task() *Task {
 	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
 		s.tell(base, s.pass(base))
@@ -42,7 +44,7 @@ func (s *Sealer) Task() *Task {
 	}}
 }
 
-// pass seals what there is to seal.
+// pass seals all acts that are not sealed.
 func (s *Sealer) pass(base context.Context) error {
 	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
 	for {
@@ -72,7 +74,7 @@ func (s *Sealer) seal(base context.Context, whole bool) (done admin.Sealed, err 
 	return done, err
 }
 
-// tell says once why nothing is sealed.
+// tell logs why nothing is sealed, once for each cause.
 func (s *Sealer) tell(base context.Context, err error) {
 	switch {
 	case base.Err() != nil:

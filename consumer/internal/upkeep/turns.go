@@ -4,14 +4,14 @@ import (
 	"context"
 )
 
-// Turns let everything that works beside the batches use the store one at a time. So a pool needs
-// one connection for all of it, and one for each worker.
+// Turns is a lock for all work of a consumer that uses the store besides its batches: so a pool needs one
+// connection for each worker, and one for all the other work.
 type Turns chan struct{}
 
-// NewTurns returns turns that nobody has.
+// NewTurns returns an unlocked Turns.
 func NewTurns() Turns { return make(Turns, 1) }
 
-// Do waits for its turn, until ctx ends, and calls f.
+// Do waits for the lock, or until ctx ends, and calls f with the lock held.
 func (t Turns) Do(ctx context.Context, f func() error) error {
 	select {
 	case t <- struct{}{}:
