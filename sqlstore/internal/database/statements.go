@@ -217,13 +217,17 @@ func Affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// ExecOne runs a statement that changes one row. If it changes none, or more, the error is otherwise.
+// ExecOne runs a statement that changes one row. If it changes another number of rows, or the driver
+// does not say how many, the error wraps otherwise.
 func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string, args ...any) error {
-	n, err := Affected(tx.ExecContext(ctx, statement, args...))
-	if err == nil && n != 1 {
-		err = otherwise
+	done, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
 	}
-	return err
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(otherwise, err)
+	}
+	return nil
 }
 
 // Exec runs a statement in a transaction of its own.

@@ -247,7 +247,7 @@ func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool
 			return err
 		}
 		next, _ := store.StateInProgress.After(e)
-		if err := operators.Set(ctx, db, tx, r, db.SQL.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == store.RowParked {
+		if err := operators.Set(ctx, tx, r, db.SQL.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == store.RowParked {
 			return err
 		}
 		return ordering.LeaveLines(ctx, db, tx, []int64{r.Number})
