@@ -100,13 +100,18 @@ func (r *Recovery) Close() { r.close() }
 func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	logs, err := r.logs(ctx, func(ask *kadm.Client, topics []string) (kadm.ListedOffsets, error) {
-		return ask.ListEndOffsets(ctx, topics...)
-	})
-	if err != nil || len(logs) == 0 {
+	names, ids, err := r.ask(ctx)
+	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	offsets, err := groupOffsetsOf(ctx, &r.brokers, r.topics.read(), r.topics.allIDs())
+	// Before the ends of the logs, so that no offset of the group is behind an end.
+	offsets, err := groupOffsetsOf(ctx, &r.brokers, names, ids)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := r.logsOf(ctx, names, ids, func(ask *kadm.Client) (kadm.ListedOffsets, error) {
+		return ask.ListEndOffsets(ctx, names...)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +121,10 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 			Topic: l.topic, Partition: l.partition, Store: source.NoOffset, Group: source.NoOffset,
 			Start: l.start, End: l.end, Target: source.NoOffset, id: l.id,
 		}
-		if at := slices.IndexFunc(offsets, func(c comparison) bool { return c.topicPartition == l.topicPartition }); at >= 0 {
-			all[i].Group, all[i].metadata = offsets[at].group, offsets[at].metadata
+	}
+	for _, c := range offsets {
+		if i, found := slices.BinarySearchFunc(logs, c.topicPartition, func(l log, p topicPartition) int { return l.compare(p) }); found {
+			all[i].Group, all[i].metadata = c.group, c.metadata
 		}
 	}
 	if err := r.stand(ctx, all); err != nil {
