@@ -57,8 +57,8 @@ type PartitionPosition struct {
 	metadata string
 }
 
-// Missing is how many records may lack their effects: those between Target and the
-// group's offset, or the end of what can be known.
+// Missing is how many records may lack their effects: those from Target, or from offset 0 if
+// that is not known, to the group's offset.
 func (p PartitionPosition) Missing() int64 {
 	if p.Standing != Behind && p.Standing != Ahead {
 		return 0
@@ -96,7 +96,7 @@ func NewRecovery(c Config, consumer string, store source.OffsetStore) (*Recovery
 // Close ends the connections.
 func (r *Recovery) Close() { r.close() }
 
-// Compare tells of each partition of the topics that are read, by topic and number.
+// Compare returns the position of each partition of the topics that are read, by topic and number.
 func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -251,7 +251,7 @@ func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error 
 	return r.raise(ctx, which, func(p PartitionPosition) int64 { return p.Group })
 }
 
-// raise raises the store's positions to what the group is at, where they are lower.
+// raise raises the store's positions to at, where they are lower.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
 	var to []source.OffsetAdvance
 	for _, p := range which {

@@ -136,13 +136,13 @@ func (s *DB) fillParts() {
 	}
 }
 
-// WriteAll runs a statement that writes so many rows of those that are received.
+// WriteAll is WriteIn for the table of the inbox.
 func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
 	return WriteIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
 }
 
-// WriteIn runs a statement that writes so many rows of a table. Fewer are an error: a trigger
-// or a rule swallowed them.
+// WriteIn runs a statement that has to write this number of rows of a table. Another number is
+// an error: a trigger or a rule has kept rows from being written.
 func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	if err != nil {
@@ -245,7 +245,7 @@ type ActedArg struct {
 	R int64 `json:"r"`
 }
 
-// ActedNumbers is actedRows for rows of which only the numbers are known.
+// ActedNumbers returns the argument of statements about acts for rows whose revisions do not matter.
 func ActedNumbers(numbers ...int64) string {
 	all := make([]ActedArg, len(numbers))
 	for k, n := range numbers {
@@ -254,7 +254,7 @@ func ActedNumbers(numbers ...int64) string {
 	return sqlform.JSON(all)
 }
 
-// NumbersSeen is numbersOf for the rows that the caller of an act names.
+// NumbersSeen returns the numbers of the rows that the caller of an act names.
 func NumbersSeen(rows []store.RowRevision) []int64 {
 	all := make([]int64, len(rows))
 	for k, r := range rows {
