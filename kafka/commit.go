@@ -269,10 +269,10 @@ func (c *commits) metadata(topic string, id [16]byte) *string {
 }
 
 // A commit that is not answered in time is sent again on another connection.
-// The first one may still be carried out, behind later ones: the group's offset
-// goes back, and nobody hears of it. No client can prevent that, and the markers
-// absorb what it brings again. So that it does not stay so on a partition where
-// nothing more happens, lanes are committed again for a while.
+// The broker may still carry out the first one after later ones: then the group's
+// offset goes back, and no client is told. No client can prevent that, and the markers
+// absorb the records that come again. So that the offset does not stay there on a
+// partition where nothing more happens, lanes are committed again for a while.
 
 const (
 	// lateness is how long an unanswered commit is expected to be carried out.

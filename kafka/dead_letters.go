@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// deadLetters are the dead letters that are written.
+// deadLetters writes dead letters.
 type deadLetters struct {
 	config     *Config
 	brokers    *brokers
@@ -81,7 +81,7 @@ func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which 
 	return left, failed.join(d.config.DeadLetters)
 }
 
-// outcome waits for that of a letter, which is nil if its delivery is settled.
+// outcome waits for the outcome of a letter. The letter is nil if its delivery is settled.
 func outcome(ctx context.Context, letter *producer.Pending) error {
 	if letter == nil {
 		return nil

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// lookEvery is how often the ends of partitions are asked for when
-	// somebody observes, and askEvery when nobody does, or the brokers do not
-	// answer: the client logs each try.
+	// lookEvery is how often the ends of partitions are asked for with
+	// Config.Observe, and askEvery how often without it, or while the brokers do
+	// not answer: the client logs each try.
 	lookEvery = time.Second
 	askEvery  = 15 * time.Second
 	// heldUpAfter is how long a transaction may stay open at the head of what
@@ -37,8 +37,8 @@ type topics struct {
 	faults  *faultList
 	pattern *regexp.Regexp // nil with Config.Topics
 
-	// mu guards the rest. Who holds it waits for nothing; under it only the locks
-	// of member, faults and gate are taken.
+	// mu guards the rest. Its holder waits for nothing, and takes only the locks of
+	// member, faults and gate.
 	mu sync.Mutex
 	// reading are the topics that are read. It is replaced, never changed.
 	reading []string
@@ -213,7 +213,7 @@ func (s *Source) seek(now time.Time) {
 }
 
 // look asks where the partitions begin and end. It reports whether that was
-// answered; who cannot reach the brokers hears it from Fetch.
+// answered; Fetch returns the error of brokers that cannot be reached.
 func (s *Source) look() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()

@@ -256,7 +256,7 @@ func (p *Publisher) topicOf(m *semel.Message) (string, error) {
 
 var errPublisherClosed = fmt.Errorf("kafka: nothing was sent: the publisher is closed: %w", semel.ErrClosed)
 
-// unpublished is a call of which no record is known to be written. Its text is made here.
+// unpublished is the error of a call whose record is not known to be written.
 type unpublished struct {
 	text string
 	err  error
@@ -279,8 +279,8 @@ func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string
 	return p.unconfirmed(ctx, s, topic)
 }
 
-// refused says why brokers did not take a record, where waiting cannot mend it, and what to
-// do; empty for any other end.
+// refused says why brokers rejected a record and what to do, if another try cannot help; it is
+// empty for any other outcome.
 func refused(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
@@ -300,10 +300,10 @@ func refused(err error) string {
 	return ""
 }
 
-// unconfirmed says what is known of a record of which no broker said that it is written.
+// unconfirmed returns the error of a record that no broker has confirmed.
 func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic string) error {
 	err := context.Cause(ctx)
-	// One that ended because its call did is told as that, whichever is seen first.
+	// A sending that was cancelled with its call is reported as an ended call, whichever is seen first.
 	byItself := s.Ended() && (err == nil || !errors.Is(s.Err, context.Canceled))
 	if byItself {
 		err = s.Err

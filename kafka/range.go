@@ -113,24 +113,26 @@ type log struct {
 	start, end int64
 }
 
-// logs are those of all partitions, by topic and number; ends asks where they end.
-func (b *bystander) logs(ctx context.Context, ends func(*kadm.Client, []string) (kadm.ListedOffsets, error)) (all []log, err error) {
+// ask asks the brokers for the topics, and returns those that are read and their ids.
+func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16]byte, err error) {
 	if _, err := b.brokers.open(func() {}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := b.topics.ask(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	names, ids := b.topics.read(), b.topics.allIDs()
-	if len(names) == 0 {
-		return nil, nil
-	}
+	return b.topics.read(), b.topics.allIDs(), nil
+}
+
+// logsOf returns the logs of all partitions of one or more topics, by topic and number; ends
+// asks where they end.
+func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][16]byte, ends func(*kadm.Client) (kadm.ListedOffsets, error)) (all []log, err error) {
 	ask := kadm.NewClient(b.brokers.client())
 	starts, err := allListed(ask.ListStartOffsets(ctx, names...))
 	if err != nil {
 		return nil, explain(err, names[0], b.config.Group)
 	}
-	found, err := allListed(ends(ask, names))
+	found, err := allListed(ends(ask))
 	if err != nil {
 		return nil, explain(err, names[0], b.config.Group)
 	}
@@ -146,8 +148,12 @@ func (b *bystander) logs(ctx context.Context, ends func(*kadm.Client, []string) 
 func (r *Range) logs(ctx context.Context) ([]log, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return r.bystander.logs(ctx, func(ask *kadm.Client, topics []string) (kadm.ListedOffsets, error) {
-		return r.config.ends(ctx, ask, topics...)
+	names, ids, err := r.ask(ctx)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return r.logsOf(ctx, names, ids, func(ask *kadm.Client) (kadm.ListedOffsets, error) {
+		return r.config.ends(ctx, ask, names...)
 	})
 }
 

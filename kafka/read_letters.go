@@ -107,8 +107,8 @@ func (r *letterReader) read(ctx context.Context) error {
 	return r.unchanged(ctx)
 }
 
-// unchanged is an error if the topic was made anew since it was asked first: then offsets are
-// another topic's, and what was read is not all that one of them had.
+// unchanged is an error if the topic was deleted and created anew since it was asked first: then
+// the offsets are another topic's, and the letters of neither topic were read completely.
 func (r *letterReader) unchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -172,7 +172,8 @@ func (r *letterReader) explain(err error) error {
 	return r.brokers.unreachable(err)
 }
 
-// poll takes what comes. Where nothing does, what is left may be gone: it is asked for anew.
+// poll takes the records that arrive. If none does, those that are left may have been deleted,
+// and it asks for the ends of the partitions again.
 func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, letterPatience)
 	defer cancel()
@@ -204,7 +205,7 @@ func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
 	return failed
 }
 
-// letter is what a record says.
+// letter reads a record as a dead letter.
 func (r *letterReader) letter(raw *kgo.Record) Letter {
 	l := Letter{Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, WrittenAt: message.TimeOf(raw)}
 	said := deadletter.Headers(raw)

@@ -58,8 +58,8 @@ type PartitionPosition struct {
 	metadata string
 }
 
-// Missing is how many records may lack their effects: those between Target and the
-// group's offset, or the end of what can be known.
+// Missing is how many records may lack their effects: those from Target, or from offset 0 if
+// that is not known, to the group's offset.
 func (p PartitionPosition) Missing() int64 {
 	if p.Standing != Behind && p.Standing != Ahead {
 		return 0
@@ -97,17 +97,22 @@ func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, 
 // Close ends the connections.
 func (r *Recovery) Close() { r.close() }
 
-// Compare tells of each partition of the topics that are read, by topic and number.
+// Compare returns the position of each partition of the topics that are read, by topic and number.
 func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	logs, err := r.logs(ctx, func(ask *kadm.Client, topics []string) (kadm.ListedOffsets, error) {
-		return ask.ListEndOffsets(ctx, topics...)
-	})
-	if err != nil || len(logs) == 0 {
+	names, ids, err := r.ask(ctx)
+	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	offsets, err := groupOffsetsOf(ctx, &r.brokers, r.topics.read(), r.topics.allIDs())
+	// Before the ends of the logs, so that no offset of the group is behind an end.
+	offsets, err := groupOffsetsOf(ctx, &r.brokers, names, ids)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := r.logsOf(ctx, names, ids, func(ask *kadm.Client) (kadm.ListedOffsets, error) {
+		return ask.ListEndOffsets(ctx, names...)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +122,10 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 			Topic: l.topic, Partition: l.partition, Store: laneoffset.None, Group: laneoffset.None,
 			Start: l.start, End: l.end, Target: laneoffset.None, id: l.id,
 		}
-		if at := slices.IndexFunc(offsets, func(c comparison) bool { return c.topicPartition == l.topicPartition }); at >= 0 {
-			all[i].Group, all[i].metadata = offsets[at].group, offsets[at].metadata
+	}
+	for _, c := range offsets {
+		if i, found := slices.BinarySearchFunc(logs, c.topicPartition, func(l log, p topicPartition) int { return l.compare(p) }); found {
+			all[i].Group, all[i].metadata = c.group, c.metadata
 		}
 	}
 	if err := r.stand(ctx, all); err != nil {
@@ -245,7 +252,7 @@ func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error 
 	return r.raise(ctx, which, func(p PartitionPosition) int64 { return p.Group })
 }
 
-// raise raises the store's positions to what the group is at, where they are lower.
+// raise raises the store's positions to at, where they are lower.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
 	var to []laneoffset.Advance
 	for _, p := range which {

@@ -111,7 +111,7 @@ func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 	s.positions.store, _ = store.(laneoffset.Store)
 }
 
-// Lanes sets who is told of partitions that come and go.
+// Lanes sets the observer of partitions that come and go.
 func (s *Source) Lanes(o source.LaneObserver) { s.lanes.observer = o }
 
 // Fetch implements source.Source. The first one connects, checks topics and
@@ -142,7 +142,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// take takes what is ready, and what is wrong.
+// take takes the records that are ready, and what is wrong.
 func (s *Source) take(most source.Bound) found {
 	if s.member.isClosed() {
 		return found{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}

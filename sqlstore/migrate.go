@@ -194,11 +194,7 @@ func migrate(ctx context.Context, s *database.DB, m Migration) (ran bool, err er
 }
 
 func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (ran bool, err error) {
-	done, err := tx.ExecContext(ctx, db.SQL.Migrated, m.Version, m.Name, m.Checksum)
-	if err != nil {
-		return false, err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
+	if ran, err = database.ChangedIn(ctx, tx, db.SQL.Migrated, m.Version, m.Name, m.Checksum); err != nil || !ran {
 		return false, err
 	}
 	if db.Postgres != nil {

@@ -19,12 +19,12 @@ const (
 	HeaderWas       = prefix + "was-"
 )
 
-// A record that is a dead letter itself, and becomes one of another consumer, says both:
-// what the first letter said stands under other names, so that nothing of the record is
-// lost. An identity may be made of it, as of the place of a record that has no other.
+// A dead letter may be read by another consumer and become its dead letter. Then the headers of
+// the first letter are kept under other names, so that nothing of the record is lost. The other
+// consumer may make an identity of them.
 
-// MostWas is how many letters back a letter says what it was: the headers of two consumers
-// that read each other's dead letters must have an end.
+// MostWas is how many earlier letters a letter keeps the headers of. Without a bound the headers
+// would grow for ever between two consumers that read each other's dead letters.
 const MostWas = 4
 
 const prefix = "semel-"

@@ -60,8 +60,8 @@ func Headers(raw *kgo.Record) map[string]string {
 	return said
 }
 
-// Original returns the record that a letter is the copy of, but for the header of one that
-// was cut; false if its headers do not say whose letter it is, and where it stood.
+// Original returns the record that a letter is the copy of, with the header of a letter that was
+// cut; false if the headers do not say whose letter it is and where the record was.
 func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	partition, noPartition := strconv.ParseInt(said[HeaderPartition], 10, 32)
 	offset, noOffset := strconv.ParseInt(said[HeaderOffset], 10, 64)
@@ -87,8 +87,8 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 // was. The header the header semel-length says that, and how long the value was.
 
 // Cut returns a letter that is smaller by one step, nil if there is none. First only the
-// begin of the value is kept, then nothing of it, then only what Semel says of it. Key and
-// headers go last, because the identity is among them. cuts is how often it was cut.
+// beginning of the value is kept, then nothing of it, then only the headers that Semel adds. Key
+// and other headers go last, because the identity is among them. cuts is how often it was cut.
 func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	if cuts == 0 && lengthOf(old) <= smallest {
 		return nil

@@ -27,7 +27,7 @@ type Producer struct {
 
 // Record is a record on its way to the brokers.
 type Record struct {
-	// Ctx: what was not sent when it ends is not sent any more.
+	// Ctx: if it ends before the record is sent, the record is not sent.
 	Ctx    context.Context
 	Record *kgo.Record
 	// Answer is called once and must not wait.
@@ -94,8 +94,8 @@ func (w *Producer) writeAlone(o *Record) {
 	w.next()
 }
 
-// takeOver takes what nobody wants any more out of the queue, so that it does not grow
-// while a record before it is not answered. Called with mu held.
+// takeOver removes the records whose Ctx has ended from the queue, and returns them: the queue
+// would else grow while the record before them is not answered. Called with mu held.
 func (w *Producer) takeOver() []*Record {
 	var over, wanted []*Record
 	for _, o := range w.queue {
@@ -161,7 +161,7 @@ func (o *Record) cut() bool {
 	return true
 }
 
-// wrote looks after a client that has to be looked after.
+// wrote handles the errors after which a client cannot write as before.
 func (w *Producer) wrote(client *kgo.Client, o *Record, err error) {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created anew

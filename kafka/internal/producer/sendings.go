@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Publication is what has one record, however often a handler runs: a message on its way
-// to a topic.
+// Publication is a message on its way to a topic. It has one record, however often its handler
+// runs.
 type Publication struct {
 	Identity semel.Key
 	Topic    string
@@ -63,7 +63,7 @@ func (s *Sending) Answer(err error) {
 // Unsent reports whether it was taken back before it was sent. Read after Done.
 func (s *Sending) Unsent() bool { return errors.Is(s.Err, context.Canceled) }
 
-// Sendings are those under way, and those that ended while nobody waited for them.
+// Sendings are the records under way, and those that were answered while no call waited for them.
 type Sendings struct {
 	mu  sync.Mutex // guards all
 	all map[Publication]*Sending
@@ -104,7 +104,7 @@ func (s *Sendings) forgetEnded() {
 	}
 }
 
-// Forget forgets a sending whose end was told.
+// Forget forgets a sending whose outcome a call returns.
 func (s *Sendings) Forget(which Publication, one *Sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

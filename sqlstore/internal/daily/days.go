@@ -184,11 +184,8 @@ const resultRounds = 1000
 func reapResults(ctx context.Context, db *database.DB, most int) error {
 	for range resultRounds {
 		var n int64
-		err := db.Write(ctx, func(tx *sql.Tx) error {
-			gone, err := tx.ExecContext(ctx, db.Days.SQL.ReapResults, most)
-			if err == nil {
-				n, err = gone.RowsAffected()
-			}
+		err := db.Write(ctx, func(tx *sql.Tx) (err error) {
+			n, err = database.Affected(tx.ExecContext(ctx, db.Days.SQL.ReapResults, most))
 			return err
 		})
 		if err != nil || n < int64(most) {

@@ -38,7 +38,7 @@ func OpenDays(ctx context.Context, db *database.DB, o database.Dated) (*database
 	return own, nil
 }
 
-// keepsDays says why the store cannot keep such days.
+// keepsDays returns an error if the store cannot keep such days.
 func keepsDays(db *database.DB, o *database.Dated) error {
 	switch {
 	case db.Postgres == nil || !db.MarksAlone() || db.Days != nil:
@@ -127,7 +127,7 @@ func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
 	return nil
 }
 
-// moveNow moves the consumer's markers into its table, of which nobody knows yet.
+// moveNow moves the consumer's markers into its table, which no other transaction sees yet.
 func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	var odd int64
 	if err := tx.QueryRowContext(ctx, d.SQL.OddlySpelled, []byte(d.Consumer)).Scan(&odd); err != nil {

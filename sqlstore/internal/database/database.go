@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Foreign is what a store marks in beside Semel's own tables: nothing, or a table
-// of the user's, which internal/adoption knows.
+// Foreign is the table in which a store writes its markers if that is not Semel's table of all
+// markers alone: the user's own, which internal/adoption knows, or a table of days.
 type Foreign interface {
 	// Admit refuses a scope that its rows do not tell apart from others.
 	Admit(consumer, source string, generation int64) error
@@ -28,7 +28,7 @@ type Foreign interface {
 	Missing(err error) error
 }
 
-// NoForeign is beside most stores.
+// NoForeign is the Foreign of a store that marks in Semel's table of all markers alone.
 type NoForeign struct{}
 
 func (NoForeign) Admit(string, string, int64) error { return nil }
@@ -36,7 +36,7 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone reports whether its statements use Semel's tables only, so that advice about
+// MarksAlone reports whether the store's statements use Semel's tables only, so that advice about
 // these tables fits an error of a statement.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
@@ -99,7 +99,7 @@ type DB struct {
 	Prefix  string
 	Names   *strings.Replacer
 	SQL     *sqlform.Statements
-	// The dialect's own statements, of which sql is a part; nil for another's.
+	// The dialect's own statements, of which SQL is a part; nil for another's.
 	Postgres *sqlform.Postgres
 	SQLite   *sqlform.SQLite
 	Crypt    sqlform.Crypt // what is kept of messages
@@ -107,7 +107,7 @@ type DB struct {
 	Alone    bool               // a batch is one message
 	Level    sql.IsolationLevel // of batches
 	writers  chan struct{}      // a place each; nil if any number may write
-	Foreign  Foreign            // where it marks, too
+	Foreign  Foreign            // where it marks in addition
 	Days     *Days              // where its markers lie; nil: in the table of all
 	File     *openedFile        // nil unless the database is a file of this process
 
@@ -115,7 +115,7 @@ type DB struct {
 	Prepared prepared
 
 	mu     sync.Mutex
-	scopes map[Scope]int64 // guarded by mu; see remember
+	scopes map[Scope]int64 // guarded by mu; see Remember
 }
 
 func open(db *sql.DB, d *Dialect, o Options) (*DB, error) {

@@ -25,7 +25,7 @@ type Dated struct {
 // MostBack bounds Dated.Back.
 const MostBack = 3650
 
-// View is the store whose markers these are.
+// View returns the database of a store whose markers are these.
 func (d *Days) View() (*DB, error) {
 	s := d.DB
 	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
@@ -50,8 +50,8 @@ type Days struct {
 	Dated
 	DB     *DB // of all
 	Number int64
-	// Moving: the markers were in the table of all when the store was opened, and moved to
-	// Days since, or not yet. See day_migration.go.
+	// Moving: the markers were in the table of all when the store was opened. Since then they
+	// may have moved to days. See package daily.
 	Moving bool
 	SQL    sqlform.Dated
 }
@@ -77,7 +77,7 @@ func (d *Days) Fill(statements any, file, behind string) error {
 	return sqlform.Fill(statements, texts)
 }
 
-// Admit implements beside.
+// Admit implements Foreign.
 func (d *Days) Admit(consumer, _ string, generation int64) error {
 	if generation != 0 {
 		return fmt.Errorf("the markers of consumer %q are kept by day, by the time of ids of one derivation: %w", consumer, semel.ErrUnsupported)
@@ -88,7 +88,7 @@ func (d *Days) Admit(consumer, _ string, generation int64) error {
 	return nil
 }
 
-// Fit implements beside: one spelling of an id, whose order is that of its time.
+// Fit implements Foreign: one spelling of an id, whose order is that of its time.
 func (d *Days) Fit(_, id string) (string, error) {
 	spelled := strings.ToLower(id)
 	if d.IDTime == identity.ULID {
@@ -103,10 +103,10 @@ func (d *Days) Fit(_, id string) (string, error) {
 	return spelled, nil
 }
 
-// Check implements beside.
+// Check implements Foreign.
 func (d *Days) Check(ctx context.Context) error { return d.DB.Faults(ctx, d.SQL.Lint) }
 
-// Missing implements beside.
+// Missing implements Foreign.
 func (d *Days) Missing(err error) error { return err }
 
 // NoPartition reports whether a marker met no partition of its day: it was dropped after

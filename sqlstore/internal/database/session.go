@@ -115,17 +115,17 @@ func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 // closeTimeout is how long a server may take to be told that a connection ends.
 const closeTimeout = time.Second
 
-// Suspect takes note of an error of the store's own statements. Settings that a
-// handler made stay with its connection, such as one to read only, and every
-// transaction on it fails until somebody closes it. What another connection
-// would meet as well costs a new one a try.
+// Suspect decides, by an error of the store's own statements, whether the connection is closed.
+// A setting that a handler made, such as read only, stays with the connection and lets every
+// transaction on it fail. If another connection would meet the error as well, closing this one
+// costs one new connection.
 func (e *Session) Suspect(ctx context.Context, err error) {
 	class := e.DB.Classify(err)
 	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
 }
 
-// Doubt is suspect after handlers ran, whose doing an error may be: only one that
-// is of the store as a whole counts.
+// Doubt is Suspect for an error that a handler may have caused. It counts only if the whole
+// store is down.
 func (e *Session) Doubt(err error) {
 	e.spoiled = e.spoiled || e.DB.Classify(err) == store.ClassDown
 }

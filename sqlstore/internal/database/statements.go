@@ -136,13 +136,13 @@ func (s *DB) fillParts() {
 	}
 }
 
-// WriteAll runs a statement that writes so many rows of those that are received.
+// WriteAll is WriteIn for the table of the inbox.
 func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
 	return WriteIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
 }
 
-// WriteIn runs a statement that writes so many rows of a table. Fewer are an error: a trigger
-// or a rule swallowed them.
+// WriteIn runs a statement that has to write this number of rows of a table. Another number is
+// an error: a trigger or a rule has kept rows from being written.
 func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	if err != nil {
@@ -217,13 +217,17 @@ func Affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// ExecOne runs a statement that changes one row. If it changes none, or more, the error is otherwise.
+// ExecOne runs a statement that changes one row. If it changes another number of rows, or the driver
+// does not say how many, the error wraps otherwise.
 func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string, args ...any) error {
-	n, err := Affected(tx.ExecContext(ctx, statement, args...))
-	if err == nil && n != 1 {
-		err = otherwise
+	done, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
 	}
-	return err
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(otherwise, err)
+	}
+	return nil
 }
 
 // Exec runs a statement in a transaction of its own.
@@ -241,7 +245,7 @@ type ActedArg struct {
 	R int64 `json:"r"`
 }
 
-// ActedNumbers is actedRows for rows of which only the numbers are known.
+// ActedNumbers returns the argument of statements about acts for rows whose revisions do not matter.
 func ActedNumbers(numbers ...int64) string {
 	all := make([]ActedArg, len(numbers))
 	for k, n := range numbers {
@@ -250,7 +254,7 @@ func ActedNumbers(numbers ...int64) string {
 	return sqlform.JSON(all)
 }
 
-// NumbersSeen is numbersOf for the rows that the caller of an act names.
+// NumbersSeen returns the numbers of the rows that the caller of an act names.
 func NumbersSeen(rows []store.RowRevision) []int64 {
 	all := make([]int64, len(rows))
 	for k, r := range rows {

@@ -269,9 +269,5 @@ func (e *erasing) Record(ctx context.Context, number int64, result string) error
 }
 
 func (e *erasing) changed(ctx context.Context, statement string, args ...any) (int64, error) {
-	done, err := e.tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+	return database.Affected(e.tx.ExecContext(ctx, statement, args...))
 }

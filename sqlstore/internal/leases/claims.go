@@ -97,7 +97,7 @@ type claiming interface {
 	end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error)
 	retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error)
 	// Look answers for claims that stand, in a batch's transaction; done says that
-	// other code has applied the identity. close ends them there, or says errClaimLost.
+	// other code has applied the identity. Close ends them there, or returns errClaimLost.
 	Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error
 	Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error
 }
@@ -189,7 +189,7 @@ func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
 	return r
 }
 
-// lostOf are the indexes up to n that do not stand.
+// lostOf returns the indexes below n that are not in stand.
 func lostOf(n int, stand []int) (lost []int) {
 	stands := make([]bool, n)
 	for _, i := range stand {
@@ -247,7 +247,7 @@ func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool
 			return err
 		}
 		next, _ := store.StateInProgress.After(e)
-		if err := operators.Set(ctx, db, tx, r, db.SQL.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == store.RowParked {
+		if err := operators.Set(ctx, tx, r, db.SQL.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == store.RowParked {
 			return err
 		}
 		return ordering.LeaveLines(ctx, db, tx, []int64{r.Number})

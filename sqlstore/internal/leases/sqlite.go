@@ -126,8 +126,8 @@ func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.C
 		}
 		return lost, nil
 	}
-	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
-		return tx.ExecContext(ctx, s.SQL.Extend, lease.Milliseconds(), claims[i].Number, int64(claims[i].Token))
+	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (bool, error) {
+		return database.ChangedIn(ctx, tx, s.SQL.Extend, lease.Milliseconds(), claims[i].Number, int64(claims[i].Token))
 	})
 }
 
@@ -147,34 +147,32 @@ func writerIsFree(ctx context.Context, db *database.DB) bool {
 }
 
 func (sqliteClaims) start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error) {
-	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
-		return tx.ExecContext(ctx, s.SQLite.StartClaim, claims[i].Number, int64(claims[i].Token))
+	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (bool, error) {
+		return database.ChangedIn(ctx, tx, s.SQLite.StartClaim, claims[i].Number, int64(claims[i].Token))
 	})
 }
 
 func (sqliteClaims) end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error) {
-	return each(ctx, s, len(endings), func(tx *sql.Tx, i int) (sql.Result, error) {
-		done, err := endClaim(ctx, s, tx, &endings[i])
+	return each(ctx, s, len(endings), func(tx *sql.Tx, i int) (bool, error) {
+		stood, err := endClaim(ctx, s, tx, &endings[i])
 		if err == nil {
 			err = ordering.LeaveLines(ctx, s, tx, lines.Leaving(endings[i:i+1]))
 		}
-		return done, err
+		return stood, err
 	})
 }
 
 // each does something to each of n claims in one transaction, and returns those that
-// do not stand.
-func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (sql.Result, error)) (lost []int, err error) {
+// do not stand. do reports whether a claim stands.
+func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (bool, error)) (lost []int, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		lost = nil
 		for i := range n {
-			done, err := do(tx, i)
+			stood, err := do(tx, i)
 			if err != nil {
 				return err
 			}
-			if changed, err := done.RowsAffected(); err != nil {
-				return err
-			} else if changed == 0 {
+			if !stood {
 				lost = append(lost, i)
 			}
 		}
@@ -183,25 +181,22 @@ func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int
 	return lost, err
 }
 
-// endClaim ends a claim, if it stands, with its marker.
-func endClaim(ctx context.Context, db *database.DB, tx *sql.Tx, e *store.ClaimEnding) (sql.Result, error) {
+// endClaim ends a claim, if it stands, with its marker, and reports whether it stood.
+func endClaim(ctx context.Context, db *database.DB, tx *sql.Tx, e *store.ClaimEnding) (stood bool, err error) {
 	a := sqlform.EndingOf(db.Crypt, e)
-	done, err := tx.ExecContext(ctx, db.SQLite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
-	if err != nil {
-		return nil, err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return done, err
+	stood, err = database.ChangedIn(ctx, tx, db.SQLite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
+	if err != nil || !stood {
+		return false, err
 	}
 	_, err = tx.ExecContext(ctx, db.SQLite.EndMarker, a.Outcome, a.N)
 	if err != nil || e.Steps == nil {
-		return done, err
+		return true, err
 	}
 	text, err := sqlform.Steps(db.Crypt, a.N, e.Steps)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, db.SQL.ClaimSteps, a.N, text, e.Event == store.RowStepped)
 	}
-	return done, err
+	return true, err
 }
 
 func (sqliteClaims) retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) (all []store.Reclaimed, err error) {
@@ -240,13 +235,11 @@ func (sqliteClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, endin
 	for i := range endings {
 		one := endings[i]
 		one.Call = store.CallNone // which says nothing in a batch
-		done, err := endClaim(ctx, s, tx, &one)
+		stood, err := endClaim(ctx, s, tx, &one)
 		if err != nil {
 			return err
 		}
-		if n, err := done.RowsAffected(); err != nil {
-			return err
-		} else if n == 0 {
+		if !stood {
 			return errClaimLost
 		}
 	}

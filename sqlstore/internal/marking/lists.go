@@ -39,8 +39,8 @@ func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	}
 }
 
-// query runs a statement over tuples of so many values, which lie in flat one
-// after the other; more are further arguments.
+// query runs a statement over tuples of width values, which flat holds one after the other;
+// more are further arguments.
 func (l Lists) query(ctx context.Context, statement string, width int, flat []any, more ...any) (*sql.Rows, error) {
 	if prepared := l.DB.Prepared.Of(statement, len(flat)/width); l.Own && prepared != nil {
 		return l.Tx.StmtContext(ctx, prepared).QueryContext(ctx, append(flat, more...)...)

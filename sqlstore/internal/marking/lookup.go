@@ -78,7 +78,7 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (admin.StoredMarker, 
 // Preview implements admin.Previewer. semel.ErrUnsupported: the consumer marks in a table
 // of the user's, too.
 func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
-	if (s.db.Foreign != database.NoForeign{}) && s.db.Days == nil {
+	if !s.db.MarksAlone() {
 		return nil, fmt.Errorf("sqlstore: what a table of the user's has is found by marking alone: %w", semel.ErrUnsupported)
 	}
 	db, err := daily.OfConsumer(ctx, s.db, consumer)

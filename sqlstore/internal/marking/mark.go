@@ -17,7 +17,7 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Trim takes back those of marks which tx wrote.
+// Trim removes the markers that tx wrote for the marks with the indexes in back.
 func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, back []int) error {
 	if len(back) == 0 {
 		return nil

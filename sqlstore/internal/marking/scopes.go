@@ -23,7 +23,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 // not remember, and those that are not there are written in one transaction.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := s.db.Remembered(consumer, sources, generation)
-	if missing := unnumbered(s.db, numbers); len(missing) > 0 {
+	if missing := unnumbered(numbers); len(missing) > 0 {
 		if err := intern(ctx, s.db, consumer, sources, generation, numbers); err != nil {
 			return nil, s.db.Blameless("scope", err)
 		}
@@ -33,7 +33,7 @@ func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, g
 }
 
 // unnumbered are the indexes of the numbers that are not known. No scope has the number 0.
-func unnumbered(db *database.DB, numbers []int64) (missing []int) {
+func unnumbered(numbers []int64) (missing []int) {
 	for i, n := range numbers {
 		if n == 0 {
 			missing = append(missing, i)
@@ -67,7 +67,7 @@ func admits(db *database.DB, key database.Scope) error {
 
 // intern finds the numbers that are not known, and writes the scopes that are not there.
 func intern(ctx context.Context, db *database.DB, consumer string, sources []string, generation int64, numbers []int64) error {
-	for _, i := range unnumbered(db, numbers) {
+	for _, i := range unnumbered(numbers) {
 		if err := admits(db, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func intern(ctx context.Context, db *database.DB, consumer string, sources []str
 	if err := findScopes(ctx, db, db.Pool, consumer, sources, generation, numbers); err != nil {
 		return err
 	}
-	missing := unnumbered(db, numbers)
+	missing := unnumbered(numbers)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func intern(ctx context.Context, db *database.DB, consumer string, sources []str
 			return err
 		}
 		err := findScopes(ctx, db, tx, consumer, sources, generation, numbers)
-		if left := unnumbered(db, numbers); err == nil && len(left) > 0 {
+		if left := unnumbered(numbers); err == nil && len(left) > 0 {
 			err = fmt.Errorf("source %q of consumer %q has no row in %sscopes although it was written: something keeps that table from being written, such as a trigger; semel migrate status names it", sources[left[0]], consumer, db.Prefix)
 		}
 		return err
@@ -111,7 +111,7 @@ func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string
 
 // findScopes fills in the numbers of those scopes that there are.
 func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consumer string, sources []string, generation int64, numbers []int64) error {
-	missing := unnumbered(s, numbers)
+	missing := unnumbered(numbers)
 	if s.Postgres != nil {
 		return database.EachRow(ctx, db, s.Postgres.SourceScopes, func(rows *sql.Rows) error {
 			var k int

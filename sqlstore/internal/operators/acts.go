@@ -225,7 +225,7 @@ func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn
 	if len(all) == 0 {
 		return nil
 	}
-	return changeAll(ctx, db, tx, numbers, fmt.Errorf("its marker was not written: %w", semel.ErrChanged), db.SQL.TurnMarkers, sqlform.JSON(all))
+	return changeAll(ctx, tx, numbers, fmt.Errorf("its marker was not written: %w", semel.ErrChanged), db.SQL.TurnMarkers, sqlform.JSON(all))
 }
 
 // hexOf is a sum as turn markers takes it; nil is NULL.
@@ -239,8 +239,12 @@ func hexOf(sum []byte) *string {
 
 // changeAll runs a statement that changes one row of a table for each of these rows of the inbox. If it
 // changes fewer, the error is otherwise, with the numbers.
-func changeAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, otherwise error, statement string, args ...any) error {
-	n, err := database.Affected(tx.ExecContext(ctx, statement, args...))
+func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error, statement string, args ...any) error {
+	done, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	n, err := done.RowsAffected()
 	switch {
 	case err == nil && n == int64(len(numbers)):
 		return nil
@@ -253,18 +257,18 @@ func changeAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64
 }
 
 // setAll changes rows that nobody has changed since they were seen.
-func setAll(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow, statement string, args ...any) error {
-	return changeAll(ctx, db, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{ActedRows(rows...)}, args...)...)
+func setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, args ...any) error {
+	return changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{ActedRows(rows...)}, args...)...)
 }
 
 // setGrouped is setAll with an argument that arg returns for each row. It runs the statement once for each value.
-func setGrouped(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow, statement string, arg func(*actedRow) string) error {
+func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, arg func(*actedRow) string) error {
 	groups := map[string][]*actedRow{}
 	for _, r := range rows {
 		groups[arg(r)] = append(groups[arg(r)], r)
 	}
 	for _, value := range slices.Sorted(maps.Keys(groups)) {
-		if err := setAll(ctx, db, tx, groups[value], statement, value); err != nil {
+		if err := setAll(ctx, tx, groups[value], statement, value); err != nil {
 			return err
 		}
 	}

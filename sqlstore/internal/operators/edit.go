@@ -61,7 +61,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err := database.WriteIn(ctx, tx, sqlform.Edits, 1, db.SQL.KeepEdit, number, sqlform.Plain(a.Who), kept, before, len(was), after, len(body)); err != nil {
 			return err
 		}
-		if err := Set(ctx, db, tx, r, db.SQL.EditRow, hidden); err != nil {
+		if err := Set(ctx, tx, r, db.SQL.EditRow, hidden); err != nil {
 			return err
 		}
 		return db.Record(ctx, tx, admin.EditAct(a, was, body, secret), number, "done")

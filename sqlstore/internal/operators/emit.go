@@ -92,7 +92,7 @@ func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error
 		if left = r.state != store.StateCompleted || r.Outcome != store.Applied || len(r.conflict) > 0; left {
 			return nil
 		}
-		if err := Set(ctx, db, tx, r, db.SQL.EmitRow); err != nil {
+		if err := Set(ctx, tx, r, db.SQL.EmitRow); err != nil {
 			return err
 		}
 		return database.ExecOne(ctx, tx, fmt.Errorf("row %d is to be sent again, and its marker was not written: a trigger or a rule keeps that out; look for it with Check", c.number), db.SQL.MarkersWait, ActedRows(r))

@@ -37,7 +37,7 @@ func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, 
 		if err := takeMarkers(ctx, s, tx, rows...); err != nil {
 			return err
 		}
-		return setGrouped(ctx, s, tx, rows, s.SQL.RequeueRows, func(r *actedRow) string {
+		return setGrouped(ctx, tx, rows, s.SQL.RequeueRows, func(r *actedRow) string {
 			next, _ := r.state.After(e)
 			return string(next)
 		})
@@ -74,7 +74,7 @@ func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevisi
 }
 
 func reopen(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
-	err := setGrouped(ctx, s, tx, rows, s.SQL.ReopenRows, func(r *actedRow) string {
+	err := setGrouped(ctx, tx, rows, s.SQL.ReopenRows, func(r *actedRow) string {
 		if reason := admin.ReopenedReason(r.reason); reason != r.reason {
 			return string(reason)
 		}
@@ -131,12 +131,12 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 		}
 	}
 	if len(marked) > 0 {
-		if err := changeAll(ctx, db, tx, numbersOf(marked), errNoMarker, db.SQL.MarkersWait, ActedRows(marked...)); err != nil {
+		if err := changeAll(ctx, tx, numbersOf(marked), errNoMarker, db.SQL.MarkersWait, ActedRows(marked...)); err != nil {
 			return err
 		}
 	}
 	if len(bare) > 0 {
-		if err := changeAll(ctx, db, tx, numbersOf(bare), errNoMarker, db.SQL.NewMarkersWait, ActedRows(bare...), string(reasonname.FormerConflict)); err != nil {
+		if err := changeAll(ctx, tx, numbersOf(bare), errNoMarker, db.SQL.NewMarkersWait, ActedRows(bare...), string(reasonname.FormerConflict)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	judge := func(r *actedRow) error { return admin.MayAct(store.RowSuppressed, r.stored(), r.due) }
 	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
-		if err := setAll(ctx, s, tx, rows, s.SQL.SuppressRows, string(reasonname.Suppressed)); err != nil {
+		if err := setAll(ctx, tx, rows, s.SQL.SuppressRows, string(reasonname.Suppressed)); err != nil {
 			return err
 		}
 		return turnAll(ctx, s, tx, rows, store.Parked)
@@ -169,7 +169,7 @@ func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevis
 
 // discard closes rows and their markers, and lets their lines go on.
 func discard(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
-	if err := setAll(ctx, s, tx, rows, s.SQL.DiscardRows); err != nil {
+	if err := setAll(ctx, tx, rows, s.SQL.DiscardRows); err != nil {
 		return err
 	}
 	turns := make([]turn, len(rows))

@@ -48,7 +48,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 
 // complete ends rows whose effects exist, and their markers, which belong to the rows.
 func complete(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow) error {
-	if err := setAll(ctx, db, tx, rows, db.SQL.CompleteRows); err != nil {
+	if err := setAll(ctx, tx, rows, db.SQL.CompleteRows); err != nil {
 		return err
 	}
 	if err := turnAll(ctx, db, tx, rows, store.Applied); err != nil {
@@ -59,7 +59,7 @@ func complete(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow
 
 // callAnew makes rows due as if no call had been made for them.
 func callAnew(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow) error {
-	if err := setAll(ctx, db, tx, rows, db.SQL.RequeueRows, string(store.StateFailedRetryable)); err != nil {
+	if err := setAll(ctx, tx, rows, db.SQL.RequeueRows, string(store.StateFailedRetryable)); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, db.SQL.ForgetCalls, database.ActedNumbers(numbersOf(rows)...))
@@ -70,7 +70,7 @@ func callAnew(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow
 func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	judge := func(r *actedRow) error { return admin.MaySkip(r.stored()) }
 	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
-		if err := setAll(ctx, s, tx, rows, s.SQL.SkipRows); err != nil {
+		if err := setAll(ctx, tx, rows, s.SQL.SkipRows); err != nil {
 			return err
 		}
 		return ordering.LeaveLines(ctx, s, tx, firstOfLines(rows))

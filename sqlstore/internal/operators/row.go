@@ -125,7 +125,7 @@ func (r *actedRow) closed() turn {
 }
 
 // Set changes a row if nobody has since it was seen.
-func Set(ctx context.Context, db *database.DB, tx *sql.Tx, r *actedRow, statement string, args ...any) error {
+func Set(ctx context.Context, tx *sql.Tx, r *actedRow, statement string, args ...any) error {
 	return database.ExecOne(ctx, tx, fmt.Errorf("row %d: %w", r.Number, semel.ErrChanged), statement, append(args, r.Number, r.revision)...)
 }
 

@@ -141,15 +141,11 @@ func (s *Store) First(ctx context.Context, number int64) (first int64, err error
 
 // Sweep implements admin.Lines.
 func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
 		if s.db.Postgres != nil {
 			return tx.QueryRowContext(ctx, s.db.SQL.SweepLines).Scan(&freed)
 		}
-		done, err := tx.ExecContext(ctx, s.db.SQL.SweepLines)
-		if err != nil {
-			return err
-		}
-		freed, err = done.RowsAffected()
+		freed, err = database.Affected(tx.ExecContext(ctx, s.db.SQL.SweepLines))
 		return err
 	})
 	return freed, s.db.Answer("sweep", err)

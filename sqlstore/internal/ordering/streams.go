@@ -84,15 +84,11 @@ func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*stre
 		if _, err := tx.ExecContext(ctx, l.FreeMarkers, m.Scope, m.Name, m.Last); err != nil {
 			return false, err
 		}
-		done, err := tx.ExecContext(ctx, l.FreeRows, m.Scope, m.Name, m.Last)
+		changed, err := database.ChangedIn(ctx, tx, l.FreeRows, m.Scope, m.Name, m.Last)
 		if err != nil {
 			return false, err
 		}
-		if n, err := done.RowsAffected(); err != nil {
-			return false, err
-		} else if n > 0 {
-			freed = true
-		}
+		freed = freed || changed
 	}
 	return freed, nil
 }

@@ -81,12 +81,8 @@ func slice(ctx context.Context, db *database.DB, tx *sql.Tx, r store.Retention, 
 
 // reapBodies removes some bodies, at the begin and the end of a pass: to find them each scope is
 // asked.
-func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
-	bodies, err := tx.ExecContext(ctx, db.SQL.ReapBodies, []byte(o.Consumer), o.Most)
-	if err == nil {
-		done.Bodies, err = bodies.RowsAffected()
-	}
-	if err == nil {
+func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) (err error) {
+	if done.Bodies, err = database.Affected(tx.ExecContext(ctx, db.SQL.ReapBodies, []byte(o.Consumer), o.Most)); err == nil {
 		err = operators.ForgetEdits(ctx, db, tx)
 	}
 	return err
@@ -271,17 +267,13 @@ func walked(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, a
 
 // walkOn removes what is due in the next blocks, and has the place be behind them or, if
 // they hold more than one call may look at, behind the last marker that it looked at.
-func walkOn(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark, done *store.Reaped) error {
+func walkOn(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark, done *store.Reaped) (err error) {
 	past := at.Block + min(max(int64(o.Most/markersPerBlock), fewestBlocks), at.Left, at.Blocks-at.Block)
 	args := []any{[]byte(o.Consumer), fmt.Sprintf("(%d,0)", at.Block), fmt.Sprintf("(%d,0)", past), o.Most}
 	if at.ID != "" {
 		args[1] = at.ID
 	}
-	rows, err := tx.ExecContext(ctx, db.Postgres.ReapRows, args...)
-	if err != nil {
-		return err
-	}
-	if done.Rows, err = rows.RowsAffected(); err != nil {
+	if done.Rows, err = database.Affected(tx.ExecContext(ctx, db.Postgres.ReapRows, args...)); err != nil {
 		return err
 	}
 	var looked int64

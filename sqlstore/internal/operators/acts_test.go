@@ -1,0 +1,44 @@
+package operators
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore/internal/mute"
+)
+
+var errRefused = errors.New("the server shuts down")
+
+// refusing is a driver that refuses each statement with errRefused.
+type refusing struct{ mute.Conn }
+
+func (r refusing) Connect(context.Context) (driver.Conn, error) { return r, nil }
+
+// ExecContext implements driver.ExecerContext.
+func (refusing) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	return nil, errRefused
+}
+
+// An operator who gets semel.ErrChanged looks at the row again, and finds nothing that was changed.
+func TestAStatementThatFailsIsNoChangeBySomebodyElse(t *testing.T) {
+	db := sql.OpenDB(refusing{})
+	defer func() { _ = db.Close() }()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	row := &actedRow{}
+	for name, err := range map[string]error{
+		"one row":   Set(t.Context(), tx, row, "update"),
+		"some rows": setAll(t.Context(), tx, []*actedRow{row, row}, "update"),
+	} {
+		if !errors.Is(err, errRefused) || errors.Is(err, semel.ErrChanged) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
