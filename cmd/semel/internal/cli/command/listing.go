@@ -78,9 +78,11 @@ func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int
 	if c.JSON {
 		return c.WriteJSON(document{name, append([]T{}, shown...), all})
 	}
-	err := PrintTable(c, l, shown, columns)
+	if err := PrintTable(c, l, shown, columns); err != nil {
+		return err
+	}
 	fmt.Fprintln(c.Err, output.Counted(len(shown), all, thing))
-	return err
+	return nil
 }
 
 // PrintTable prints things as a table that the flags want; columns is told whether its width

@@ -112,7 +112,7 @@ func positionLine(v operate.PositionView, accept bool) string {
 	if accept {
 		from, what = v.StoreAt, "store"
 	}
-	line := fmt.Sprintf("%s %s: %s at %s to %s: %s", legible.Printable(v.Consumer), v.Name(), what, offsetText(from), offsetText(v.To), v.Result)
+	line := fmt.Sprintf("%s %s: %s at %s to %s: %s", legible.Printable(v.Consumer), v.Name(), what, output.MaybeNumber(from), output.MaybeNumber(v.To), v.Result)
 	if v.Error != "" {
 		line += ": " + v.Error
 	}

@@ -238,7 +238,7 @@ func keptColumns(views []operate.KeptView, wide bool) []output.Column[operate.Ke
 		output.Text("REAPED TO", func(v view) string { return output.MaybeMoment(v.Low) }),
 		output.Text("BEHIND", func(v view) string { return spanOf(v.Behind, "-") }),
 		output.Text("DAYS", func(v view) string { return daysOf(v.Days, wide) }).If(slices.ContainsFunc(views, func(v view) bool { return v.Days != nil })),
-		output.Text("LAST DAY", func(v view) string { return fmt.Sprint(v.LastDay) }),
+		output.Number("LAST DAY", func(v view) int64 { return v.LastDay }),
 	}
 }
 
