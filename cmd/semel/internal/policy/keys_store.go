@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	encrypt "github.com/semel-go/semel/encryption"
 	"github.com/semel-go/semel/store"
 )

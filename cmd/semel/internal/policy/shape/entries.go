@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/semel-go/semel/internal/spelling"
+	"go.yaml.in/yaml/v4"
 )
 
 // entry is a key of a mapping with its value.
