@@ -180,7 +180,7 @@ func parkedSummary(c *command.CLI) *cobra.Command {
 	f, l := &filter{}, &command.Listing{}
 	cmd := &cobra.Command{
 		Use:   "summary",
-		Short: "Count parked messages by reason and error",
+		Short: "Count parked and dead-lettered messages by reason and error",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return look(c, cmd, f, l, summarize)

@@ -110,7 +110,7 @@ far it has come is kept in the store: after a kill it goes on with --resume.`,
 
 // replayFlags adds what says which messages are meant.
 func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Command {
-	cmd.Flags().StringVar(&r.from, "from", "", "first message: a time (2006-01-02T15:04:05Z, or 24h ago), a byte of a file, or offsets (orders/0=12,orders/1=7)")
+	cmd.Flags().StringVar(&r.from, "from", "", "first message: a time (2006-01-02T15:04:05Z, or 24h for a day ago), a byte of a file, or offsets (orders/0=12,orders/1=7)")
 	cmd.Flags().StringVar(&r.to, "to", "", "end (exclusive), in the same form; default: the current end")
 	command.RefuseEmpty(cmd, "consumer", "from", "to")
 	return c.WithConfig(c.WithConsumer(cmd, "whose messages are replayed"))

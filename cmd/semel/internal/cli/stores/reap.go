@@ -55,7 +55,7 @@ its policy switches the reaper off.`,
 			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return reap(ctx, c, a, f) })
 		},
 	}
-	cmd.Flags().BoolVar(&f.once, "once", false, "remove expired markers once, and exit")
+	cmd.Flags().BoolVar(&f.once, "once", false, "remove expired markers, rows and bodies once, and exit")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only count what would be removed")
 	command.RecordFlags(cmd, &f.who, &f.why)
 	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c), reapMove(c))
