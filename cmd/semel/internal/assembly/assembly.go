@@ -12,11 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"

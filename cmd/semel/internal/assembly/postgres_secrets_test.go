@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 

@@ -16,11 +16,10 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"

@@ -82,7 +82,7 @@ func deliveries() part {
 		{name: "semel_deliveries_total", kind: counter, labels: []string{bySource}, help: "Messages that the source delivered."},
 		{name: "semel_endings_total", kind: counter, labels: []string{bySource, byEnding}, help: "Deliveries that ended, by ending. Deliveries in memory and nacked deliveries are the difference to semel_deliveries_total."},
 		{name: "semel_effects_total", kind: counter, help: "Committed effects, of deliveries and of inbox rows."},
-		{name: "semel_duplicates_total", kind: counter, help: "Copies of messages that were processed before. Their handlers did not run. Duplicates are not errors."},
+		{name: "semel_duplicates_total", kind: counter, help: "Copies of messages that ended before, with any outcome. Their handlers did not run. Duplicates are not errors."},
 		{name: "semel_conflicts_total", kind: counter, help: "Messages with a known identity but other content: a producer uses an id twice, or the fingerprint covers a field that may change."},
 		{name: "semel_set_aside_total", kind: counter, labels: []string{byHow, byReason}, help: "Messages that ended without an effect, by ending and reason."},
 		{name: "semel_retries_total", kind: counter, help: "Attempts after a failure of the same message."},
@@ -148,7 +148,7 @@ func traces() part {
 
 func stores() part {
 	return part{"Stores", "Sampled every 15 s; the last values remain while the store does not answer (see semel_store_sample_stale). All processes of a store report the same values: aggregate with max, not with sum.", []string{byStore}, []metric{
-		{name: "semel_store_rows", kind: gauge, labels: []string{byConsumer, byState}, help: "Inbox rows that wait or are parked, by state. Counted up to 10,000 a state, or up to what the database counts in 50 ms."},
+		{name: "semel_store_rows", kind: gauge, labels: []string{byConsumer, byState}, help: "Inbox rows that wait, are parked or are dead-lettered, by state. Counted up to 10,000 a state, or up to what the database counts in 50 ms."},
 		{name: "semel_store_rows_at_least", kind: gauge, labels: []string{byState}, help: "1 if a state has more rows than were counted, so semel_store_rows and semel_store_oldest_seconds are lower bounds."},
 		{name: "semel_store_oldest_seconds", kind: gauge, labels: []string{byConsumer, byState}, help: "Age of the oldest of these rows, by the store's clock. A row that was received while that clock was ahead has age 0 until a running consumer corrects its time, within half a minute; see `semel_not_ready_total{part=\"clock\"}`."},
 		{name: "semel_store_gap_oldest_seconds", kind: gauge, labels: []string{byConsumer}, help: "Age of the oldest row that waits for an earlier version."},
@@ -157,7 +157,7 @@ func stores() part {
 		{name: "semel_store_reaper_progress_seconds", kind: gauge, labels: []string{byConsumer}, help: "Time since a process of the consumer reported its progress; the reaper removes nothing younger. Missing if the retention is forever."},
 		{name: "semel_store_replays", kind: gauge, labels: []string{byConsumer}, help: "Replays in progress."},
 		{name: "semel_store_estimated_rows", kind: gauge, labels: []string{byTable}, help: "Rows of a table by the server's estimate, which may be wrong by 10 % or more; missing in SQLite."},
-		{name: "semel_store_estimated_markers", kind: gauge, labels: []string{byState}, help: "Markers by outcome, by the server's estimate, which misses rare outcomes; missing in SQLite and before the table is analyzed. state: applied, waiting, parked, dead_lettered, discarded. semel_store_rows has exact counts of waiting and parked messages."},
+		{name: "semel_store_estimated_markers", kind: gauge, labels: []string{byState}, help: "Markers by outcome, by the server's estimate, which misses rare outcomes; missing in SQLite and before the table is analyzed. state: applied, waiting, parked, dead_lettered, discarded. semel_store_rows counts waiting, parked and dead-lettered messages."},
 		{name: "semel_store_estimated_dead_rows", kind: gauge, labels: []string{byTable}, help: "Dead rows of a table by the server's estimate; missing in SQLite."},
 		{name: "semel_store_connections", kind: gauge, labels: []string{byState}, help: "Connections of this process. state: used, idle, most."},
 		{name: "semel_store_sample_age_seconds", kind: gauge, help: "Age of the values; missing before the first sample."},

@@ -27,7 +27,7 @@ func strategyShape() shape.Object[Strategy] {
 				shape.Optional[BusinessKey](businessKeyShape()), func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
 			shape.Key(shape.Meta{Name: "inbox", Doc: "A marker and a row with the message commit with the effect; with `ack: after_receipt` they commit first, the message is acked, and a worker applies the effect later."},
 				shape.Boolean{}, func(s *Strategy) *bool { return &s.Inbox }),
-			shape.Key(shape.Meta{Name: "lease", Doc: "For effects in other systems, with `handler: {http: …}` or `{kafka: …}`. The message is stored in the inbox and acked, then claimed for a lease and called for without an open transaction, and the outcome is recorded under the claim's token. The call happens at least once, one at a time, with the same idempotency key."},
+			shape.Key(shape.Meta{Name: "lease", Doc: "For effects in other systems, with `handler: {http: …}` or `{kafka: …}`. The message is stored in the inbox and acked, then claimed for a lease. The call is made without an open transaction, and its outcome is recorded under the claim's token. The call happens at least once, one at a time, with the same idempotency key."},
 				shape.Boolean{}, func(s *Strategy) *bool { return &s.Lease }),
 		}}
 }
@@ -170,7 +170,7 @@ func (beginShape) Schema() shape.Schema {
 
 func dedupShape() shape.Object[Dedup] {
 	return shape.Object[Dedup]{Fields: []shape.Field[Dedup]{
-		shape.Key(shape.Meta{Name: "table", Required: true, Doc: "The table, such as `public.processed_messages`. It needs a unique key on the id, and on the columns for consumer and source if they are named."},
+		shape.Key(shape.Meta{Name: "table", Required: true, Doc: "The table, such as `public.processed_messages`. It needs one unique key of exactly the id and the columns for consumer and source, if they are named."},
 			shape.Word{What: "the name of a table"}, func(t *Dedup) *string { return &t.Table }),
 		shape.Key(shape.Meta{Name: "columns", Required: true, Doc: "The columns of the table, spelled as in the catalogue."},
 			dedupColumnsShape(), func(t *Dedup) *DedupColumns { return &t.Columns }),

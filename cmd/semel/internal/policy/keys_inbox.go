@@ -67,7 +67,7 @@ func alertsShape() shape.Object[Alerts] {
 
 func retentionKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
-		shape.Key(shape.Meta{Name: "retention", Def: "forever", Doc: "How long markers are kept after their messages have ended: a duration, or `forever`. Parked and unfinished messages stay. It must be longer than a copy can be late; see [retention](retention.md)."},
+		shape.Key(shape.Meta{Name: "retention", Def: "forever", Doc: "How long markers are kept after their messages have ended: a duration, or `forever`. Parked and unfinished messages stay. It must not be shorter than a copy can be late; see [retention](retention.md)."},
 			retentionShape(), func(c *Consumer) *consumer.RetentionPolicy { return &c.Retention }),
 		shape.Key(shape.Meta{Name: "on_expired", Def: "park", Doc: "How a message without a marker ends if it is older than `retention`, so that it may have been applied before."},
 			endings(park(), deadLetter(), halt(), shape.Option[consumer.Action]{Word: "discard", Value: consumer.ActionDiscard}),

@@ -231,7 +231,7 @@ func listenShape() shape.Object[Listen] {
 			shape.Key(shape.Meta{Name: "token_file", Doc: "A file whose only line is a token of at least 16 bytes, relative to the policy file. It is read at each request, so the token can be rotated. `/metrics` and the reasons of `/livez` and `/readyz` need it, as `Authorization: Bearer …`."},
 				shape.Path{Word: shape.Word{What: "a path"}}, func(l *Listen) *string { return &l.TokenFile }),
 			shape.Key(shape.Meta{Name: "tls", Doc: "Serves HTTPS. Without it, token and metrics are sent in plain text."}, shape.Optional[ListenTLS](listenTLSShape()), func(l *Listen) **ListenTLS { return &l.TLS }),
-			shape.Key(shape.Meta{Name: "restart_on_outage", Doc: "Makes `/livez` fail when a store has been down for this time, or does not answer at the start, so that an orchestrator restarts the process. Usually not needed: a restart does not repair a database, and consumers continue by themselves after an outage."},
+			shape.Key(shape.Meta{Name: "restart_on_outage", Doc: "Makes `/livez` fail when a store has been down for this time, or has not answered for this time at the start, so that an orchestrator restarts the process. Usually not needed: a restart does not repair a database, and consumers continue by themselves after an outage."},
 				shape.Span{Least: 10 * time.Second, Most: shape.Day}, func(l *Listen) *time.Duration { return &l.RestartOnOutage }),
 		},
 		Short: listenAddress{shape.Word{What: "host:port", Check: badListen}},

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-	"github.com/semel-go/semel/keystore"
-
 	encrypt "github.com/semel-go/semel/encryption"
 )
 

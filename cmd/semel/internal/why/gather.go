@@ -294,7 +294,7 @@ func (s Search) caused(ctx context.Context, f *Facts) error {
 	defer cancel()
 	rows, err := s.Store.Caused(within, f.Key, 0)
 	if err != nil && ctx.Err() == nil && within.Err() != nil {
-		f.UnknownCaused = fmt.Sprintf("the search took longer than %v, because the index of caused intents does not exist", causedWithin)
+		f.UnknownCaused = fmt.Sprintf("the search took longer than %v; without the index of caused intents it reads all rows", causedWithin)
 		return nil
 	}
 	f.Caused, f.MoreCaused = rows, len(rows) == 1000

@@ -83,7 +83,7 @@ func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	case r.Reason == reasonname.FormerConflict:
 		says = "its previous identity has a marker with other content, or with content that cannot be compared"
 	case r.Version > 0:
-		says = fmt.Sprintf("other content was applied first as version %d of its stream", r.Version)
+		says = fmt.Sprintf("other content was processed first as version %d of its stream", r.Version)
 	}
 	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was parked at %s.", says, moment(r.ChangedAt)), []Command{
 		f.show(r), f.act("parked discard", r),

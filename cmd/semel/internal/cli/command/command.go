@@ -1,5 +1,5 @@
-// Package command is what the commands of semel share: streams, flags, exit codes, connections to
-// stores, and how a list is printed.
+// Package command contains what the commands of semel share: streams, flags, exit codes, connections to
+// stores, and the printing of lists.
 package command
 
 import (
@@ -16,21 +16,20 @@ import (
 	"golang.org/x/term"
 )
 
-// Streams are what a command reads and writes.
+// Streams are the input and the outputs of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// OutTerminal and ErrTerminal say that a person reads there: tables fit the
-	// width on Out, and progress is shown live on Err. Control characters are
-	// escaped on both, whoever reads.
+	// OutTerminal and ErrTerminal report whether Out and Err are terminals: then tables fit
+	// the width of Out, and Err shows live progress. Control characters are always escaped.
 	OutTerminal, ErrTerminal bool
-	// Width is how many columns the terminal on Out has, and Height how many lines; 0: unknown.
+	// Width and Height are the columns and lines of the terminal on Out; 0: unknown.
 	Width, Height int
 	// Env reads the environment, as os.LookupEnv does.
 	Env func(string) (string, bool)
 }
 
-// UsualWidth is that of a terminal that does not say its own.
+// UsualWidth is the assumed width of a terminal whose width is unknown, in columns.
 const UsualWidth = 80
 
 // Terminal returns the streams of the process.
@@ -49,11 +48,11 @@ func Terminal() Streams {
 	}
 }
 
-// CLI is one call of semel: its streams, and the flags that most commands share.
+// CLI has the streams of one invocation of semel, and the flags that most commands share.
 type CLI struct {
 	Streams
-	// Raw are the streams without the escaping of what a terminal would obey,
-	// for live lines and for the protocol between processes.
+	// Raw are the streams without escaping of control characters, for live lines and for the
+	// protocol between processes.
 	Raw      Streams
 	Config   string
 	Consumer string
@@ -61,8 +60,7 @@ type CLI struct {
 	JSON     bool
 }
 
-// Remark writes a sentence to stderr; on a terminal of a usual width none is cut within a
-// word.
+// Remark writes a sentence to stderr. On a terminal it is wrapped between words.
 func (c *CLI) Remark(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if c.ErrTerminal {
@@ -71,7 +69,7 @@ func (c *CLI) Remark(format string, args ...any) {
 	fmt.Fprintln(c.Err, text)
 }
 
-// Load reads the policy; its error is all of its faults.
+// Load reads the policy. An invalid policy returns all its Faults as the error.
 func (c *CLI) Load() (*policy.Policy, error) {
 	p, wrong := policy.Load(c.Config, c.Env)
 	if len(wrong) > 0 {
@@ -80,7 +78,7 @@ func (c *CLI) Load() (*policy.Policy, error) {
 	return p, nil
 }
 
-// WriteJSON prints one document.
+// WriteJSON prints v as one indented JSON document.
 func (c *CLI) WriteJSON(v any) error {
 	e := json.NewEncoder(terminal.JSON(c.Out))
 	e.SetIndent("", "  ")
@@ -88,17 +86,17 @@ func (c *CLI) WriteJSON(v any) error {
 	return Failed(e.Encode(v))
 }
 
-// Live returns a line that shows on a terminal how far something is.
+// Live returns a line that shows progress on a terminal.
 func (c *CLI) Live() *LiveLine { return &LiveLine{c: c, shown: time.Now()} }
 
-// LiveLine is a line of a terminal that is written over again.
+// LiveLine is a line of a terminal that each update overwrites.
 type LiveLine struct {
 	c     *CLI
 	shown time.Time
 	any   bool
 }
 
-// show shows a line, once in a second at most.
+// show overwrites the line, at most once a second.
 func (l *LiveLine) show(line string) {
 	if !l.c.ErrTerminal || time.Since(l.shown) < time.Second {
 		return
@@ -107,20 +105,20 @@ func (l *LiveLine) show(line string) {
 	fmt.Fprint(l.c.Raw.Err, "\r"+terminal.Cut(line, l.c.Width-1)+"\x1b[K")
 }
 
-// End removes the line.
+// End clears the line.
 func (l *LiveLine) End() {
 	if l.any {
 		fmt.Fprint(l.c.Raw.Err, "\r\x1b[K")
 	}
 }
 
-// Printf writes the line, once in a second at most.
+// Printf formats and shows the line, at most once a second.
 func (l *LiveLine) Printf(format string, args ...any) {
 	l.show(legible.Printable(fmt.Sprintf(format, args...)))
 }
 
-// Wrapped is a text that fits the terminal behind so many columns, whole where nobody reads
-// it on one.
+// Wrapped wraps text for a terminal on Out, indented by so many columns. It returns text unchanged if
+// Out is not a terminal, or if the terminal is too narrow.
 func (c *CLI) Wrapped(text string, behind int) string {
 	if !c.OutTerminal || c.Width-behind < FieldWidth {
 		return text
@@ -128,5 +126,5 @@ func (c *CLI) Wrapped(text string, behind int) string {
 	return strings.ReplaceAll(terminal.Wrap(text, c.Width-behind), "\n  ", "\n"+strings.Repeat(" ", behind))
 }
 
-// FieldWidth is how many columns the names of fields take.
+// FieldWidth is the width of field names, in columns.
 const FieldWidth = 20

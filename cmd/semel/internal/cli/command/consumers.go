@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// NoConsumer refuses the name of a consumer that does not exist: a filter that is mistyped must
-// not look like "nothing there".
+// NoConsumer returns the error for a consumer that the policy does not have. Without this error, a
+// misspelled filter would look like an empty result.
 func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	var names []string
 	for _, consumer := range p.Consumers {
@@ -28,7 +28,7 @@ func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("consumer", name, names)
 }
 
-// noStore refuses the name of a store that the policy does not have.
+// noStore returns the error for a store that the policy does not have.
 func (c *CLI) noStore(p *policy.Policy, name string) error {
 	var names []string
 	for _, store := range p.Stores {
@@ -37,8 +37,8 @@ func (c *CLI) noStore(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("store", name, names)
 }
 
-// NoneOfThisName says which name was probably meant, or which there are. kind is
-// also the name of the flag.
+// NoneOfThisName returns the error for an unknown name, with the most similar of names, or with all of
+// them. kind is "consumer" or "store", and also the name of the flag.
 func (c *CLI) NoneOfThisName(kind, name string, names []string) error {
 	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
 		return UsageError("--%s %q: %s has no %s of this name; did you mean %s?", kind, name, c.Config, kind, meant)
@@ -49,8 +49,8 @@ func (c *CLI) NoneOfThisName(kind, name string, names []string) error {
 	return UsageError("--%s %q: %s has no %s of this name; it has %s", kind, name, c.Config, kind, strings.Join(names, ", "))
 }
 
-// RefuseUnknownConsumer refuses the name of a consumer that is neither in the policy
-// nor has a row: one that was removed from the policy may have left some.
+// RefuseUnknownConsumer returns an error if the consumer is not in the policy and has no rows. A consumer
+// that was removed from the policy may still have rows.
 func (c *CLI) RefuseUnknownConsumer(ctx context.Context, a *assembly.Assembly, name string) error {
 	public, _ := admin.GenerationOf(name)
 	if name == "" || a.Policy().Consumer(name) != nil || a.Policy().Consumer(public) != nil {
@@ -68,11 +68,11 @@ func (c *CLI) RefuseUnknownConsumer(ctx context.Context, a *assembly.Assembly, n
 	return c.NoConsumer(a.Policy(), name)
 }
 
-// firstGeneration ends the name of a consumer's first generation where somebody means that, and
-// not the active one. It is kept under the consumer's own name.
+// firstGeneration is the suffix with which a user names the first generation of a consumer instead of the
+// active one. Stores keep the first generation under the consumer's name without a suffix.
 const firstGeneration = "@0"
 
-// GenerationOf takes apart what somebody names; without a generation it is -1.
+// GenerationOf splits a name into consumer and generation. number is -1 if the name has no generation.
 func GenerationOf(name string) (consumer string, number int64) {
 	if public, first := strings.CutSuffix(name, firstGeneration); first {
 		return public, 0
@@ -83,8 +83,8 @@ func GenerationOf(name string) (consumer string, number int64) {
 	return name, -1
 }
 
-// ActiveName is the name under which records of a consumer stand now, for a filter; a name that
-// nobody knows is refused.
+// ActiveName returns the name under which stores keep the records of a consumer's active generation, or of
+// the generation in name. It returns an error for an unknown consumer.
 func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -96,8 +96,8 @@ func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string)
 	return name, c.RefuseUnknownConsumer(ctx, a, name)
 }
 
-// ActiveNameOf is inActive of some stores; false: none of them knows a generation of the consumer,
-// and its name is what it is.
+// ActiveNameOf is ActiveName for some stores. generational is false if no store knows a generation of the
+// consumer; then kept is name.
 func ActiveNameOf(ctx context.Context, stores []*assembly.Store, name string) (kept string, generational bool, err error) {
 	public, number := GenerationOf(name)
 	for _, s := range stores {
@@ -118,8 +118,8 @@ func ActiveNameOf(ctx context.Context, stores []*assembly.Store, name string) (k
 	return name, false, nil
 }
 
-// AllNames are the names under which records of a consumer stand, of each generation; of one that
-// is named with its generation it is that name alone.
+// AllNames returns the names under which stores keep the records of a consumer, one for each generation.
+// For a name with a generation it returns the name of that generation only.
 func (c *CLI) AllNames(ctx context.Context, a *assembly.Assembly, name string) (names []string, err error) {
 	if _, number := GenerationOf(name); number >= 0 {
 		one, err := c.ActiveName(ctx, a, name)
@@ -141,8 +141,7 @@ func (c *CLI) AllNames(ctx context.Context, a *assembly.Assembly, name string) (
 	return []string{name}, c.RefuseUnknownConsumer(ctx, a, name)
 }
 
-// RefuseIfUnworked says of the name under which a row stands why nobody would work on it: the policy has
-// no such consumer, or the consumer has left the row's generation. It is nil where somebody does.
+// RefuseIfUnworked returns a function that calls Unworked once for each name and keeps the results.
 func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(string) error {
 	known := map[string]error{}
 	return func(name string) error {
@@ -155,7 +154,8 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 	}
 }
 
-// Unworked says why nobody would work on rows under a name; nil where somebody does.
+// Unworked returns an error if no consumer processes rows under a name: the policy has no such consumer, or
+// the consumer has left that generation.
 func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
 	public, number := admin.GenerationOf(name)
 	if len(p.Consumers) > 0 && p.Consumer(public) == nil {
@@ -177,8 +177,8 @@ func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 	return nil
 }
 
-// controlledAs is the name by which operators want something of whoever works on these rows: a
-// rebuild is paused by its generation's name, and the consumer by its own.
+// controlledAs returns the name under which operators pause the process of these rows: the name of the
+// generation for a rebuild, and the consumer's name for the active generation.
 func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
 	public, _ := admin.GenerationOf(name)
 	if public == name {
@@ -194,8 +194,7 @@ func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, 
 	return name, nil
 }
 
-// KnownConsumers are the consumers of a store that the policy has, and then those that it has not
-// and the store knows.
+// KnownConsumers returns the consumers of a store: those of the policy first, then the others of known.
 func KnownConsumers(p *policy.Policy, store string, known []string) []string {
 	var names []string
 	for _, consumer := range p.Consumers {
@@ -211,7 +210,7 @@ func KnownConsumers(p *policy.Policy, store string, known []string) []string {
 	return names
 }
 
-// PausedWhy says that a consumer is paused, by whom and why; empty if it is not.
+// PausedWhy returns a sentence that says who paused a consumer and why, or "" if it is not paused.
 func PausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string, error) {
 	consumer, err := controlledAs(ctx, s, consumer)
 	if err != nil {
@@ -224,7 +223,7 @@ func PausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string,
 	return fmt.Sprintf("consumer %s is paused by %s: %s", legible.Printable(consumer), legible.Printable(v.Pause.By), legible.Printable(v.Pause.Why)), nil
 }
 
-// HasMarkers says of a consumer that there is nothing to compare with.
+// HasMarkers returns an error if the store of a consumer keeps no markers to compare with.
 func HasMarkers(p *policy.Policy, of *policy.Consumer) error {
 	if p.Store(of.Store).Redis != nil {
 		return UsageError("consumer %s keeps keys in store %s for a time, and no markers to compare with", of.Name, of.Store)
@@ -232,7 +231,7 @@ func HasMarkers(p *policy.Policy, of *policy.Consumer) error {
 	return nil
 }
 
-// KeptSince is since when the markers of a consumer are all kept; zero if they always were.
+// KeptSince returns the time since which all markers of a consumer are kept; zero if none was removed.
 func KeptSince(ctx context.Context, s *assembly.Store, consumer string) (time.Time, error) {
 	all, err := s.Retentions(ctx, consumer)
 	if err != nil || len(all) == 0 {
@@ -241,7 +240,7 @@ func KeptSince(ctx context.Context, s *assembly.Store, consumer string) (time.Ti
 	return all[0].Low, nil
 }
 
-// WaitingStates are the states of a row that is, or will be, worked on.
+// WaitingStates returns the states of rows that are being processed or will be.
 func WaitingStates() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked}
 }

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 )
@@ -27,8 +26,7 @@ const (
 	ExitInterrupted = 130
 )
 
-// Failure is an error of a command that was used rightly. What cobra reports
-// by itself is wrong use.
+// Failure is an error with an exit code. Errors of cobra itself are usage errors and are not Failures.
 type Failure struct {
 	code int
 	err  error
@@ -37,7 +35,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.err.Error() }
 func (f *Failure) Unwrap() error { return f.err }
 
-// Failed makes an error of a command's work exit with 1; nil stays nil.
+// Failed wraps err for exit code 1, a failed command. Failed(nil) is nil.
 func Failed(err error) error {
 	if err == nil {
 		return nil
@@ -45,20 +43,20 @@ func Failed(err error) error {
 	return &Failure{ExitFailed, err}
 }
 
-// Found makes an error of what a command looked for and found exit with 4.
+// Found wraps err for exit code 4: the command looked for a problem and found it.
 func Found(err error) error { return &Failure{exitFound, err} }
 
-// UsageError is wrong use that only the command itself can see.
+// UsageError returns an error for exit code 2: wrong usage that cobra does not detect.
 func UsageError(format string, args ...any) error {
 	return &Failure{ExitUsage, fmt.Errorf(format, args...)}
 }
 
-// Faults are what is wrong with a policy.
+// Faults are the faults of a policy.
 type Faults []shape.Fault
 
 func (f Faults) Error() string { return fmt.Sprintf("the policy has %d faults", len(f)) }
 
-// Report prints the error as its kind wants and returns the exit code.
+// Report prints err and returns the exit code for it.
 func Report(w io.Writer, err error) int {
 	var wrong Faults
 	var f *Failure
@@ -86,7 +84,7 @@ func Report(w io.Writer, err error) int {
 	}
 }
 
-// uncancelled is what err joins beside a cancellation, nil if that is all.
+// uncancelled returns the errors that err joins, without the cancellations; nil if there are no others.
 func uncancelled(err error) error {
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
 		joined, ok := wrapped.(interface{ Unwrap() []error })
@@ -112,8 +110,8 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// spans are the places in texts of the library in which a time stands that a policy writes
-// in another way: the words before it, with what takes their place, and the time.
+// spans finds durations in errors of the library, which a policy writes in another form, with the words
+// before each and their replacement.
 var spans = []struct {
 	at   *regexp.Regexp
 	says string
@@ -123,7 +121,7 @@ var spans = []struct {
 	{regexp.MustCompile(`\bkeeps markers for ([0-9.hmsµn]+) only\b`), "keeps markers for % only"},
 }
 
-// message returns a line of an error in the words of a policy.
+// message returns a line of an error with durations as a policy writes them.
 func message(line string) string {
 	line = operate.Plain(line)
 	for _, s := range spans {

@@ -33,7 +33,7 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 	})
 }
 
-// named proposes names of the policy, if it can be read.
+// named completes names of the policy, if the policy can be read.
 func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {
 		all = of(p)
@@ -41,7 +41,7 @@ func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.She
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// WithConfig adds the flags of a command that reads a policy.
+// WithConfig adds --config and --json to a command that reads a policy.
 func (c *CLI) WithConfig(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
 	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
@@ -57,7 +57,7 @@ func (c *CLI) WithConsumer(cmd *cobra.Command, help string) *cobra.Command {
 	return cmd
 }
 
-// ConsumerWord completes the only word behind a command, which names a consumer.
+// ConsumerWord completes the only argument of a command, the name of a consumer.
 func (c *CLI) ConsumerWord(cmd *cobra.Command, words []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(words) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -65,15 +65,15 @@ func (c *CLI) ConsumerWord(cmd *cobra.Command, words []string, begun string) ([]
 	return c.ConsumerNames(cmd, words, begun)
 }
 
-// CompleteFlag lets the shell complete a flag with words.
+// CompleteFlag adds words as shell completions of a flag.
 func CompleteFlag(cmd *cobra.Command, flag string, words []string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }
 
-// RefuseEmpty refuses flags that are given and empty, as with a variable of the shell
-// that is not set: they would choose everything.
+// RefuseEmpty returns a usage error for flags that are given with an empty value, as from an unset shell
+// variable: they would select everything.
 func RefuseEmpty(cmd *cobra.Command, names ...string) {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range names {
@@ -86,7 +86,7 @@ func RefuseEmpty(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// ParseTime reads the time that a flag gives, or how long ago it was.
+// ParseTime parses the time of a flag, or a duration before now.
 func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return now().Add(-ago), nil
@@ -99,7 +99,7 @@ func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	return time.Time{}, UsageError("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
-// OperatorName is who acts.
+// OperatorName returns the name for the audit trail: as, or the user of the operating system.
 func OperatorName(as string) (string, error) {
 	if as != "" {
 		return as, nil
@@ -115,13 +115,13 @@ func StoreFlag(cmd *cobra.Command, store *string) {
 	cmd.Flags().StringVar(store, "store", "", "only this store of the policy; or a database: postgres://… or sqlite:FILE")
 }
 
-// RecordFlags add the flags for the record of an act; see recorded.
+// RecordFlags adds --because and --as for the audit trail; see CheckRecord.
 func RecordFlags(cmd *cobra.Command, who, why *string) {
 	BecauseFlag(cmd, why, "why you do this, for the record")
 	WhoFlag(cmd, who)
 }
 
-// BecauseFlag adds the flag for why somebody acts, which no command uses as a filter.
+// BecauseFlag adds --because, the reason for a change. No command uses it as a filter.
 func BecauseFlag(cmd *cobra.Command, why *string, help string) {
 	cmd.Flags().StringVarP(why, "because", "m", "", help)
 }
@@ -131,8 +131,8 @@ func WhoFlag(cmd *cobra.Command, who *string) {
 	cmd.Flags().StringVar(who, "as", "", "your name for the audit trail (default: the operating system user)")
 }
 
-// CheckRecord checks what the record of an act needs, and finds out who is to be in it. Of what
-// is not done nobody has to say why.
+// CheckRecord returns a usage error if the reason of a change is missing, and completes who. A dry run
+// needs no reason.
 func CheckRecord(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
 		return UsageError("--because is missing: say why you do this, it is recorded with the act")
@@ -141,7 +141,7 @@ func CheckRecord(who *string, why string, dry bool) (err error) {
 	return err
 }
 
-// Because is what is done, with why where somebody says it.
+// Because returns what was done, followed by the reason if there is one.
 func Because(what, why string) string {
 	if strings.TrimSpace(why) == "" {
 		return what
@@ -149,7 +149,7 @@ func Because(what, why string) string {
 	return what + ": " + why
 }
 
-// YesFlag adds the flag that answers the question of an act beforehand.
+// YesFlag adds --yes, which confirms a change without a question.
 func YesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask")
 }
@@ -167,5 +167,5 @@ func (c *CLI) Ask(question string) error {
 	return Failed(errors.New("nothing was changed"))
 }
 
-// Asks reports whether a person can be asked.
+// Asks reports whether the command can ask a person.
 func (c *CLI) Asks() bool { return c.OutTerminal && !c.JSON }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Listing is how a list is shown.
+// Listing has the flags of a list.
 type Listing struct {
 	Limit  int
 	format string
@@ -23,15 +23,14 @@ const (
 	formatWide  = "wide"
 )
 
-// Add adds the flags of a list that shows so many things where nobody says.
+// Add adds --limit, with most as its default, and --output. what names the listed things.
 func (l *Listing) Add(c *CLI, cmd *cobra.Command, most int, what string) {
 	cmd.Flags().IntVar(&l.Limit, "limit", most, "show at most so many "+what+"; 0 for all")
 	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table (fits the terminal), wide (all columns, whole) or json")
 	CompleteFlag(cmd, "output", []string{formatTable, formatWide, formatJSON})
 }
 
-// Check reads the flags; json is the same as --json, and a document is whole
-// unless somebody says otherwise.
+// Check checks the flags. --output json sets c.JSON. A JSON document has no limit unless --limit is given.
 func (l *Listing) Check(c *CLI, cmd *cobra.Command) error {
 	c.JSON = c.JSON || l.format == formatJSON
 	if c.JSON && !cmd.Flags().Changed("limit") {
@@ -46,10 +45,10 @@ func (l *Listing) Check(c *CLI, cmd *cobra.Command) error {
 	return nil
 }
 
-// Full reports whether another row is not shown.
+// Full reports whether shown has reached the limit.
 func (l *Listing) Full(shown int) bool { return l.Limit > 0 && shown >= l.Limit }
 
-// Columns is the width that a table has to fit.
+// Columns returns the maximum width of a table.
 func (l *Listing) Columns(c *CLI) int {
 	if !c.OutTerminal || l.format == formatWide {
 		return terminal.Unlimited
@@ -57,14 +56,14 @@ func (l *Listing) Columns(c *CLI) int {
 	return c.Width
 }
 
-// document is a list as JSON: its things under their name, and how many there are of all.
+// document is a list as JSON: the shown things under name, and the count of all.
 type document struct {
 	name   string
 	things any
 	count  int
 }
 
-// MarshalJSON keeps the order: a map would sort its keys.
+// MarshalJSON writes the list before the count; a map would sort the keys.
 func (d document) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -73,18 +72,19 @@ func (d document) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{%q:%s,"count":%d}`, d.name, &b, d.count), err
 }
 
-// PrintList prints things as the flags want them, and on stderr how many there are of all.
+// PrintList prints the shown things as a table with their count on stderr, or as a JSON document.
 func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int, columns func([]T, bool) []output.Column[T]) error {
 	if c.JSON {
 		return c.WriteJSON(document{name, append([]T{}, shown...), all})
 	}
-	err := PrintTable(c, l, shown, columns)
+	if err := PrintTable(c, l, shown, columns); err != nil {
+		return err
+	}
 	fmt.Fprintln(c.Err, output.Counted(len(shown), all, thing))
-	return err
+	return nil
 }
 
-// PrintTable prints things as a table that the flags want; columns is told whether its width
-// has no limit.
+// PrintTable prints things as a table. wide, for columns, reports that the width has no limit.
 func PrintTable[T any](c *CLI, l *Listing, things []T, columns func(things []T, wide bool) []output.Column[T]) error {
 	width := l.Columns(c)
 	return Failed(output.Table(c.Out, things, columns(things, width == terminal.Unlimited), width))

@@ -36,8 +36,8 @@ func (l *Logging) Add(root *cobra.Command) {
 	}
 }
 
-// Log is the log on w as the flags want it. summedUp says that single messages
-// are left out, because a person reads who is told of them in a summary.
+// Log returns the logger on w that the flags select. summedUp reports that single messages are not logged,
+// because the summary counts them.
 func (c *CLI) Log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Logs.Level)); err != nil {
@@ -63,8 +63,7 @@ func (c *CLI) Log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	return slog.New(loglimit.New(handler)), summedUp, nil
 }
 
-// durationsInWords keeps a duration from standing in a document as a number
-// without a unit.
+// durationsInWords writes durations of JSON logs with their units.
 func durationsInWords(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())

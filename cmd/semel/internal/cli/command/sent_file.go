@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/file"
 )
 
-// OpenInput is a file, or standard input.
+// OpenInput opens a file; "-" is standard input.
 func (c *CLI) OpenInput(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(c.In), nil
@@ -23,7 +23,7 @@ func (c *CLI) OpenInput(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// sentFile is a file of messages for a consumer, and the store of that.
+// sentFile is an open file of messages for a consumer, with the open store of the consumer.
 type sentFile struct {
 	Of       *policy.Consumer
 	Format   file.Format
@@ -32,8 +32,8 @@ type sentFile struct {
 	Close    func()
 }
 
-// OpenSent opens a file for the consumer of the flags, and its store. fits, if not nil, says
-// what is in the way before anything is opened.
+// OpenSent opens a file of messages and the store of the consumer that --consumer names. fits, if not
+// nil, checks the consumer before anything is opened.
 func (c *CLI) OpenSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
 	p, err := c.Load()
 	if err != nil {

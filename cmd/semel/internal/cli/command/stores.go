@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// Open opens the store of this name, or all, for a command that is not run.
+// Open opens the store of this name, or all stores if it is empty, for commands other than run.
 func (c *CLI) Open(p *policy.Policy, store string, create bool) (*assembly.Assembly, error) {
 	if store != "" && p.Store(store) == nil {
 		return nil, c.noStore(p, store)
@@ -27,14 +27,14 @@ func (c *CLI) Open(p *policy.Policy, store string, create bool) (*assembly.Assem
 	return a, Failed(err)
 }
 
-// Close closes the stores, and prints what went wrong.
+// Close closes the stores and prints errors.
 func (c *CLI) Close(a *assembly.Assembly) {
 	if err := a.Close(); err != nil {
 		printError(c.Err, fmt.Errorf("close the stores: %w", err))
 	}
 }
 
-// OpenBoxes opens the inboxes of the store of this name, or of all.
+// OpenBoxes opens the store of this name, or all stores, and checks their tables.
 func (c *CLI) OpenBoxes(ctx context.Context, store string) (*assembly.Assembly, error) {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
@@ -43,8 +43,8 @@ func (c *CLI) OpenBoxes(ctx context.Context, store string) (*assembly.Assembly, 
 	return c.OpenChecked(ctx, p, store)
 }
 
-// LoadFor reads the policy, but where --store is the place of a database: then
-// there need be none.
+// LoadFor reads the policy. If store is the address of a database, no policy is read: LoadFor returns a
+// bare policy with this store only.
 func (c *CLI) LoadFor(store string) (*policy.Policy, string, error) {
 	if !policy.IsPlace(store) {
 		p, err := c.Load()
@@ -58,8 +58,8 @@ func (c *CLI) LoadFor(store string) (*policy.Policy, string, error) {
 	return p, p.Stores[0].Name, nil
 }
 
-// OpenBox opens the one inbox that row numbers belong to: of --store, of the
-// store of --consumer, or of the only store.
+// OpenBox opens the one store whose row numbers a command means: --store, the store of --consumer, or the
+// only store.
 func (c *CLI) OpenBox(ctx context.Context, store string) (*assembly.Assembly, error) {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *CLI) OpenBox(ctx context.Context, store string) (*assembly.Assembly, er
 	return c.OpenChecked(ctx, p, store)
 }
 
-// OpenChecked opens the store of this name, or all, whose tables have to fit this release.
+// OpenChecked opens the store of this name, or all stores, and checks that their tables fit this release.
 func (c *CLI) OpenChecked(ctx context.Context, p *policy.Policy, store string) (*assembly.Assembly, error) {
 	a, err := c.Open(p, store, false)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *CLI) OpenChecked(ctx context.Context, p *policy.Policy, store string) (
 	return a, nil
 }
 
-// BoxOf is the inbox of a store.
+// BoxOf returns the inbox of a store.
 func BoxOf(s *assembly.Store) operate.Box {
 	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Editor: s, Resolver: s, Markers: s, Streams: s.Streams(), Lines: s.Lines()}
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Group is a command that only has subcommands.
+// Group returns a command that only has subcommands.
 func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: KnownCommand, RunE: NeedsOne}
 	g.AddCommand(children...)
 	return g
 }
 
-// NeedsOne is the work of a command that only has subcommands: it refuses.
+// NeedsOne is the RunE of a command that only has subcommands: it returns a usage error.
 func NeedsOne(cmd *cobra.Command, _ []string) error {
 	return UsageError("%s needs one of its commands; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
 }
 
-// KnownCommand refuses a word that is none of the command's, and says which was
-// probably meant.
+// KnownCommand returns an error for a word that is not a subcommand, with the most similar subcommand, or
+// with all of them.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%w; it has %s", err, strings.Join(names, ", "))
 }
 
-// NoArgs refuses words behind a command that takes none.
+// NoArgs returns a usage error if a command without arguments has any.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -50,10 +50,10 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return UsageError("%s takes no arguments, and got %q; see '%s --help'", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
-// mostMistyped is how many letters of a command may be wrong, less one.
+// mostMistyped is the edit distance from which on a name is not suggested.
 const mostMistyped = 3
 
-// Shell is a command line that a person can paste into a shell.
+// Shell joins words to a command line for a shell, quoted where necessary.
 func Shell(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -64,5 +64,5 @@ func Shell(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// unquoted are the characters that no shell takes for anything else.
+// unquoted are the characters that need no quotes in a shell.
 const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

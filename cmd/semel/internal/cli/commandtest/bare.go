@@ -1,4 +1,4 @@
-// Package commandtest has what tests of commands share.
+// Package commandtest contains helpers for tests of commands.
 package commandtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// Bare is a database that is named without a policy, with Semel's tables.
+// Bare opens a new SQLite database with Semel's tables, as a command does without a policy.
 func Bare(t *testing.T, out, log *bytes.Buffer) (*command.CLI, *policy.Policy, *assembly.Assembly) {
 	t.Helper()
 	c := &command.CLI{Streams: command.Streams{Out: out, Err: log, Env: os.LookupEnv}}

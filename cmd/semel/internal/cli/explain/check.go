@@ -52,7 +52,7 @@ Exit code 4: at least one question has the answer fail.`,
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "explain this question without checking anything")
-	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare all inbox rows with their markers")
+	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare all inbox rows with their markers and streams")
 	cmd.Flags().Int64Var(&asked.From, "from", 0, "with --deep, continue after this row number")
 	cmd.Flags().DurationVar(&asked.Within, "timeout", 15*time.Second, "how long to wait for each database and broker")
 	command.RefuseEmpty(cmd, "consumer")

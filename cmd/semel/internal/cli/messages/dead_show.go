@@ -79,7 +79,7 @@ func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, erro
 		return false, command.Failed(fmt.Errorf("no letter is of a failure group %s; semel dead ls shows the groups", name))
 	}
 	if !c.JSON {
-		if err := printGroups(c, groups, &command.Listing{}); err != nil {
+		if err := command.PrintTable(c, &command.Listing{}, groups, groupColumns); err != nil {
 			return true, err
 		}
 		fmt.Fprintln(c.Out)

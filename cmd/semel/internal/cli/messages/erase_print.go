@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 )
@@ -77,7 +76,7 @@ func printLeft(c *command.CLI, all []operate.ErasureReport, e *erasing) error {
 		return nil
 	}
 	err := command.PrintTable(c, &e.Listing, rows, output.Fixed(
-		output.Text("ROW", func(v leftRow) string { return fmt.Sprint(v.Row) }),
+		output.Number("ROW", func(v leftRow) int64 { return v.Row }),
 		output.Text("STORE", func(v leftRow) string { return v.store }).IfVaried(),
 		output.Flexible("CONSUMER", func(v leftRow) string { return v.Consumer }),
 		output.Flexible("ID", func(v leftRow) string { return v.ID }),

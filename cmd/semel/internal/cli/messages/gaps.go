@@ -144,9 +144,9 @@ func streamColumns(views []operate.StreamView, wide bool) []output.Column[operat
 		output.Flexible("CONSUMER", consumer),
 		output.Flexible("SOURCE", func(v view) string { return v.Source }).If(sourced),
 		output.Flexible("STREAM", view.Name),
-		output.Text("LAST", func(v view) string { return fmt.Sprint(v.Last) }),
-		output.Text("BLOCKED FROM", func(v view) string { return fmt.Sprint(v.First) }),
-		output.Text("ROWS", func(v view) string { return fmt.Sprint(v.Blocked) }),
+		output.Number("LAST", func(v view) int64 { return v.Last }),
+		output.Number("BLOCKED FROM", func(v view) int64 { return v.First }),
+		output.Number("ROWS", func(v view) int64 { return v.Blocked }),
 		output.Text("SINCE", func(v view) string { return since(v, wide) }),
 	}
 }
@@ -221,8 +221,8 @@ func showGap(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate
 func versionColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	type view = operate.View
 	return []output.Column[view]{
-		output.Text("NUMBER", func(v view) string { return fmt.Sprint(v.Number) }),
-		output.Text("VERSION", func(v view) string { return fmt.Sprint(v.Version) }),
+		output.Number("NUMBER", func(v view) int64 { return v.Number }),
+		output.Number("VERSION", func(v view) int64 { return v.Version }),
 		output.Text("STATE", stateOf),
 		output.Flexible("REASON", func(v view) string { return string(v.Reason) }),
 		output.Flexible("ID", IDOf),

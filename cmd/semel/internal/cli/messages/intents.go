@@ -2,7 +2,6 @@ package messages
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -152,7 +151,7 @@ func intentColumns(views []intentView, wide bool) []output.Column[intentView] {
 	}
 	recipients := some(recipient)
 	return []output.Column[intentView]{
-		output.Text("NUMBER", func(v intentView) string { return fmt.Sprint(v.Number) }),
+		output.Number("NUMBER", func(v intentView) int64 { return v.Number }),
 		output.Text("STORE", store).IfVaried(),
 		output.Text("STATE", func(v intentView) string { return string(v.State) }),
 		output.Flexible("REASON", func(v intentView) string { return string(v.Reason) }),

@@ -113,7 +113,7 @@ func pointAtLetters(ctx context.Context, c *command.CLI, a *assembly.Assembly, f
 func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	versioned := slices.ContainsFunc(views, func(v operate.View) bool { return v.Version > 0 })
 	return []output.Column[operate.View]{
-		output.Text("NUMBER", func(v operate.View) string { return fmt.Sprint(v.Number) }),
+		output.Number("NUMBER", func(v operate.View) int64 { return v.Number }),
 		output.Text("STORE", storeOf).IfVaried(),
 		output.Text("STATE", stateOf).If(wide).OrVaried(),
 		output.Flexible("REASON", func(v operate.View) string { return string(v.Reason) }),
@@ -122,8 +122,8 @@ func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 		output.Flexible("STREAM", operate.View.StreamName).If(versioned),
 		output.Text("VERSION", versionOf).If(versioned),
 		output.Flexible("KEY", keyOf).If(slices.ContainsFunc(views, func(v operate.View) bool { return v.Lined && v.KeyName() != "" })),
-		output.Text("ATTEMPTS", func(v operate.View) string { return fmt.Sprint(v.Attempts) }).If(wide),
-		output.Text("REPEATED", func(v operate.View) string { return fmt.Sprint(v.Repeated) }).If(wide),
+		output.Number("ATTEMPTS", func(v operate.View) int { return v.Attempts }).If(wide),
+		output.Number("REPEATED", func(v operate.View) int { return v.Repeated }).If(wide),
 		output.Text("DUE", dueOf).If(slices.ContainsFunc(views, operate.View.Waits)),
 		output.Text("RECEIVED", func(v operate.View) string { return received(v, wide) }),
 		output.Flexible("LAST ERROR", func(v operate.View) string { return beyond(v.Reason, v.Last) }),
@@ -180,7 +180,7 @@ func parkedSummary(c *command.CLI) *cobra.Command {
 	f, l := &filter{}, &command.Listing{}
 	cmd := &cobra.Command{
 		Use:   "summary",
-		Short: "Count parked messages by reason and error",
+		Short: "Count parked and dead-lettered messages by reason and error",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return look(c, cmd, f, l, summarize)
@@ -224,15 +224,11 @@ func summarizeBy(ctx context.Context, c *command.CLI, a *assembly.Assembly, f st
 	if c.JSON {
 		return rows, c.WriteJSON(map[string]any{"groups": shown, "count": rows})
 	}
-	if err := printGroups(c, shown, l); err != nil {
+	if err := command.PrintTable(c, l, shown, groupColumns); err != nil {
 		return rows, err
 	}
 	fmt.Fprintf(c.Err, "%s, %s\n", output.Counted(rows, rows, what), output.Counted(len(shown), len(groups), "group"))
 	return rows, nil
-}
-
-func printGroups(c *command.CLI, groups []operate.Group, l *command.Listing) error {
-	return command.PrintTable(c, l, groups, groupColumns)
 }
 
 // groupColumns are those of the summary.

@@ -1,4 +1,4 @@
-// Package output writes what a command found: a table that fits a terminal, and the words in it.
+// Package output writes tables that fit the terminal, and formats their cells.
 package output
 
 import (
@@ -9,29 +9,29 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// Column is a column of a table of things.
+// Column is a column of a table with one row for each T.
 type Column[T any] struct {
 	terminal.Column
 	show, varied bool
 	text         func(T) string
 }
 
-// Text is a column that is never narrowed.
+// Text returns a column that is never narrowed.
 func Text[T any](title string, text func(T) string) Column[T] {
 	return Column[T]{Column: terminal.Column{Title: title}, show: true, text: text}
 }
 
-// Flexible is a column that is narrowed where the terminal has no room.
+// Flexible returns a column that is narrowed if the table is too wide.
 func Flexible[T any](title string, text func(T) string) Column[T] {
 	return Column[T]{Column: terminal.Column{Title: title, Flexible: true}, show: true, text: text}
 }
 
-// Number is a column of numbers.
+// Number returns a column of numbers, which is never narrowed.
 func Number[T any, N int | int64](title string, number func(T) N) Column[T] {
 	return Text(title, func(t T) string { return strconv.FormatInt(int64(number(t)), 10) })
 }
 
-// Fixed are columns that depend neither on the things nor on the width.
+// Fixed returns a function that always returns these columns.
 func Fixed[T any](all ...Column[T]) func([]T, bool) []Column[T] {
 	return func([]T, bool) []Column[T] { return all }
 }
@@ -42,10 +42,10 @@ func (c Column[T]) If(show bool) Column[T] {
 	return c
 }
 
-// IfVaried shows the column only if the things differ in it.
+// IfVaried shows the column only if its cells differ.
 func (c Column[T]) IfVaried() Column[T] { return c.If(false).OrVaried() }
 
-// OrVaried shows the column if the things differ in it, too.
+// OrVaried also shows the column if its cells differ.
 func (c Column[T]) OrVaried() Column[T] {
 	c.varied = true
 	return c
@@ -55,7 +55,7 @@ func (c Column[T]) shown(things []T) bool {
 	return c.show || c.varied && slices.ContainsFunc(things, func(t T) bool { return c.text(t) != c.text(things[0]) })
 }
 
-// Table writes a table of things in so many columns of the terminal.
+// Table writes a table of things that is at most columns characters wide.
 func Table[T any](w io.Writer, things []T, all []Column[T], columns int) error {
 	var table terminal.Table
 	all = slices.DeleteFunc(all, func(c Column[T]) bool { return !c.shown(things) })

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Counted says how many there are, and that not all are shown.
+// Counted returns a count such as "3 rows", and says so if not all are shown.
 func Counted(shown, all int, what string) string {
 	if all != 1 {
 		what += "s"
@@ -16,7 +16,7 @@ func Counted(shown, all int, what string) string {
 	return fmt.Sprintf("%d %s", all, what)
 }
 
-// WithVerb is a number of things with its verb.
+// WithVerb returns a number of things with a verb, such as "2 rows wait".
 func WithVerb(n int, thing, one, many string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s %s", thing, one)
@@ -24,7 +24,7 @@ func WithVerb(n int, thing, one, many string) string {
 	return fmt.Sprintf("%d %ss %s", n, thing, many)
 }
 
-// Moment is a time in UTC, or a dash.
+// Moment formats a time in UTC; the zero time is a dash.
 func Moment(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -32,7 +32,7 @@ func Moment(t time.Time) string {
 	return t.UTC().Format(time.DateTime + "Z")
 }
 
-// MaybeMoment is a time without seconds, or a dash.
+// MaybeMoment formats a time in UTC without seconds; nil is a dash.
 func MaybeMoment(t *time.Time) string {
 	if t == nil {
 		return "-"
@@ -40,7 +40,7 @@ func MaybeMoment(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04Z")
 }
 
-// MaybeNumber is a number, or a dash.
+// MaybeNumber formats a number; nil is a dash.
 func MaybeNumber(n *int64) string {
 	if n == nil {
 		return "-"
@@ -48,7 +48,7 @@ func MaybeNumber(n *int64) string {
 	return fmt.Sprint(*n)
 }
 
-// Base64Named marks what is no text.
+// Base64Named adds the prefix "base64:" to an encoded value, unless it is empty.
 func Base64Named(encoded string) string {
 	if encoded == "" {
 		return ""

@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/internal/admin"
@@ -110,7 +109,7 @@ and its progress: continue with --resume after a kill.`,
 
 // replayFlags adds what says which messages are meant.
 func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Command {
-	cmd.Flags().StringVar(&r.from, "from", "", "first message: a time (2006-01-02T15:04:05Z, or 24h ago), a byte of a file, or offsets (orders/0=12,orders/1=7)")
+	cmd.Flags().StringVar(&r.from, "from", "", "first message: a time (2006-01-02T15:04:05Z, or 24h for a day ago), a byte of a file, or offsets (orders/0=12,orders/1=7)")
 	cmd.Flags().StringVar(&r.to, "to", "", "end (exclusive), in the same form; default: the current end")
 	command.RefuseEmpty(cmd, "consumer", "from", "to")
 	return c.WithConfig(c.WithConsumer(cmd, "whose messages are replayed"))

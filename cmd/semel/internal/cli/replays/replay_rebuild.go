@@ -8,12 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
@@ -23,11 +22,6 @@ import (
 	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
 )
-
-// rebuildable is the consumer of the flags, of a policy that lets it be rebuilt.
-func rebuildable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
-	return permitted(c, (*policy.Policy).MayRebuild)
-}
 
 // checkRebuild reads the flags.
 func (r *replaying) checkRebuild(c *command.CLI) error {
@@ -43,7 +37,7 @@ func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.checkRebuild(c); err != nil {
 		return err
 	}
-	p, of, err := rebuildable(c)
+	p, of, err := permitted(c, (*policy.Policy).MayRebuild)
 	if err != nil {
 		return err
 	}

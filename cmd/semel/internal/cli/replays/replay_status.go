@@ -100,7 +100,7 @@ func replays(ctx context.Context, c *command.CLI, store string, l *command.Listi
 	type view = ReplayView
 	err = command.PrintTable(c, l, all, output.Fixed(
 		output.Text("STORE", func(v view) string { return v.Store }).IfVaried(),
-		output.Text("NUMBER", func(v view) string { return fmt.Sprint(v.Number) }),
+		output.Number("NUMBER", func(v view) int64 { return v.Number }),
 		output.Flexible("CONSUMER", func(v view) string { return v.Consumer }),
 		output.Text("STATE", view.state),
 		output.Text("STARTED", func(v view) string { return output.Moment(v.Started) }),

@@ -49,7 +49,7 @@ this is unknown; 4 the new generation has parked messages (--allow-parked).`,
 	flags := cmd.Flags()
 	flags.DurationVar(&w.catchUp, "timeout", 10*time.Minute, "how long to wait until the rebuild has caught up")
 	flags.DurationVar(&w.fence, "fence", 30*time.Second, "how long the switch may stop all processing, at most 10m")
-	flags.BoolVar(&w.allow, "allow-parked", false, "switch although the new generation has parked messages")
+	flags.BoolVar(&w.allow, "allow-parked", false, "switch although the new generation has parked or waiting messages")
 	flags.BoolVar(&w.dry, "dry-run", false, "only show the progress of the rebuild")
 	command.RecordFlags(cmd, &w.who, &w.why)
 	command.RefuseEmpty(cmd, "consumer")
@@ -215,11 +215,11 @@ func replayDrop(c *command.CLI) *cobra.Command {
 	w := &switching{}
 	cmd := &cobra.Command{
 		Use:   "drop NUMBER --consumer NAME --because TEXT",
-		Short: "Remove an old generation",
-		Long: `Remove the markers and rows of the generation that was active before this
-rebuild. If the rebuild was not switched to, remove its own generation, which
-ends the rebuild. Rows in your own tables are not deleted. Repeat the command
-to continue after an interruption.`,
+		Short: "Remove an old or unwanted generation",
+		Long: `Drop removes, some at a time, the markers and rows of the generation that was
+active before this rebuild was switched to, or, if it was not, of the rebuild's
+own, which ends it. The rows of your own tables are yours to delete.
+Interrupted, it goes on with the next call.`,
 		Args: oneReplay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ofRebuild(cmd.Context(), c, args[0], w, drop)

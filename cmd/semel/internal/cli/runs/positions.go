@@ -180,7 +180,7 @@ func positionColumns(views []operate.PositionView, wide bool) []output.Column[op
 	consumer := func(v view) string { return v.Consumer }
 	group := func(v view) string { return v.Group }
 	number := func(title string, show bool, of func(view) *int64) output.Column[view] {
-		return output.Text(title, func(v view) string { return offsetText(of(v)) }).If(show)
+		return output.Text(title, func(v view) string { return output.MaybeNumber(of(v)) }).If(show)
 	}
 	return []output.Column[view]{
 		output.Flexible("CONSUMER", consumer).If(wide).OrVaried(),
@@ -195,13 +195,6 @@ func positionColumns(views []operate.PositionView, wide bool) []output.Column[op
 		number("MISSING", true, func(v view) *int64 { return &v.Missing }),
 		number("GONE", wide, func(v view) *int64 { return &v.Gone }).OrVaried(),
 	}
-}
-
-func offsetText(offset *int64) string {
-	if offset == nil {
-		return "-"
-	}
-	return fmt.Sprint(*offset)
 }
 
 // bareGroup says in flags what a policy says about a consumer of Kafka, for Go programs that

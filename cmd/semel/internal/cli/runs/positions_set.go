@@ -48,7 +48,7 @@ was restored and is behind, so that what it lacks comes again; what has its
 effect already is a duplicate then. It never sets a group forward. Stop all
 processes of the consumers first: while a group has members, nothing is set.`,
 	})
-	cmd.Flags().BoolVar(&s.LogStart, "log-start", false, "continue at the start of the log if records are gone or no position is known")
+	cmd.Flags().BoolVar(&s.LogStart, "log-start", false, "continue at the start of the log if records are gone or no position is known; gives up the lost records")
 	return cmd
 }
 
@@ -112,7 +112,7 @@ func positionLine(v operate.PositionView, accept bool) string {
 	if accept {
 		from, what = v.StoreAt, "store"
 	}
-	line := fmt.Sprintf("%s %s: %s at %s to %s: %s", legible.Printable(v.Consumer), v.Name(), what, offsetText(from), offsetText(v.To), v.Result)
+	line := fmt.Sprintf("%s %s: %s at %s to %s: %s", legible.Printable(v.Consumer), v.Name(), what, output.MaybeNumber(from), output.MaybeNumber(v.To), v.Result)
 	if v.Error != "" {
 		line += ": " + v.Error
 	}

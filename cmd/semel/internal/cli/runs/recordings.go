@@ -17,11 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/consumer"
 	"github.com/spf13/cobra"
 )

@@ -136,7 +136,7 @@ func actColumns(_ []operate.AuditView, wide bool) []output.Column[operate.AuditV
 	return []output.Column[view]{
 		output.Text("LINE", func(v view) string { return numberOr(v.Sequence) }),
 		output.Text("STORE", store).IfVaried(),
-		output.Text("ACT", func(v view) string { return fmt.Sprint(v.Number) }).If(wide),
+		output.Number("ACT", func(v view) int64 { return v.Number }).If(wide),
 		output.Text("AT", func(v view) string { return output.Moment(v.At) }),
 		output.Flexible("WHO", func(v view) string { return v.Who }),
 		output.Flexible("VERB", func(v view) string { return v.Verb }),

@@ -8,13 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
-
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/audit"
 	"github.com/semel-go/semel/internal/legible"

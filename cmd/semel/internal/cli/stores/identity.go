@@ -105,7 +105,7 @@ func derivationColumns(all []derivationView, wide bool) []output.Column[derivati
 	return []output.Column[view]{
 		output.Text("STORE", func(d view) string { return d.Store }).IfVaried(),
 		output.Flexible("CONSUMER", func(d view) string { return d.Consumer }),
-		output.Text("GENERATION", func(d view) string { return fmt.Sprint(d.Generation) }),
+		output.Number("GENERATION", func(d view) int64 { return d.Generation }),
 		output.Text("SINCE", func(d view) string { return output.Moment(d.First) }),
 		output.Text("STATE", view.state),
 		output.Flexible("IDENTITY", func(d view) string { return d.Derivation }),

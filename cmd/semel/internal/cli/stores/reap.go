@@ -53,7 +53,7 @@ arrive later than its retention, or because its policy disables the reaper.`,
 			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return reap(ctx, c, a, f) })
 		},
 	}
-	cmd.Flags().BoolVar(&f.once, "once", false, "remove expired markers once, and exit")
+	cmd.Flags().BoolVar(&f.once, "once", false, "remove expired markers, rows and bodies once, and exit")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only count what would be removed")
 	command.RecordFlags(cmd, &f.who, &f.why)
 	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c), reapMove(c))
@@ -236,7 +236,7 @@ func keptColumns(views []operate.KeptView, wide bool) []output.Column[operate.Ke
 		output.Text("REAPED TO", func(v view) string { return output.MaybeMoment(v.Low) }),
 		output.Text("BEHIND", func(v view) string { return spanOf(v.Behind, "-") }),
 		output.Text("DAYS", func(v view) string { return daysOf(v.Days, wide) }).If(slices.ContainsFunc(views, func(v view) bool { return v.Days != nil })),
-		output.Text("LAST DAY", func(v view) string { return fmt.Sprint(v.LastDay) }),
+		output.Number("LAST DAY", func(v view) int64 { return v.LastDay }),
 	}
 }
 

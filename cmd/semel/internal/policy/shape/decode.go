@@ -14,34 +14,34 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Decoder reads one file and gathers what is wrong with it.
+// Decoder reads one file and collects its faults.
 type Decoder struct {
 	file, dir string
 	env       func(string) (string, bool)
 	faults    []Fault
-	// refused are the paths of faults that refuse the policy, and refusedBelow all paths above
-	// them: rules ask for each, and a policy with many faults would be read in quadratic time.
+	// refused are the paths of faults that reject the policy, and refusedBelow all paths above
+	// them. Rules look up many paths; the maps keep that from taking quadratic time.
 	refused, refusedBelow map[string]bool
-	// positions are of the values that the file gives, by path.
+	// Positions are the positions of the values in the file, by path.
 	Positions map[string]Position
-	// meant are paths of known keys that a misspelled one probably means.
+	// meant are the paths of known keys for which the file probably has a misspelled key.
 	meant map[string]bool
-	// expanded are the texts that the environment was read into, by path.
+	// expanded are the texts with expanded environment variables, by path.
 	expanded map[string]expansion
 }
 
-// Found is how many faults and warnings there are so far.
+// Found returns the number of faults and warnings so far.
 func (d *Decoder) Found() int { return len(d.faults) }
 
-// NewDecoder reads a file of this name whose relative paths start from dir.
+// NewDecoder returns a decoder for a file. Relative paths in the file start from dir.
 func NewDecoder(file, dir string, env func(string) (string, bool)) *Decoder {
 	return &Decoder{file: file, dir: dir, env: env, Positions: map[string]Position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 }
 
-// expansion is a text as the file has it and with the environment read in.
+// expansion is a text before and after the expansion of environment variables.
 type expansion struct{ raw, text string }
 
-// conceal takes what the environment says out of a message.
+// conceal replaces the values of environment variables in a message by the text of the file.
 func (e expansion) conceal(message string) string {
 	if e.text == "" {
 		return message
@@ -53,7 +53,7 @@ func (e expansion) conceal(message string) string {
 type Place struct {
 	Path string
 	Node *yaml.Node
-	// raw is the text before the environment was read, if it was.
+	// Raw is the text before its environment variables were expanded; empty without them.
 	Raw string
 }
 
@@ -78,7 +78,7 @@ func (d *Decoder) FaultAt(path, reason, remedy string) {
 	d.report(Invalid, path, Nearest(d.Positions, path), reason, remedy)
 }
 
-// WarnAt records that the value at path is allowed and probably not meant.
+// WarnAt records that the value at path is allowed but probably not intended.
 func (d *Decoder) WarnAt(path, reason, remedy string) {
 	d.report(Warning, path, Nearest(d.Positions, path), reason, remedy)
 }
@@ -172,8 +172,7 @@ func (d *Decoder) syntax(err error, data []byte) {
 	d.report(Invalid, "", at, "this is not YAML: "+reason, remedy)
 }
 
-// badText finds the first byte that no YAML file may hold, for which the YAML
-// reader has no position.
+// badText finds the first byte that is not allowed in YAML. The YAML reader reports no position for it.
 func badText(data []byte) (Position, string) {
 	at := Position{1, 1}
 	for len(data) > 0 {
@@ -193,11 +192,10 @@ func badText(data []byte) (Position, string) {
 	return at, ""
 }
 
-// knownTags are those of the values that a policy holds.
+// knownTags are the tags of values in a policy.
 var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
 
-// tags refuses every tag that is written out and means nothing here: the value
-// behind it would be read as if it were not there.
+// tags reports every unknown tag. Otherwise its value would be read as if the tag were not there.
 func (d *Decoder) tags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
 		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
@@ -276,8 +274,8 @@ func (d *Decoder) Faulty(path string) bool {
 	return d.refused[path]
 }
 
-// Sound reports whether nothing is wrong at path and below it, and it is not
-// probably meant by a key that is misspelled.
+// Sound reports whether path and the paths below it have no fault, and no misspelled key probably means
+// path.
 func (d *Decoder) Sound(path string) bool {
 	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
 }

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/semel-go/semel/internal/spelling"
+	"go.yaml.in/yaml/v4"
 )
 
 // entry is a key of a mapping with its value.
@@ -17,7 +16,7 @@ type entry struct {
 	key *yaml.Node
 }
 
-// Value is the node itself, or what an alias stands for.
+// Value returns the node, or the target of an alias.
 func (p Place) Value() *yaml.Node {
 	n := p.Node
 	for n.Kind == yaml.AliasNode && n.Alias != nil {
@@ -26,7 +25,7 @@ func (p Place) Value() *yaml.Node {
 	return n
 }
 
-// Entries yields the keys of a mapping, after faults for those that are none.
+// Entries yields the entries of a mapping. It reports entries with unusable keys as faults and skips them.
 func (d *Decoder) Entries(p Place) iter.Seq2[string, entry] {
 	return func(yield func(string, entry) bool) {
 		seen := map[string]int{}
@@ -66,7 +65,8 @@ func (d *Decoder) FaultKey(e entry, reason, remedy string) {
 	d.report(Invalid, e.Path, Position{e.key.Line, e.key.Column}, reason, remedy)
 }
 
-// UnknownKey returns the known key that is probably meant, or empty. keys are the object's.
+// UnknownKey reports an unknown key and returns the known key that is probably meant, or "". keys are the
+// keys of the object.
 func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []string, keys []Meta) string {
 	remedy, near := "the keys here are "+strings.Join(available, ", "), ""
 	if holder := holderOf(name, keys); holder != "" {
@@ -79,7 +79,7 @@ func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []s
 	return near
 }
 
-// holderOf is the one of these keys that has a key of this name within; empty if none has, or several.
+// holderOf returns the only key that has a key of this name below it; "" if there is none, or several.
 func holderOf(name string, keys []Meta) (holder string) {
 	for _, k := range keys {
 		if k.Later || !slices.ContainsFunc(k.Shape.Keys(), func(m Meta) bool { return m.Name == name && !m.Later }) {
@@ -93,12 +93,12 @@ func holderOf(name string, keys []Meta) (holder string) {
 	return holder
 }
 
-// notYet records a key that is known and not yet available.
+// notYet records a key that is known but not yet available.
 func (d *Decoder) notYet(p Place) {
 	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/policy.md lists what there is")
 }
 
-// WrongType records that another kind of value is wanted.
+// WrongType records that the value must have another type.
 func (d *Decoder) WrongType(p Place, want string) {
 	d.Fault(p, kindOf(p.Value())+" stands here", "write "+want)
 }
@@ -120,7 +120,7 @@ func kindOf(n *yaml.Node) string {
 	}
 }
 
-// NearestWord is the known word that is most likely meant, or empty.
+// NearestWord returns the known word that is probably meant, or "".
 func NearestWord(word string, known []string) string {
 	return spelling.Nearest(strings.ToLower(word), known, len(word)/3+2)
 }

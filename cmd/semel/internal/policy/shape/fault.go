@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// FaultKind says what sort of fault it is.
+// FaultKind is the kind of a fault.
 type FaultKind uint8
 
 // The kinds of faults.
@@ -20,24 +20,23 @@ const (
 	NotYet
 	// Unreadable: the file cannot be read.
 	Unreadable
-	// Warning: allowed and probably not meant. It refuses nothing.
+	// Warning: allowed but probably not intended. It does not reject the policy.
 	Warning
 )
 
-// Fault is one thing that is wrong with a policy. It never carries the value
-// of an environment variable.
+// Fault is one error or warning in a policy. It never contains the value of an environment variable.
 type Fault struct {
 	File         string
 	Line, Column int
 	Kind         FaultKind
-	// Path is the key's, as "consumers.billing.retry.max_delay"; empty for the
+	// Path is the path of the key, such as "consumers.billing.retry.max_delay"; empty for the
 	// whole file.
 	Path string
-	// Reason says what is wrong, Remedy what to do.
+	// Reason is what is wrong, Remedy what to do.
 	Reason, Remedy string
 }
 
-// String is the fault as compilers print theirs, on one line.
+// String returns the fault on one line, in the format of compilers.
 func (f Fault) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: ", f.File, f.Line, f.Column)
@@ -54,11 +53,11 @@ func (f Fault) String() string {
 	return strings.Join(strings.FieldsFunc(b.String(), isBreak), " ")
 }
 
-// longestPart is how much of a path or a reason is shown, in bytes. They hold
-// what the file has, which may be a key of megabytes.
+// longestPart is the maximum length of a printed path or reason in bytes. A key in the file may have
+// megabytes.
 const longestPart = 1000
 
-// short leaves out the middle of a text that nobody would read to its end.
+// short removes the middle of a long text.
 func short(text string) string {
 	if len(text) <= longestPart {
 		return text
@@ -73,7 +72,7 @@ func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 // Position is a place in the file; lines and columns begin with 1.
 type Position struct{ Line, Column int }
 
-// Nearest is the position of path, or of the nearest part above it.
+// Nearest returns the position of path, or of the nearest path above it.
 func Nearest(positions map[string]Position, path string) Position {
 	for {
 		if at, ok := positions[path]; ok {
@@ -107,7 +106,7 @@ func (d *Decoder) Sorted() (faults, warnings []Fault) {
 	return faults, warnings
 }
 
-// ReadReason says why a file could not be read.
+// ReadReason returns the reason why a file could not be read.
 func ReadReason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

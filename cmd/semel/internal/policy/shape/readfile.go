@@ -10,16 +10,15 @@ import (
 	"syscall"
 )
 
-// longestFile is far beyond what a person writes. A device may never end.
+// longestFile is the maximum size of a file in bytes, because a device may never end.
 const longestFile = 16 << 20
 
-// errDirectory is that a folder is named where a file is needed.
+// errDirectory: the path is a directory.
 var errDirectory = errors.New("it is a directory")
 
-// ReadFile reads a file that a policy names, or the policy itself. It waits for
-// nobody: of a named pipe that no process writes it reads nothing, where opening
-// it the usual way would wait for ever, also through a SIGTERM. A pipe that a
-// shell has opened (`--config <(…)`) is read to its end.
+// ReadFile reads a policy, or a file that a policy names. It never waits for a writer: a named pipe without
+// a writer reads as empty, where os.ReadFile would wait forever, even after SIGTERM. A pipe that a shell has
+// opened (`--config <(…)`) is read to its end.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -39,8 +38,8 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadPair reads a certificate and its key as ReadFile does, waiting for nobody. Its errors
-// name the file, and show nothing of what it holds.
+// ReadPair reads a certificate and its key with ReadFile. Its errors name the files, but never show their
+// contents.
 func ReadPair(certificate, key string) (tls.Certificate, error) {
 	shown, err := ReadFile(certificate)
 	if err != nil {

@@ -17,7 +17,7 @@ type Leaf struct{}
 
 func (Leaf) Keys() []Meta { return nil }
 
-// Text returns the scalar at p with the environment read in.
+// Text returns the scalar at p with its environment variables expanded.
 func (d *Decoder) Text(p *Place, want string) (string, bool) {
 	n := p.Value()
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
@@ -33,8 +33,7 @@ func (d *Decoder) Text(p *Place, want string) (string, bool) {
 	return text, ok
 }
 
-// Shown is a value for a message: what the file says, never what the
-// environment says.
+// Shown returns a value for a message: the text of the file, never the value of an environment variable.
 func (p Place) Shown(text string) string {
 	if p.Raw != "" {
 		text = p.Raw
@@ -107,7 +106,7 @@ type Choice[V any] struct {
 	Options []Option[V]
 }
 
-// Option is a word of a choice. One with a reason is refused for it.
+// Option is a word of a choice. An option with a reason is rejected with that reason.
 type Option[V any] struct {
 	Word           string
 	Value          V
@@ -139,7 +138,7 @@ func (c Choice[V]) Read(d *Decoder, p Place) (V, bool) {
 	return none, false
 }
 
-// meant are the words that may be suggested: none that is refused itself.
+// meant returns the words that may be suggested, without rejected ones.
 func (c Choice[V]) meant() []string {
 	var some []string
 	for _, o := range c.Options {
@@ -180,7 +179,7 @@ func (f Boolean) Read(d *Decoder, p Place) (bool, bool) {
 
 func (Boolean) Words() string { return "true or false" }
 
-// Quoted reports whether a text stands where a number or boolean belongs.
+// Quoted reports whether the value is text although a number or boolean is needed.
 func (d *Decoder) Quoted(p Place) bool {
 	return p.Node.Line > 0 && p.Raw == "" && p.Value().ShortTag() == "!!str"
 }
@@ -220,7 +219,7 @@ func (c Count) Words() string {
 	return fmt.Sprintf("a whole number, %d to %d", c.Least, c.Most)
 }
 
-// Count64 is count for an int64.
+// Count64 is Count for an int64.
 type Count64 struct{ Count }
 
 func (c Count64) Read(d *Decoder, p Place) (int64, bool) { return c.read64(d, p) }
@@ -315,7 +314,7 @@ type sizeUnit struct {
 	bytes  int64
 }
 
-// sizeUnits are in the order in which suffixes are tried.
+// sizeUnits returns the units in the order in which suffixes are tried.
 func sizeUnits() []sizeUnit {
 	return []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}
 }
@@ -336,7 +335,7 @@ func parseSize(text string) (int64, bool) {
 	return 0, false
 }
 
-// ShowSize writes a number of bytes as a policy does.
+// ShowSize formats a number of bytes as a policy writes it.
 func ShowSize(n int64) string {
 	for _, u := range sizeUnits() {
 		if n >= u.bytes && n%u.bytes == 0 {

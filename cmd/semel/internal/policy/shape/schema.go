@@ -4,14 +4,14 @@ import (
 	"maps"
 )
 
-// Schema is a JSON Schema (draft 2020-12). Each shape says its own, so that an
-// editor knows what the parser accepts.
+// Schema is a JSON Schema (draft 2020-12). Every shape returns its schema, so editors accept what the
+// parser accepts.
 type Schema map[string]any
 
-// reference is what stands for a value of the environment.
+// reference is the pattern of a reference to an environment variable.
 const reference = `\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}`
 
-// OrVariable also accepts a text with a reference to the environment.
+// OrVariable returns a schema that also accepts a text with a reference to an environment variable.
 func OrVariable(s Schema) Schema {
 	return Schema{"anyOf": []Schema{s, {"type": "string", "pattern": reference}}}
 }
@@ -36,7 +36,7 @@ func (o Object[T]) Schema() Schema {
 	return Schema{"anyOf": []Schema{o.Short.Schema(), s}}
 }
 
-// exclusive says which keys exclude one another.
+// exclusive adds to the schema that exactly one of the keys OneOf is required.
 func (o Object[T]) exclusive(s Schema) {
 	var each []Schema
 	for _, f := range o.Fields {

@@ -9,38 +9,37 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Shape reads one kind of value and describes it. Everything that is known
-// of a kind of value is in its shape, so that the parser, the JSON Schema and
-// the reference cannot disagree.
+// Shape reads and describes one kind of value, so that the parser, the JSON Schema and the reference
+// cannot disagree.
 type Shape[V any] interface {
-	// read returns the value, and false after it recorded a fault; then the
-	// value is what could be read of it.
+	// Read returns the value. It returns false after it has recorded a fault; then the value may be
+	// incomplete.
 	Read(d *Decoder, p Place) (V, bool)
 	described
 }
 
-// described is what a shape says of itself.
+// described is the description of a shape.
 type described interface {
-	// schema is the JSON Schema of the value.
+	// Schema returns the JSON Schema of the value.
 	Schema() Schema
-	// words say it in a reference: "duration, 1ms to 24h".
+	// Words returns the description for the reference, such as "duration, 1ms to 24h".
 	Words() string
-	// keys are the keys below it, for the reference.
+	// Keys returns the keys below the value, for the reference.
 	Keys() []Meta
 }
 
-// Meta is what is known of a key besides how its value is read.
+// Meta describes a key.
 type Meta struct {
 	Name string
-	// doc is a sentence or two for the reference and the schema.
+	// Doc is a sentence or two for the reference and the schema.
 	Doc string
-	// def is the default as it would stand in the file; empty if there is none.
+	// Def is the default as written in the file; empty if there is none.
 	Def string
-	// required refuses the absence.
+	// Required makes the absence a fault.
 	Required bool
-	// later marks a key that Semel will have and does not have yet.
+	// Later marks a key that is known but not yet available.
 	Later bool
-	// shape describes the value; nil for a later key.
+	// Shape describes the value; nil for a later key.
 	Shape described
 }
 
@@ -65,14 +64,14 @@ func Key[T, V any](m Meta, s Shape[V], ref func(*T) *V) Field[T] {
 	return f
 }
 
-// Group declares a key of further keys whose defaults hold also without it.
+// Group declares a key with keys below it. Their defaults apply even if the key is not given.
 func Group[T, V any](m Meta, s Object[V], ref func(*T) *V) Field[T] {
 	f := Key(m, s, ref)
 	f.absent = &yaml.Node{Kind: yaml.MappingNode}
 	return f
 }
 
-// Later declares a key that is known and not yet available.
+// Later declares a key that is known but not yet available.
 func Later[T any](name, doc string) Field[T] {
 	return Field[T]{Meta: Meta{Name: name, Doc: doc, Later: true}}
 }
@@ -80,11 +79,11 @@ func Later[T any](name, doc string) Field[T] {
 // Object is a mapping with known keys.
 type Object[T any] struct {
 	Fields []Field[T]
-	// oneOf names keys of which exactly one must be given.
+	// OneOf are the names of keys of which exactly one must be given.
 	OneOf []string
-	// unsaid is the reason where none is given; empty for the usual words.
+	// Unsaid is the reason of the fault if none is given; empty for a general reason.
 	Unsaid string
-	// short, when not nil, reads a value that is no mapping.
+	// Short, if not nil, reads a value that is not a mapping.
 	Short Shape[T]
 }
 
@@ -164,7 +163,7 @@ func (o Object[T]) names() []string {
 	return names
 }
 
-// available are those of the keys that are not for later.
+// available returns the names without the later keys.
 func (o Object[T]) available(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(o.Fields, func(f Field[T]) bool { return f.Name == name && f.Later })
@@ -186,10 +185,10 @@ func (o Object[T]) Words() string {
 	return "a mapping"
 }
 
-// Named is a mapping of names that the user chooses, in order.
+// Named is a mapping whose keys are names that the user chooses. Its order is kept.
 type Named[T any] struct {
 	Item Shape[T]
-	// what the names are of, for messages: "store".
+	// What is the kind of the named things for messages, such as "store".
 	What string
 	Set  func(*T, string)
 }
@@ -225,7 +224,7 @@ func (t Named[T]) Keys() []Meta {
 
 func (t Named[T]) Words() string { return "a mapping of " + t.What + " names" }
 
-// BadName says what is wrong with a name that the user chooses; empty if nothing is.
+// BadName returns the reason why a name is not allowed, or "".
 func BadName(name string) string {
 	if name == "" || len(name) > 100 {
 		return fmt.Sprintf("a name has 1 to 100 characters, not %d", len(name))
@@ -241,7 +240,7 @@ func BadName(name string) string {
 // List is one value or several.
 type List[V any] struct {
 	Item Shape[V]
-	// single allows one value without the brackets.
+	// Single allows one value without brackets.
 	Single bool
 }
 
@@ -281,7 +280,7 @@ func (l List[V]) Words() string {
 // Pointer is a value that may be absent.
 type Pointer[V any] struct{ to Shape[V] }
 
-// Optional is a value that may be absent.
+// Optional returns the shape of a value that may be absent.
 func Optional[V any](to Shape[V]) Pointer[V] { return Pointer[V]{to} }
 
 func (s Pointer[V]) Read(d *Decoder, p Place) (*V, bool) {
