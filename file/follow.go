@@ -17,7 +17,7 @@ func (s *Source) atEnd() (bool, error) {
 		s.over = s.final
 		s.final = true
 		if s.over {
-			s.reportTorn("whoever writes the file may still be at it; read it again when its last line is written, or end the line if it is")
+			s.reportTorn("if a program is still writing the file, read the file again when it has finished; otherwise add the line end")
 		}
 		return more, nil
 	case s.final:
@@ -54,7 +54,7 @@ func (s *Source) leave() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.reportTorn("it is of the file that was replaced, which is not read again; write the line, if it is one, into the new file")
+	s.reportTorn("the line is in the file that was replaced, which is not read again; if the line is complete, write it into the new file")
 	s.install(f, 0)
 	s.options.Notice(fmt.Sprintf("file %s: was replaced; the new file is read from its start", s.path))
 	return true, nil

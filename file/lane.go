@@ -34,7 +34,7 @@ type input interface {
 	// idle is called if there was nothing to read. It returns when to look again, or the zero time to
 	// wait for a wake-up.
 	idle(ctx context.Context) time.Time
-	// ended is called once at the end, when everything is acked.
+	// ended is called by each Fetch at the end of the data, as soon as everything is acked.
 	ended(ctx context.Context)
 }
 

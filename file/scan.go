@@ -20,7 +20,7 @@ type line struct {
 // line over the limit it keeps the beginning and counts the rest.
 type scanner struct {
 	limit int
-	// piece is the size by which space extends the buffer.
+	// piece is the least size of a new buffer. space makes room for at least half of it.
 	piece  int
 	buffer []byte
 	// from and to are the unread range; there is no line end before searched.

@@ -70,7 +70,7 @@ func (s *Stream) begin(context.Context) error {
 func (s *Stream) more() (bool, error) {
 	if s.final {
 		s.over = true
-		s.reportTorn("whoever wrote it did not end the line; have it written again, with its line end")
+		s.reportTorn("its writer must send it again, with a line end")
 		return false, nil
 	}
 	s.mu.Lock()

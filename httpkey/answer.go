@@ -19,17 +19,17 @@ type answer struct {
 	body   []byte
 }
 
-// form is that of a kept answer: its number, the status, the headers by name, each as a name
-// and a value, and the body. A form that can be read is written by the release after.
+// form is the number of the format of a kept answer: this number, the status, the headers sorted by name, and
+// the body. A new format is first only read, and written by the release after.
 const form = 1
 
-// errNewer: a newer release has kept the answer in a form of its own.
+// errNewer: a newer release kept the answer in a format that this release does not know.
 var errNewer = errors.New("httpkey: the answer is kept in a form of a newer release")
 
-// errCut: what is kept is no answer.
+// errCut: the kept bytes are not an answer.
 var errCut = errors.New("httpkey: what is kept is no answer")
 
-// keep is the answer as it is kept, with its allowed headers alone, or ErrAnswerTooLarge.
+// keep encodes the answer with the allowed headers only, or returns ErrAnswerTooLarge.
 func (a *answer) keep(allowed []string) ([]byte, error) {
 	b := binary.AppendUvarint([]byte{form}, uint64(a.status))
 	if b = append(appendHeaders(b, a.header, allowed), a.body...); len(b) > min(admin.MaxResult, keystore.MaxResult) {
@@ -59,7 +59,7 @@ func kept(b []byte) (*answer, error) {
 	return a, nil
 }
 
-// reading is what is left of a kept answer.
+// reading is the rest of a kept answer that is not decoded yet.
 type reading struct {
 	rest []byte
 	err  error
@@ -86,10 +86,11 @@ func (r *reading) text() string {
 	return text
 }
 
-// ReplayedHeader is the header, with the value true, of an answer that another request of the same key was given first.
+// ReplayedHeader is the header that an answer has, with the value true, if an earlier request with the same key got it
+// first.
 const ReplayedHeader = "Idempotent-Replayed"
 
-// send writes the answer to a client, who may have gone.
+// send writes the answer. The client may have disconnected.
 func (a *answer) send(w http.ResponseWriter, replayed bool) {
 	header := w.Header()
 	for name, values := range a.header {
@@ -98,13 +99,13 @@ func (a *answer) send(w http.ResponseWriter, replayed bool) {
 	if replayed {
 		header.Set(ReplayedHeader, "true")
 	}
-	header.Del("Transfer-Encoding") // of a handler, who does not know how it is sent
+	header.Del("Transfer-Encoding") // the server decides, not the handler
 	if allowsBody(a.status) {
 		header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)
 	if len(a.body) > 0 {
-		_, _ = w.Write(a.body) // who has gone asks again
+		_, _ = w.Write(a.body) // a client that misses the answer repeats the request
 	}
 }
 
@@ -113,7 +114,7 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// filtered is the answer as it would be kept and read.
+// filtered returns the answer as it would be kept and read.
 func (a *answer) filtered(allowed []string) *answer {
 	header := http.Header{}
 	for _, name := range allowed {

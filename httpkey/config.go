@@ -79,7 +79,8 @@ type Config struct {
 	MostOpen int
 	// MostOfCaller limits the requests of one caller in the same way, so that a caller with slow
 	// requests does not block the others; default half of MostOpen. A request that waits longer than a
-	// second gets 429 too-many-requests-of-caller. It does not apply with OneTenant.
+	// second gets 429 too-many-requests-of-caller. With OneTenant, MostOfCaller must be 0: the only caller
+	// may use all of MostOpen.
 	MostOfCaller int
 	// MostBytes limits the memory for request bodies in this process: bodies that are being read, wait,
 	// or belong to a running handler. One caller may hold half of it. MostBytes must be at least twice

@@ -124,7 +124,7 @@ func (c *Contract) promises() []string {
 	return list
 }
 
-// finality returns the text of which errors are final.
+// finality returns the end of the sentence in promises that lists the final errors.
 func (c *Contract) finality() string {
 	var final []string
 	if c.config.ClientErrors == KeepAnswer {

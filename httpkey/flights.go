@@ -7,27 +7,27 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// flights are the requests of this process whose keys it asks the store for: one of each
-// key, whose copies wait in memory and take up no connection.
+// flights are the requests for which this process asks the store: one for each key. Copies of a flight wait in
+// memory and use no connection.
 type flights struct {
 	mutex sync.Mutex
 	byID  map[string]*flight // guarded by mutex
-	none  chan struct{}      // closed when there are none; nil if nobody waits for that; guarded by mutex
+	none  chan struct{}      // closed when there is no flight; nil if no goroutine waits for that; guarded by mutex
 }
 
-// flight is a request under way.
+// flight is a request in progress.
 type flight struct {
 	fingerprint semel.Fingerprint
 	done        chan struct{} // closed when outcome is set
 	outcome     outcome       // set before done is closed
-	late        chan struct{} // closed when its handler goes on after its time-out
-	once        sync.Once     // of that: a handler whose claim was lost may run again
+	late        chan struct{} // closed when its handler is still running after its timeout
+	once        sync.Once     // closes late once: a handler whose claim was lost may run again
 }
 
-// tooLate has the client answered without the handler.
+// tooLate answers the client without the handler.
 func (f *flight) tooLate() { f.once.Do(func() { close(f.late) }) }
 
-// join returns the flight of a key, and whether it is a new one, which must land.
+// join returns the flight of a key, and whether the flight is new. The caller must land a new flight.
 func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -42,7 +42,7 @@ func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first boo
 	return is, true
 }
 
-// land ends a flight: who comes next asks the store.
+// land ends a flight. The next request with its key asks the store.
 func (f *flights) land(id string, is *flight) {
 	f.mutex.Lock()
 	delete(f.byID, id)
@@ -54,14 +54,14 @@ func (f *flights) land(id string, is *flight) {
 	close(is.done)
 }
 
-// count is how many there are.
+// count returns the number of flights.
 func (f *flights) count() int {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return len(f.byID)
 }
 
-// ended waits until there are none, and reports whether that came about before ctx ended.
+// ended waits until there is no flight. It returns false if ctx ends first.
 func (f *flights) ended(ctx context.Context) bool {
 	f.mutex.Lock()
 	if len(f.byID) == 0 {

@@ -11,15 +11,15 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// noteForm is that of a note: its number, method, host and URI, then the headers and the body
-// as in an answer that is kept.
+// noteForm is the number of the format of a note: this number, method, host and URI, then headers and body as
+// in a kept answer.
 const noteForm = 1
 
-// takeNote takes down what a Completer needs to send the request again.
+// takeNote encodes what a Completer needs to run the request again.
 func (q *request) takeNote(headers []string) *problem {
 	r := q.http
 	uri := r.RequestURI
-	if uri == "" { // it did not come through a server
+	if uri == "" { // the request did not come through a server
 		uri = r.URL.RequestURI()
 	}
 	b := []byte{noteForm}
@@ -33,7 +33,7 @@ func (q *request) takeNote(headers []string) *problem {
 	return nil
 }
 
-// appendHeaders appends those headers that have these names, in this order.
+// appendHeaders appends the headers with these names, in this order.
 func appendHeaders(b []byte, header http.Header, names []string) []byte {
 	count := 0
 	for _, name := range names {
@@ -48,7 +48,7 @@ func appendHeaders(b []byte, header http.Header, names []string) []byte {
 	return b
 }
 
-// headers are those that appendHeaders has written.
+// headers reads the headers that appendHeaders wrote.
 func (r *reading) headers() http.Header {
 	header := http.Header{}
 	for n := r.number(len(r.rest)); n > 0 && r.err == nil; n-- {
@@ -58,7 +58,7 @@ func (r *reading) headers() http.Header {
 	return header
 }
 
-// noted is the request of a note.
+// noted returns the request of a note.
 func noted(b []byte) (*http.Request, error) {
 	if len(b) == 0 || b[0] != noteForm {
 		return nil, fmt.Errorf("it was stored in a form that this release cannot read, or is erased")

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// problem is why a request was not answered by its handler, as RFC 9457 writes it.
+// problem is a problem document (RFC 9457), which answers a request instead of its handler.
 type problem struct {
 	status int
 	code   string
 	title  string
 	detail string
-	// allow, if not empty, are the methods that may be used instead.
+	// allow, if not empty, lists the methods that are allowed.
 	allow string
-	// after, if not 0, is in how long it may be tried again.
+	// after, if not 0, is the value of Retry-After.
 	after time.Duration
 }
 
-// The codes, which are the same for ever: clients tell problems apart by them.
+// The codes. They never change, because clients distinguish problems by them.
 const (
 	codeMissing     = "idempotency-key-missing"
 	codeInvalid     = "idempotency-key-invalid"
@@ -42,7 +42,7 @@ const (
 	codeCommit      = "not-committed"
 )
 
-// titles are those of the codes; each is the same at every occurrence.
+// titles maps each code to its title, which is always the same.
 var titles = map[string]string{
 	codeMissing:     "The request has no idempotency key",
 	codeInvalid:     "The idempotency key cannot be read",
@@ -65,14 +65,14 @@ var titles = map[string]string{
 	codeCommit:      "The request was not carried out",
 }
 
-// again is the Retry-After of what may be tried again soon.
+// again is the Retry-After of requests that may be repeated soon.
 const again = time.Second
 
 func because(status int, code, detail string, after time.Duration) *problem {
 	return &problem{status: status, code: code, title: titles[code], detail: detail, after: after}
 }
 
-// problem is what a request is answered with that found no place.
+// problem returns the answer to a request that got no units.
 func (l lack) problem() *problem {
 	const detail = "nothing was done; repeat the request with the same key"
 	if l == lackCaller {
@@ -81,7 +81,7 @@ func (l lack) problem() *problem {
 	return because(http.StatusServiceUnavailable, codeBusy, detail, again)
 }
 
-// answer is the problem as an answer.
+// answer returns the problem as an answer.
 func (p *problem) answer(base string) *answer {
 	kind := "about:blank"
 	if base != "" {

@@ -13,22 +13,23 @@ import (
 	"github.com/semel-go/semel/internal/digest"
 )
 
-// request is one whose key is to be looked up.
+// request is a request with a key.
 type request struct {
 	http        *http.Request
 	caller, key string
 	fingerprint semel.Fingerprint
 	body        []byte
-	// note is what a Completer needs of it; nil: there is none, or it is from one.
+	// note is what a Completer needs to run the request again; nil without Completion, and for the requests of a
+	// Completer.
 	note      []byte
 	finishing bool
-	// seen is, of a Completer, how many claims its key had when it was seen left.
+	// seen is set for the requests of a Completer: the number of claims of the key when it was found abandoned.
 	seen int
-	// held is how many bytes it has of those that bodies may have.
+	// held is the number of bytes that the request takes of Config.MostBytes.
 	held int64
 }
 
-// hold takes the bytes of the body, before any of them is read, from those that bodies may have.
+// hold takes the bytes of the body from Config.MostBytes, before any of them is read.
 func (q *request) hold(of *shares, most int64) *problem {
 	n := q.http.ContentLength
 	if q.http.Body == nil || n == 0 {
@@ -44,7 +45,7 @@ func (q *request) hold(of *shares, most int64) *problem {
 	return nil
 }
 
-// release gives back what hold took.
+// release returns the bytes that hold took.
 func (q *request) release(of *shares) {
 	if q.held > 0 {
 		of.free(q.caller, q.held)
@@ -52,7 +53,7 @@ func (q *request) release(of *shares) {
 	}
 }
 
-// keepRead gives back what the body did not need.
+// keepRead returns the bytes that the body did not need.
 func (q *request) keepRead(of *shares) {
 	if rest := q.held - int64(len(q.body)); rest > 0 {
 		of.free(q.caller, rest)
@@ -60,13 +61,14 @@ func (q *request) keepRead(of *shares) {
 	}
 }
 
-// id is the key of one caller among those of all: a key has no zero byte.
+// id returns the key with its caller, which is unique among all callers because a key has no zero byte.
 func (q *request) id() string { return q.caller + "\x00" + q.key }
 
-// mostCaller is the most bytes of a caller.
+// mostCaller is the maximum length of a caller in bytes.
 const mostCaller = 1024
 
-// read reads a request, or says why it is refused; without both it has no key and may pass.
+// read returns the request. The problem, if not nil, refuses it. If both are nil, the request has no key and
+// may pass.
 func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem) {
 	c := &g.config
 	key, err := c.keyOf(r.Header)
@@ -116,14 +118,14 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 // fingerprints of two versions, so a key of version 1 matches every request of its caller.
 const fingerprints = 2
 
-// fingerprinted are headers by which a body is read: the same bytes with other values of these
-// are another request.
+// fingerprinted are the headers that determine how a body is read. The same bytes with other values of these
+// headers are another request.
 var fingerprinted = []string{"Content-Encoding", contentType}
 
-// fingerprint recognises a request: by its method, path, query, body, and the headers by which
-// the body is read. A path is more than a route: the same body under the same key for another
-// order is another request. The host is none of it: proxies rewrite it, and clients repeat
-// requests at another address of the same API. Whose key it is the caller says.
+// fingerprint returns the fingerprint of a request: of its method, path, query, body, and the headers in
+// fingerprinted. It uses the path and not the route, because the same body for another order is another
+// request. It leaves out the host, because proxies rewrite it and clients repeat requests at another address of
+// the same API, and the caller, because each caller has its own keys.
 func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "http-request/2")
@@ -139,7 +141,7 @@ func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	return f
 }
 
-// again is the request as its handler reads it.
+// again returns the request as the handler reads it.
 func (q *request) again(r *http.Request) *http.Request {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
 	return r

@@ -17,13 +17,13 @@ type shares struct {
 	mutex   sync.Mutex
 	taken   int64              // guarded by mutex
 	callers map[string]*sharer // those that have units or wait for some; guarded by mutex
-	inTurn  list.List          // of *sharer: those that wait; guarded by mutex
+	inTurn  list.List          // of *sharer: callers with waiting requests; guarded by mutex
 }
 
 // waiting is a request that waits for units.
 type waiting struct {
 	units int64
-	given chan struct{} // closed when it has them
+	given chan struct{} // closed when the request gets its units
 	had   bool          // guarded by the mutex of its shares
 }
 
@@ -32,22 +32,22 @@ type sharer struct {
 	name  string
 	taken int64
 	queue list.List     // of *waiting
-	turn  *list.Element // in shares.inTurn; nil: nothing of it waits
+	turn  *list.Element // in shares.inTurn; nil if none of its requests waits
 }
 
-// lack says why a request got no units.
+// lack is the reason why a request got no units.
 type lack uint8
 
 const (
 	enough     lack = iota
-	lackAll         // all callers together have as many as there are
-	lackCaller      // its caller has as many as one may have
+	lackAll         // all units are taken
+	lackCaller      // the caller has as many units as one caller may have
 )
 
 // placeTime is how long a request waits for units.
 const placeTime = time.Second
 
-// take takes units for a caller, and waits for them for placeTime at most, or until ctx ends.
+// take takes units for a caller. It waits for them for at most placeTime, or until ctx ends.
 func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	s.mutex.Lock()
 	of := s.caller(caller)
@@ -113,8 +113,8 @@ func (s *shares) caller(name string) *sharer {
 	return of
 }
 
-// leave takes a caller out of the turn if nothing of it waits, and forgets it if it has nothing
-// either. mutex is held.
+// leave removes a caller from inTurn if none of its requests waits, and forgets it if it has no units either.
+// mutex is held.
 func (s *shares) leave(of *sharer) {
 	if of.queue.Len() > 0 {
 		return
@@ -128,9 +128,8 @@ func (s *shares) leave(of *sharer) {
 	}
 }
 
-// serve gives units to those that wait, one request of each caller in turn. It ends at the
-// first request for which too few are left in all: smaller ones do not overtake it for ever.
-// mutex is held.
+// serve gives units to waiting requests, one request of each caller in turn. It ends at the first request for
+// which too few units are free, so that smaller requests cannot overtake it indefinitely. mutex is held.
 func (s *shares) serve() {
 	for at := s.inTurn.Front(); at != nil; {
 		of, next := at.Value.(*sharer), at.Next()
@@ -155,7 +154,7 @@ func (s *shares) serve() {
 	}
 }
 
-// now is how many units are taken.
+// now returns the number of units that are taken.
 func (s *shares) now() int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

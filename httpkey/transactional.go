@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// transactional is the door of keys that are marked in the transactions of their effects.
+// transactional is the door of New: a key is marked in the transaction of its effect.
 type transactional[Tx any] struct {
 	guard *Guard
 	store store.TxStore[Tx]
@@ -23,10 +23,10 @@ type transactional[Tx any] struct {
 	scope atomic.Int64 // 0: not known yet
 }
 
-// New returns a Guard for handlers whose effects are in the store's own database, in the
-// transaction that TxFrom returns, or all that is wrong with its configuration. It asks the
-// store nothing. semel.ErrUnsupported: the store keeps no results, or keeps its markers by
-// a time that the keys of clients do not carry.
+// New returns a Guard for handlers that make their effects in the store's database, in the transaction
+// that TxFrom returns. The error reports all faults of the configuration. It wraps
+// semel.ErrUnsupported if the store keeps no results, or partitions its markers by a time that the
+// keys of clients do not contain. New does not access the store.
 func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	if st == nil {
 		return nil, errors.New("httpkey: the store is nil; pass one that is open")
@@ -48,15 +48,15 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 }
 
 const (
-	// markLock is how long a mark waits for a copy under way in another process.
+	// markLock is how long a mark waits for a copy that another process is handling.
 	markLock = 50 * time.Millisecond
 	// effectLock is how long a handler's statement waits for a row that another transaction
 	// holds.
 	effectLock = time.Second
-	// storeTime ends a call of the store that does not answer.
+	// storeTime is the timeout of a call of the store.
 	storeTime = 10 * time.Second
-	// idleGrace is how much longer than a handler's time-out the server keeps a transaction
-	// without a statement, so that a frozen process holds no key for ever.
+	// idleGrace is added to the handler's timeout. After both, the database server ends a transaction
+	// without a statement, so that a frozen process does not hold a key indefinitely.
 	idleGrace = storeTime
 )
 
@@ -73,17 +73,17 @@ func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, 
 	}
 }
 
-// mark is that of a request.
+// mark returns the mark of a request.
 func (t *transactional[Tx]) mark(q *request) store.Mark {
 	return store.Mark{Scope: t.scope.Load(), ID: []byte(q.id()), Fingerprint: q.fingerprint, As: store.Applied}
 }
 
-// resultOf is what the answer to a request is kept under.
+// resultOf returns the key under which the answer to a request is kept.
 func (t *transactional[Tx]) resultOf(q *request) admin.ResultOf {
 	return admin.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
 }
 
-// intern asks once for the scope of the guard's keys.
+// intern asks the store for the scope of the guard's keys, until it succeeds once.
 func (t *transactional[Tx]) intern(ctx context.Context) error {
 	if t.scope.Load() != 0 {
 		return nil
@@ -95,7 +95,8 @@ func (t *transactional[Tx]) intern(ctx context.Context) error {
 	return err
 }
 
-// begin opens a transaction in which the key is marked, or says what it stands for.
+// begin begins a transaction and marks the key in it. If the store knows the key, begin returns the outcome
+// of the request instead.
 func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[Tx], outcome) {
 	asking, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
@@ -120,7 +121,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	return nil, t.stands(asking, q, verdicts[0])
 }
 
-// stands is the outcome of a request whose key the store knows.
+// stands returns the outcome of a request whose key the store knows.
 func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
 	case v.Kind == store.Conflict:
@@ -174,7 +175,7 @@ func (t *transactional[Tx]) runIn(ctx context.Context, b store.Batch[Tx], f *fli
 	return t.guard.run(ctx, f, q, next, Attempt{IdempotencyKey: t.guard.idempotencyKey(q), Number: 1}, b.Kill)
 }
 
-// commit keeps the answer beside its key and commits both, with what the handler did.
+// commit writes the answer and commits it with the key and the effect of the handler.
 func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *request, o outcome) outcome {
 	if broken, able := b.(store.TxStatus); able && broken.TxAborted() {
 		o := t.broken(b)
@@ -205,7 +206,7 @@ func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *re
 	}
 }
 
-// commitTime is how long a commit may take, with the statements that the handler has queued.
+// commitTime is how long a commit may take, including the statements that the handler queued.
 func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
 	q, queues := b.(admin.QueuedStatements)
 	if !queues {
@@ -214,12 +215,12 @@ func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
 	return storeTime + t.guard.config.Timeout*time.Duration(min(q.Queued(), mostQueued))
 }
 
-// mostQueued is of how many queued statements the time is added up.
+// mostQueued is the number of queued statements that lengthen commitTime; further ones do not.
 const mostQueued = 1000
 
 var errBroken = errors.New("httpkey: a statement of the handler failed, and it answered all the same; what it wrote was rolled back")
 
-// broken is the outcome of a request whose handler answered in a transaction that cannot commit.
+// broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
 func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
 	if tells, able := b.(store.TxStatus); able {
 		if by := tells.AbortCause(); by != nil { // a row that others held, or a lost connection, is worth another request
@@ -229,7 +230,7 @@ func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
 	return t.undone(store.ClassAborted, errBroken)
 }
 
-// undone is the outcome of a request of which nothing was committed.
+// undone returns the outcome of a request whose transaction was rolled back.
 func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
 	if class == store.ClassDown || class == store.ClassContended {
 		return refused(because(http.StatusServiceUnavailable, codeCommit, "nothing was done; repeat the request with the same key", again), err)
@@ -237,8 +238,8 @@ func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
 	return refused(because(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
 }
 
-// resolve finds out what became of a commit whose answer was lost, by marking again: the mark
-// waits for the transaction if it still runs.
+// resolve finds out whether a commit succeeded whose answer was lost. It marks the key again; the mark waits
+// for the first transaction if that still runs.
 func (t *transactional[Tx]) resolve(ctx context.Context, q *request, lost error) outcome {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()

@@ -27,7 +27,7 @@ type Config struct {
 	Timeout time.Duration
 	// Ask, if not nil, asks the other side whether an attempt with an unknown outcome took effect. Do
 	// calls Ask once Window has passed, with a context that ends after Timeout. A result longer than
-	// keystore.MaxResult is not kept; Do returns an error once.
+	// keystore.MaxResult is not kept, and the Do that called Ask returns an error.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
 	// AllowVolatile is the reason why a store that may lose keys, and calls that are then made twice,
 	// are acceptable. If AllowVolatile is empty, New refuses a store that is volatile or whose
@@ -46,7 +46,7 @@ type Finding uint8
 
 // The findings.
 const (
-	// StillUnknown: the other side does not know.
+	// StillUnknown: the outcome could not be found out.
 	StillUnknown Finding = iota
 	// Happened: the call took effect.
 	Happened

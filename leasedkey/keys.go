@@ -77,7 +77,7 @@ type Answer struct {
 // person finds out what happened and records it with Keys.Resolve.
 var ErrInDoubt = errors.New("semel: it is unknown whether the call took effect, and the other side may have forgotten its idempotency key")
 
-// ErrNotRecorded is returned if the call was made but the store rejected the record of its outcome.
+// ErrNotRecorded is returned if the call was made but its outcome could not be stored.
 // For the next request with this key, the outcome is unknown.
 var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is not recorded")
 

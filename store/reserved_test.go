@@ -70,7 +70,7 @@ func TestWhatIsStoredIsReserved(t *testing.T) {
 				written--
 				continue
 			}
-			for e := range RowReopened + 1 {
+			for e := range RowEvent(rowEvents) + 1 {
 				if _, legal := RowState(s).After(e); legal {
 					t.Errorf("%s is acted on by %v", s, e)
 				}

@@ -62,7 +62,7 @@ func (s suite[Tx]) acts(t *T) {
 	})
 }
 
-// requeues are the laws of rows that people have worked on again.
+// requeues are the laws of rows that operators retry.
 func (s suite[Tx]) requeues(t *T) {
 	s.run(t, "a_retry_makes_a_row_due_and_whoever_claims_it_works_on_it",
 		"A parked row that somebody retries waits with its marker, is claimed, and takes effect once.", func(t *T, h *fixture[Tx]) {
@@ -236,7 +236,7 @@ func (s suite[Tx]) manyActs(t *T) {
 		})
 }
 
-// wantEach fails unless the errors are these, one by one.
+// wantEach checks that the errors wrap the wanted ones, in order.
 func (h *fixture[Tx]) wantEach(got []error, want ...error) {
 	h.t.Helper()
 	if len(got) != len(want) {

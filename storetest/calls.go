@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// starts begins a call under a claim that stands.
+// starts begins a call under a valid claim.
 func (h *fixture[Tx]) starts(c store.Claim, lease time.Duration) store.CallStarted {
 	h.t.Helper()
 	got, err := h.Store.(store.Leases).StartCalls(h.t.context(), []store.Claim{c}, lease)
@@ -24,7 +24,7 @@ func (h *fixture[Tx]) starts(c store.Claim, lease time.Duration) store.CallStart
 	return got[0]
 }
 
-// endsClaim ends a claim that stands.
+// endsClaim ends a valid claim.
 func (h *fixture[Tx]) endsClaim(e store.ClaimEnding) {
 	h.t.Helper()
 	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{e})
@@ -34,7 +34,7 @@ func (h *fixture[Tx]) endsClaim(e store.ClaimEnding) {
 	}
 }
 
-// wantCalls compares what a row remembers.
+// wantCalls checks the numbers of started and finished calls in a row.
 func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.StoredRow {
 	h.t.Helper()
 	r := h.number(number)
@@ -120,7 +120,7 @@ func (s suite[Tx]) calls(t *T) {
 		})
 }
 
-// resolutions are the laws of what somebody found out.
+// resolutions are the laws about a person who reports the outcome of a call.
 func (s suite[Tx]) resolutions(t *T) {
 	s.run(t, "E3_what_was_done_is_completed",
 		"A row whose call was done, as somebody found out, is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {
@@ -190,7 +190,7 @@ func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
 	return errors.Join(h.Store.(admin.Resolver).Resolve(h.t.context(), as, act("resolve"), r.Seen())...)
 }
 
-// doubted is a row whose only call has an unknown outcome, and whose claim ended so.
+// doubted returns a row whose only call has an unknown outcome, and whose claim ended with the event as.
 func (h *fixture[Tx]) doubted(id string, as store.RowEvent) store.StoredRow {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
@@ -223,7 +223,7 @@ func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 	return store.Claimed{}
 }
 
-// manyBytes are all bytes, over and over.
+// manyBytes returns n bytes that count up from 0, again after 255.
 func manyBytes(n int) []byte {
 	all := make([]byte, n)
 	for i := range all {

@@ -66,7 +66,7 @@ func (h *fixture[Tx]) claimed(ids ...string) []store.Claimed {
 	return got
 }
 
-// asking is the mark that asks for a claim.
+// asking returns the mark of a claim.
 func (h *fixture[Tx]) asking(c store.Claimed) store.Mark {
 	m := h.print(c.Row.Key.ID, 1)
 	m.Claim = c.Claim
@@ -291,7 +291,7 @@ func endCases(run runCase) {
 	})
 }
 
-// gathers has the handler of a claim add to an effect before anything is begun.
+// gathers runs the handler of a claim, which adds to an effect, before a transaction begins.
 func (h *fixture[Tx]) gathers(c store.Claimed, effect string) admin.QueuedBatch[Tx] {
 	h.t.Helper()
 	b := h.Store.(admin.QueueStore[Tx]).Combinable(h.asking(c))
@@ -303,7 +303,7 @@ func (h *fixture[Tx]) commitsGathered(all ...admin.QueuedBatch[Tx]) store.Result
 	return h.Store.(admin.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
 }
 
-// wantGathered compares what became of a claim.
+// wantGathered checks the state of the row of a claim, and its effects.
 func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effects int) {
 	h.t.Helper()
 	if r, n := h.number(c.Number), h.Count(h.t, c.Row.Key.ID); r.State != state || n != effects {

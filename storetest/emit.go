@@ -51,7 +51,7 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	return numbers
 }
 
-// callsFor has a call made for a row, and ends its claim.
+// callsFor makes a call for a row and ends its claim.
 func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallOutcome) store.CallStarted {
 	h.t.Helper()
 	c := h.takes(number, long)
@@ -174,7 +174,7 @@ func (h *fixture[Tx]) revisions(numbers []int64) (all []int64) {
 	return all
 }
 
-// until waits for what the store's clock brings.
+// until waits until a condition holds that depends on the store's clock.
 func (h *fixture[Tx]) until(reached func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !reached(); moment(ctx) {

@@ -1,13 +1,12 @@
-// Package storetest is the conformance suite of stores. Every case states one
-// law in a sentence and prints it when the store breaks it. Effects are
-// counted, not deliveries.
+// Package storetest is the conformance suite for implementations of store.TxStore, store.Leases and store.KeyStore.
+// Each case tests one law, and prints the law when the store breaks it. Cases count effects, not deliveries.
 //
-// A store's own test hands over a Harness:
+// The test of a store passes a Harness:
 //
 //	storetest.Run(t, storetest.Harness[*sql.Tx]{Open: open, Can: storetest.Abilities{Inbox: true}})
 //
-// The least a store must do is store.TxStore. What it declares beyond that is
-// tested; what it does not declare, it must not have.
+// Every store must implement store.TxStore. The suite tests the further abilities that the harness declares, and
+// fails if the store has an ability that the harness does not declare.
 package storetest
 
 import (
@@ -21,18 +20,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Harness is what the suite needs of a store.
+// Harness describes the store to be tested.
 type Harness[Tx any] struct {
-	// Open returns an empty store; what it holds is released by t.Cleanup.
+	// Open returns an empty store, and registers its end with t.Cleanup.
 	Open func(t testing.TB) Instance[Tx]
 	Can  Abilities
-	// Only, if not nil, is asked for each case by its name whether it is run: of a store that
-	// passes all of them, and is reached in another way, as by another protocol.
+	// Only, if not nil, reports whether the case of a name is run. Use it for a store that passes all cases
+	// and is also accessed in another way, such as another protocol.
 	Only func(name string) bool
 }
 
-// Abilities are what a store does beyond store.TxStore. A field that names an interface of package
-// admin is for Semel's own stores alone: the package is internal, so leave such a field false.
+// Abilities declares what a store implements in addition to store.TxStore. A field that names an interface of package
+// admin is only for Semel's own stores, because the package is internal: leave such a field false.
 type Abilities struct {
 	// Inbox: store.Inbox.
 	Inbox bool
@@ -42,8 +41,8 @@ type Abilities struct {
 	Lines bool
 	// Retention: store.Reaper, with ages in batches.
 	Retention bool
-	// Days: a store with store.Limits.PartitionedBy, for the consumer "billing" alone: its
-	// markers go by the day, so that the cases of single ones that go are not run.
+	// Days: store.Limits.PartitionedBy, for the consumer "billing". Markers are removed by the day, so cases
+	// in which single markers are removed do not run.
 	Days bool
 	// Leases: store.Leases, with claims in batches.
 	Leases bool
@@ -79,29 +78,28 @@ type Abilities struct {
 	Replays bool
 	// Generations: admin.Generations.
 	Generations bool
-	// OneConsumer: the store serves the consumer "billing" in generation 0
-	// alone, and Scope refuses what else it is asked for.
+	// OneConsumer: the store serves only the consumer "billing" in generation 0, and Scope refuses all others.
 	OneConsumer bool
-	// LongestID, if not 0, is the longest id that the store holds; it is a
-	// store.Limits.FitIdentity, which refuses longer ones.
+	// LongestID, if not 0, is the length of the longest id that the store can hold.
+	// store.Limits.FitIdentity refuses longer ids.
 	LongestID int
-	// OneWriter: batches take turns, so that no copy is ever in flight beside
-	// another and MarkLock has no meaning.
+	// OneWriter: one batch at a time can be open, so two copies are never in flight at once and MarkLock has no
+	// effect.
 	OneWriter bool
-	// LeavesLate: what a handler writes after it has ended its transaction by
-	// a statement stands alone, because nobody can refuse it.
+	// LeavesLate: if a handler ends its transaction with a statement, its later writes commit on their own,
+	// because the store cannot refuse them.
 	LeavesLate bool
 }
 
-// Twins is what happened to the contents of one identity.
+// Twins describes what happened to the contents of one identity.
 type Twins struct {
-	// Applied: one of them took effect, that of the row Owner. Unknown: of a call for one of
-	// them nobody knows what became.
+	// Applied: one of the contents took effect, that of the row Owner. Unknown: a call for one of the contents
+	// has an unknown outcome.
 	Applied, Unknown bool
 	Owner            int64
 }
 
-// Instance is an open store with its effects. Cases that need a field which is nil are skipped.
+// Instance is an open store with the effects in its database. A case that needs a field that is nil is skipped.
 type Instance[Tx any] struct {
 	Store store.TxStore[Tx]
 	// Effect adds one to the count of this name, in tx.
@@ -110,17 +108,17 @@ type Instance[Tx any] struct {
 	Count func(t testing.TB, name string) int
 	// Spoil, if not nil, runs a statement in tx that fails, and returns its error.
 	Spoil func(ctx context.Context, tx Tx) error
-	// End, if not nil, commits or rolls back tx as a handler must not.
+	// End, if not nil, commits or rolls back tx, which a handler must not do.
 	End func(tx Tx, commit bool) error
-	// Send, if not nil, sends the text of a statement in tx, whatever it says.
+	// Send, if not nil, executes the text of a statement in tx, also COMMIT and ROLLBACK.
 	Send func(ctx context.Context, tx Tx, statement string) error
-	// Remove, if not nil, removes a row by other means than the store's.
+	// Remove, if not nil, deletes a row without the store.
 	Remove func(t testing.TB, number int64)
-	// Ahead, if not nil, moves all that the store has dated, but for markers, so far into the
-	// future, as if the store's clock had been ahead, and were right again.
+	// Ahead, if not nil, moves all times in the store except those of markers into the future, as if the
+	// store's clock had been ahead and was corrected.
 	Ahead func(t testing.TB, by time.Duration)
-	// Says, if not nil, holds that what people are told of an identity of the consumer "billing"
-	// is true; Agrees, if not nil, that no record of the consumer contradicts another.
+	// Says, if not nil, checks that the commands of operators report the truth about an identity of the
+	// consumer "billing". Agrees, if not nil, checks that no record of the consumer contradicts another.
 	Says   func(t testing.TB, id string, is Twins)
 	Agrees func(t testing.TB)
 	// Damage, if not nil, makes a row unreadable in part.
@@ -130,7 +128,7 @@ type Instance[Tx any] struct {
 // Run runs every case as a subtest of t.
 func Run[Tx any](t *testing.T, h Harness[Tx]) { cases(t, h.Only, func(t *T) { all(t, h) }) }
 
-// cases runs cases as subtests; those alone that are wanted, if only is not nil.
+// cases runs cases as subtests. If only is not nil, it selects the cases.
 func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		if only != nil && !only(name) {
@@ -147,11 +145,11 @@ func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 	}})
 }
 
-// Failure is a case that a store did not pass.
+// Failure is a case that a store failed.
 type Failure struct{ Name, Law, Text string }
 
-// Check runs every case and returns the failures instead of failing t: it
-// tells whether the suite finds a fault that was planted.
+// Check runs every case and returns the failures instead of failing t. It shows whether the suite finds a planted
+// fault.
 func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
 	return failing(t, func(t *T) { all(t, h) })
 }

@@ -15,18 +15,18 @@ import (
 
 // KeyHarness opens stores of leased keys.
 type KeyHarness struct {
-	// Open returns an empty store; cleaning up is for t.Cleanup.
+	// Open returns an empty store, and registers its end with t.Cleanup.
 	Open func(t testing.TB) KeyInstance
 }
 
 // KeyInstance is an open store of leased keys.
 type KeyInstance struct {
 	Store keystore.Store
-	// Pass lets so much time pass by the store's clock.
+	// Pass lets d pass by the store's clock.
 	Pass func(t testing.TB, d time.Duration)
 }
 
-// RealTime is KeyInstance.Pass of a server whose clock is everybody's.
+// RealTime is KeyInstance.Pass for a server that uses the clock of its machine: it waits.
 func RealTime(_ testing.TB, d time.Duration) { time.Sleep(d) }
 
 // Keys runs every case of leased keys as a subtest of t.
@@ -43,8 +43,8 @@ type keys struct {
 	KeyInstance
 }
 
-// Times of the cases: a lease, which lasts for some statements of a busy machine, and how
-// long keys are kept.
+// keyLease is the lease of the cases, long enough for a few statements on a busy machine. keyKeep is how long keys are
+// kept.
 const (
 	keyLease = 500 * time.Millisecond
 	keyKeep  = time.Hour

@@ -8,20 +8,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// LeaseHarness opens stores that keep claims, with transactions of a caller's or
-// without.
+// LeaseHarness opens stores of claims. The stores may have transactions or not.
 type LeaseHarness struct {
-	// Open returns an empty store; cleaning up is for t.Cleanup.
+	// Open returns an empty store, and registers its end with t.Cleanup.
 	Open func(t testing.TB) LeaseInstance
 }
 
 // LeaseInstance is an open store of claims.
 type LeaseInstance struct {
 	Store store.Leases
-	// Put makes something of consumer "billing" that is due in so long, with a body
-	// of so many bytes, and returns its number.
+	// Put adds a row of the consumer "billing" that is due after a wait, with a body of size bytes, and
+	// returns its number.
 	Put func(t testing.TB, id string, after time.Duration, size int) int64
-	// Row is what stands under a number.
+	// Row returns the row with a number.
 	Row func(t testing.TB, number int64) store.StoredRow
 }
 
@@ -41,7 +40,7 @@ type claims struct {
 
 func (h *claims) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
 
-// long is a lease that no case outlives, brief one that is over at once.
+// long is a lease that does not end during a case, brief one that ends at once.
 const (
 	long  = time.Hour
 	brief = time.Millisecond

@@ -38,7 +38,7 @@ func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	return h.row(id, false)
 }
 
-// row is the row of this identity, or the conflict's.
+// row returns the row of an identity, or the row of its conflict.
 func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	h.t.Helper()
 	for _, r := range h.list(store.RowFilter{IDs: []string{id}}) {
@@ -58,7 +58,7 @@ func (h *fixture[Tx]) wantState(what string, r store.StoredRow, want store.RowSt
 	}
 }
 
-// anyBytes is a message with everything that stores have mangled.
+// anyBytes returns a message with all kinds of bytes that stores have corrupted.
 func anyBytes() *semel.Message {
 	every := make([]byte, 256)
 	for i := range every {
@@ -215,8 +215,7 @@ func (s suite[Tx]) filters(t *T, h *fixture[Tx]) {
 	}
 }
 
-// pairs is the state of a row after each event in each state; of those that are
-// missing nothing may change.
+// pairs maps each state and event to the state that follows. A pair that is missing must change nothing.
 var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 	store.StateReceived: {
 		store.RowClaimed:   store.StateInProgress,
@@ -254,7 +253,7 @@ var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 	store.StateDiscarded: {},
 }
 
-// ways is how a claimed row comes into each state.
+// ways maps each state to the event that brings a claimed row into it.
 var ways = map[store.RowState]store.RowEvent{
 	store.StateReceived: store.RowReleased, store.StateFailedRetryable: store.RowFailed, store.StateCompleted: store.RowCompleted,
 	store.StateParked: store.RowParked, store.StateDeadLettered: store.RowDeadLettered, store.StateDiscarded: store.RowDiscarded,
@@ -324,7 +323,7 @@ func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// happens lets an event happen to a row as it was seen, and reports whether it did.
+// happens applies an event to a row that was seen before, and reports whether the store accepted it.
 func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {

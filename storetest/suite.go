@@ -182,11 +182,10 @@ type T struct {
 // Run runs a case: its name, the law it tests in one sentence, and the test.
 func (t *T) Run(name, law string, f func(t *T)) { t.run(name, law, f) }
 
-// patience is how long a call to the store may take. No test waits for it; a
-// store that blocks for ever meets it.
+// patience is the timeout of a call to the store. Only a store that blocks reaches it.
 const patience = 30 * time.Second
 
-// context is for calls that must end.
+// context returns a context with the timeout patience.
 func (t *T) context() context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
@@ -200,7 +199,7 @@ func (t *T) must(err error) {
 	}
 }
 
-// wantErr checks that an act is refused with the error that it should be refused with.
+// wantErr checks that the error of an act wraps want.
 func (t *T) wantErr(act string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
@@ -208,10 +207,10 @@ func (t *T) wantErr(act string, got, want error) {
 	}
 }
 
-// errOf is the error of a call that returns a value, too.
+// errOf returns the error of a call that returns a value and an error.
 func errOf[V any](_ V, err error) error { return err }
 
-// needs skips a case that needs a field of the instance, or an ability, that is not set.
+// needs skips the case if a field of the instance, or an ability, is not set.
 func (t *T) needs(field string, set bool) {
 	t.Helper()
 	if !set {
@@ -219,7 +218,7 @@ func (t *T) needs(field string, set bool) {
 	}
 }
 
-// recorder notes failures instead of failing the test around it.
+// recorder records failures instead of failing the test.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex // guards the fields below

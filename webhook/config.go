@@ -24,8 +24,9 @@ type Config struct {
 	Unsigned Unsigned
 	// MaxBody is the maximum size of a body in bytes; default 16 MiB. A longer one gets 413.
 	MaxBody int64
-	// InHand limits the messages (default 1000) and the bytes of bodies (default 64 MiB) that are
-	// being read or not committed yet. Requests beyond the limit get 429.
+	// InHand limits what the process holds in memory: the messages that are not committed yet (default
+	// 1000), and the bytes of their bodies and of the bodies that are being read (default 64 MiB).
+	// Requests beyond a limit get 429.
 	InHand source.Bound
 	// Wait is how long a request waits for the commit; default 8 s, because GitHub waits 10 s. After
 	// Wait the answer is 503. The message is usually committed later; the next request of the provider

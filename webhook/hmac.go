@@ -28,9 +28,13 @@ type HMACOptions struct {
 	ID string
 }
 
-// HMAC returns the scheme of a provider that sends an HMAC in its own header. For example, Slack signs {Header: "x-slack-signature", Prefix: "v0=", Signed:
-// "v0:{timestamp}:{body}", Timestamp: "x-slack-request-timestamp"}. A secret is a text of at least 16
-// bytes. The error names the faults of the options.
+// HMAC returns the scheme of a provider that sends an HMAC in a header of its own. The options for Slack, for
+// example, are:
+//
+//	HMACOptions{Header: "x-slack-signature", Prefix: "v0=", Signed: "v0:{timestamp}:{body}",
+//		Timestamp: "x-slack-request-timestamp"}
+//
+// A secret is a text of at least 16 bytes. The error names a fault of the options.
 func HMAC(o HMACOptions) (Scheme, error) {
 	o = o.withDefaults()
 	decode, known := map[string]func(string) ([]byte, error){"hex": hex.DecodeString, "base64": base64.StdEncoding.DecodeString}[o.Encoding]

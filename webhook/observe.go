@@ -27,7 +27,8 @@ const (
 	Encoded
 	// NotSigned: a signature header is missing; 401.
 	NotSigned
-	// Malformed: the signature headers cannot be parsed; 401.
+	// Malformed: the signature headers cannot be parsed, appear twice, or have no signature of the right
+	// length; 401.
 	Malformed
 	// Forged: the signature matches no secret; 401.
 	Forged

@@ -13,7 +13,6 @@ import (
 
 // named matches the start of a subtest's name that states what it covers; several may follow
 // each other.
-// follow each other.
 var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)_\w`)
 
 // Cover is one test that covers one number.

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Stepper is what the world knows of a machine.
+// Stepper is the part of a machine that the simulator uses.
 type Stepper interface {
 	Step(machine.Event, machine.Time) []machine.Action
 	Counts() machine.Counts
@@ -21,10 +21,10 @@ type Stepper interface {
 	Size() machine.Size
 }
 
-// Maker makes the machine of a life.
+// Maker creates the machine for one life of a process.
 type Maker func(machine.Config) Stepper
 
-// Real makes the real machine.
+// Real is the Maker of the real machine.
 func Real(c machine.Config) Stepper { return machine.New(c) }
 
 // process is one life of a machine and the shell around it.
@@ -34,9 +34,9 @@ type process struct {
 	machine Stepper
 	config  machine.Config
 	started time.Duration
-	// version is of the rule that makes fingerprints.
+	// version is the version of the fingerprint rule.
 	version uint8
-	// names are those of its steps; nil without.
+	// names are the names of the steps; nil if there are no steps.
 	names   []string
 	flights []*flight // open ones
 	last    *flight   // the last that ended
@@ -47,7 +47,7 @@ type process struct {
 	leaving bool   // it will be stopped, because everything is settled
 	over    bool
 	died    bool // with over: and not in good order
-	// generation is the one that it knows to be active.
+	// generation is the generation that the process believes to be active.
 	generation int
 	frozen     bool
 	late       []func() // what happens when it is no longer frozen
@@ -56,7 +56,7 @@ type process struct {
 	check      checker
 }
 
-// fetching is a Fetch under way.
+// fetching is a running Fetch.
 type fetching struct {
 	most      machine.Fetch
 	cancelled bool
@@ -82,15 +82,15 @@ func newProcess(w *world, seat int) *process {
 	return p
 }
 
-// time is the machine's clock.
+// time returns the time of the machine's clock.
 func (p *process) time() machine.Time { return p.w.now - p.started }
 
-// later enters an occurrence that dies with the process.
+// later adds an occurrence that is dropped if the process ends first.
 func (p *process) later(wait time.Duration, do func()) {
 	p.w.after(wait, func() { p.hear(do) })
 }
 
-// hear does something in the process: at once, or when it is no longer frozen.
+// hear runs a function in the process: at once, or when the process is no longer frozen.
 func (p *process) hear(do func()) {
 	switch {
 	case p.over:
@@ -101,14 +101,13 @@ func (p *process) hear(do func()) {
 	}
 }
 
-// soon is later, after what a call takes.
+// soon is later, after the duration of a call.
 func (p *process) soon(do func()) { p.later(p.w.choices.Wait(p.w.Plan.Lag), do) }
 
-// feed gives the machine an event and carries out what it answers.
+// feed passes an event to the machine and performs the actions that it returns.
 func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
 
-// feedAt is feed, with a point between the machine's decision and its being
-// carried out.
+// feedAt is feed with a fault point between the machine's decision and its actions.
 func (p *process) feedAt(e machine.Event, at faults.Point) {
 	w := p.w
 	if p.over || w.law != nil {
@@ -151,7 +150,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	p.check.after(e)
 }
 
-// step is the machine's, with a panic turned into a fault.
+// step calls Step of the machine. It returns the text of a panic as fault.
 func (p *process) step(e machine.Event) (actions []machine.Action, fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -161,7 +160,7 @@ func (p *process) step(e machine.Event) (actions []machine.Action, fault string)
 	return p.machine.Step(e, p.time()), ""
 }
 
-// perform carries an action out.
+// perform carries out an action in the world.
 func (p *process) perform(a machine.Action) {
 	switch a := a.(type) {
 	case machine.Fetch:
@@ -212,7 +211,7 @@ func (p *process) setTimer(at machine.Time) {
 	})
 }
 
-// find returns the open flight of the machine's.
+// find returns the open flight that belongs to a flight of the machine.
 func (p *process) find(of *machine.Flight) *flight {
 	for _, f := range p.flights {
 		if f.of == of {
@@ -222,7 +221,7 @@ func (p *process) find(of *machine.Flight) *flight {
 	return nil
 }
 
-// whose says in a history which process a step is of, where there are several.
+// whose returns the prefix of a line of the history that names the process and its world, if there are several.
 func (p *process) whose() (whose string) {
 	if len(p.w.seats) > 1 {
 		whose = fmt.Sprintf("process %d: ", p.seat+1)
@@ -236,8 +235,8 @@ func (p *process) whose() (whose string) {
 	return whose
 }
 
-// coverEnded counts the transitions: how an entry was marked, what the store
-// said, and how its flight ended.
+// coverEnded counts the transitions of a flight that ended: how each entry was marked, the verdict of the store, and
+// how the flight ended.
 func (p *process) coverEnded(x machine.Ended) {
 	f := p.last
 	if f == nil || f.of != x.Flight {
@@ -248,7 +247,7 @@ func (p *process) coverEnded(x machine.Ended) {
 	}
 }
 
-// String is what histories call the delivery, or the claim.
+// String returns the name of the delivery, or of the claim, in histories.
 func (h *handed) String() string {
 	m := h.delivery.Message
 	if c := h.claim; c != nil {
@@ -257,7 +256,7 @@ func (h *handed) String() string {
 	return fmt.Sprintf("%s(%s)@%s:%d", m.Name(), m.ID, trace.Lane(h.item.Lane), h.delivery.Position)
 }
 
-// begin starts a process: a new machine on what has survived.
+// begin starts a process: a new machine on the surviving store and source.
 func (w *world) begin(seat int) {
 	if w.seats[seat] != nil || w.finished || w.over {
 		return
@@ -279,7 +278,7 @@ func (w *world) begin(seat int) {
 	w.wrapUp()
 }
 
-// living returns the processes that are there, also those that are frozen.
+// living returns the running processes, including frozen ones.
 func (w *world) living() []*process {
 	w.there = w.there[:0]
 	for _, p := range w.seats {
@@ -298,7 +297,7 @@ func (w *world) someone() *process {
 	return nil
 }
 
-// give hands a lane that is free to one of the processes.
+// give assigns a free lane to one of the processes.
 func (w *world) give(l *model.Lane) {
 	takers := w.takers(l)
 	if len(takers) == 0 || l.Held {
@@ -314,7 +313,7 @@ func (w *world) give(l *model.Lane) {
 	w.poke()
 }
 
-// revoke asks the process that has a lane to leave it; at a deadline it is taken.
+// revoke asks the owner of a lane to release it, and takes the lane away at a deadline.
 func (w *world) revoke(l *model.Lane) {
 	if !l.Held || l.Revoking {
 		return
@@ -340,7 +339,7 @@ func (w *world) lose(l *model.Lane) {
 	p, gone := l.Owner.(*process), l.Current()
 	l.Leave()
 	if !w.calm && !p.frozen && w.choices.Chance(4) {
-		// It comes back before anybody said that it was gone.
+		// The lane is assigned again before its owner learns that it was lost.
 		p.check.lost(gone)
 		w.give(l)
 		if l.Owner == p {
@@ -354,7 +353,7 @@ func (w *world) lose(l *model.Lane) {
 	w.giveAgain(l)
 }
 
-// release is the machine's answer to a revocation.
+// release releases a lane when the machine answers a revocation.
 func (w *world) release(gone source.Lane) {
 	l := w.Source.Find(gone.ID)
 	if l == nil || !l.Held || l.Current() != gone {
@@ -362,14 +361,14 @@ func (w *world) release(gone source.Lane) {
 	}
 	p := l.Owner.(*process)
 	l.Leave()
-	// Some clients say that a lane is gone even after it was left.
+	// Some clients report a lane as lost even after it was released.
 	if w.choices.Chance(3) {
 		p.soon(func() { p.feed(machine.Lost{Lane: gone}) })
 	}
 	w.giveAgain(l)
 }
 
-// giveAgain gives the lane away after a while.
+// giveAgain assigns the lane to a process after a while.
 func (w *world) giveAgain(l *model.Lane) {
 	wait := time.Microsecond
 	if !w.calm {

@@ -1,24 +1,19 @@
-// Package simulator proves the machine. It puts one or two real machines into a
-// world that it makes up: a source with lanes, a store with transactions that
-// they share, handlers that misbehave, and a clock of its own. A seed decides
-// everything that could happen in more than one way, so that a seed always gives
-// the same history, byte for byte.
+// Package simulator tests the machine. It runs one or two real machines in a simulated world: a source with lanes, a
+// store with transactions that the machines share, handlers that misbehave, and a virtual clock. The seed makes every
+// choice, so a seed always gives the same history, byte for byte.
 //
-// A run has two phases. In the first, faults happen: crashes at every point,
-// lost replies, lanes that come and go, a store that is slow or dead, a process
-// that is frozen and hears of everything late. In the second the world is calm
-// and the machines, started again if they have to be, must bring every delivery
-// to its end. In some seeds persons replay beside all that: a process of its own
-// reads the history again, operators let run what was set aside, and a rebuild
-// fills a generation of its own that the live processes are switched to. In others persons act
-// on several rows of one identity, or the store's clock is hours ahead or behind for a while.
+// A run has two phases. In the first phase faults happen: crashes at every point, lost replies, lanes that are assigned
+// and revoked, a store that is slow or down, a process that is frozen and gets all events late. In the second phase no
+// faults happen. The machines, restarted if necessary, must then settle every delivery.
 //
-// A checker watches each step and holds it against the laws of
-// docs/numbers.md; what breaks one names it.
+// Some seeds also have replays: a separate process reads the history again, operators retry parked rows, or a rebuild
+// fills a new generation, and the live processes switch to it. In other seeds persons act on several rows of one
+// identity, or the store's clock is hours ahead or behind for a while.
 //
-// Every decision is a number drawn from choices, and zero is always the
-// harmless one. A history that breaks a law is made short by taking numbers
-// out of its list, or by making them zero, as long as the law stays broken.
+// A checker compares each step with the laws of docs/numbers.md. A violation names the law.
+//
+// Every decision is a number from chance.Choices, and zero is always the harmless choice. Shrink makes a history that
+// breaks a law shorter: it removes numbers from the list, or sets them to zero, as long as the law stays broken.
 package simulator
 
 import (
@@ -35,21 +30,20 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// Result is what a run showed.
+// Result is the result of a run.
 type Result struct {
-	// Steps is how many events the machines took; Faults how many faults the
-	// world made; Lives how many machines there were.
+	// Steps counts the events of the machines, Faults the faults of the world, and Lives the machines that were
+	// started.
 	Steps, Faults, Lives int
-	// Broken is the law that was broken, nil if none was.
+	// Broken is the first violation of a law, nil if there is none.
 	Broken *Violation
-	// History is what happened, if it was asked for.
+	// History is the history as text, if Run was asked for it.
 	History  string
 	Coverage trace.Coverage
 	choices  []uint32
 }
 
-// Run simulates a seed with the machines that make makes. With history it
-// keeps what happened as text.
+// Run simulates a seed with machines from make. With history, the result has the history as text.
 func Run(seed uint64, make Maker, history bool) Result {
 	return simulate(chance.FromSeed(seed), make, history)
 }
@@ -77,8 +71,8 @@ func (w *world) result() Result {
 	return r
 }
 
-// Shrink returns a run that breaks the same law as the seed's and is as short
-// as it can be made with so many tries, and how many decisions it needs.
+// Shrink looks for a shorter run that breaks the same law as the run of the seed, with at most tries tries. It returns
+// the shortest run that it found, and its number of decisions.
 func Shrink(seed uint64, make Maker, tries int) (Result, int) {
 	first := Run(seed, make, false)
 	if first.Broken == nil {
@@ -101,22 +95,22 @@ func Tail(history string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines-1):], "")
 }
 
-// Violation is a law that a run broke.
+// Violation says that a run broke a law.
 type Violation struct {
-	// Law names it: "law 2", "protocol", ...
+	// Law is the name of the law: "law 2", "protocol", ...
 	Law string
-	// Text says what was seen.
+	// Text describes what the checker saw.
 	Text string
-	// form is the text without its particulars, by which shrinking knows it.
+	// form is the format string of Text, by which Like compares violations.
 	form string
 }
 
-// Like reports whether a run broke a law in the same way as another, particulars aside.
+// Like reports whether two violations differ only in the particulars of their texts.
 func (v *Violation) Like(other *Violation) bool { return v.form == other.form }
 
 func (v *Violation) Error() string { return v.Law + ": " + v.Text }
 
-// shared is what the world of the consumer and that of its sender have together.
+// shared is the state that the worlds of a run share: those of the consumer, its sender and a rebuild.
 type shared struct {
 	choices  *chance.Choices
 	agenda   chance.Agenda
@@ -126,11 +120,11 @@ type shared struct {
 
 	steps, faults, lives int
 	mostSteps            int // of one life
-	// still counts steps in which no time passed.
+	// still counts the steps since time passed last.
 	still int
 	calm  bool
 	quiet bool // no more faults happen; those that have no end stay
-	// calmEnds is when everything has to be over.
+	// calmEnds is the time at which the run must have ended.
 	calmEnds time.Duration
 	finished bool
 	armed    crash
@@ -148,43 +142,41 @@ type world struct {
 	there    []*process // what living returned last
 	halts    int        // lives that a message ended
 	tokens   uint64
-	// inboxLane is where the checker finds what was claimed.
+	// inboxLane is the lane of claims, for the checker.
 	inboxLane *model.Lane
-	// ledger is the last version of each stream that took effect, or was passed over.
+	// ledger has the last version of each stream that took effect or was skipped.
 	ledger map[string]int64
 
-	// sender is the world of who sends the intents that are written in this one, main, of
-	// a sender's, the other; nil: there is none. over: it has come to its end.
+	// sender is the world of the sender of the intents that are written in this world; nil if there is none. main
+	// is set in the world of a sender, and is the world of its intents. over: the world has ended.
 	sender, main *world
 	over         bool
-	// ids are those of intents, causes the same by id, past the identities to which others
-	// gave their effect: the checker's.
+	// ids maps causes to the ids of their intents, causes maps the ids back. past has the identities that took
+	// effect outside of the run's processes (all three the checker's).
 	ids    map[cause]string
 	causes map[string]cause
 	past   map[string]bool
 
-	// replay is the one that reads again what live processes have, acts what is recorded of
-	// persons; tookBy is under which identity what a producer sent took effect, by its
-	// number: the checker's.
+	// replay is the state of the replay. acts are the recorded acts of persons. tookBy maps the number of a
+	// message to the identity under which it took effect (the checker's).
 	replay replay
 	generations
 	acts      []act
 	operating operating
 	tookBy    map[int]string
-	// passedBy are the identities that stand before what live processes are given.
+	// passedBy has the identities of the deliveries before the first one that live processes get.
 	passedBy map[string]bool
 }
 
-// Limits of one life. A machine that needs more does not come to an end. How many
-// lives there are is bounded by time: one that ends idle with what a newer release
-// marked begins again every half second, for minutes, and is given all of a log
-// each time.
+// Limits of one life. A machine that exceeds them is in an endless loop. The number of lives is only limited by time: a
+// machine that ends idle, while a newer release's messages are held, starts again every half second, for minutes, and
+// gets the whole log each time.
 const (
 	mostSteps = 60_000
 	mostStill = 5_000
 )
 
-// broke records that a law is broken; the first one counts.
+// broke records that a law is broken. Only the first violation of a run counts.
 func (w *world) broke(law, format string, args ...any) {
 	if w.law == nil {
 		w.law = &Violation{law, fmt.Sprintf(format, args...), format}
@@ -192,14 +184,14 @@ func (w *world) broke(law, format string, args ...any) {
 	}
 }
 
-// note writes a line of the history that is no step.
+// note adds a line to the history that is not a step.
 func (w *world) note(format string, args ...any) {
 	if w.history != nil {
 		w.history.Line(w.now, "    "+format, args...)
 	}
 }
 
-// fault counts and notes something that went wrong by design.
+// fault counts a fault that the world makes, and adds it to the history.
 func (w *world) fault(name, format string, args ...any) {
 	w.faults++
 	w.coverage.Add("fault", name)
@@ -213,14 +205,14 @@ func (w *world) hurt(kind plan.Trouble) bool {
 	return !w.calm && !w.quiet && w.Plan.Has[kind] && w.choices.Chance(w.Plan.Rate)
 }
 
-// after enters an occurrence.
+// after adds an occurrence to the agenda, after a wait.
 func (w *world) after(wait time.Duration, do func()) { w.agenda.Add(w.now+wait, do) }
 
-// arose counts that a law could have been broken here: a law whose situation
-// never arose was not tested (trap T107).
+// arose counts that a situation arose in which a law could have been broken. Otherwise the law was not tested (trap
+// T107).
 func (w *world) arose(law string) { w.coverage.Add("law", law) }
 
-// run lets things happen until the end or until a law is broken.
+// run processes the agenda until the end, or until a law is broken.
 func (w *world) run() {
 	for w.law == nil && !w.finished {
 		if w.agenda.Len() == 0 {
@@ -239,7 +231,7 @@ func (w *world) run() {
 	}
 }
 
-// unfinished tells what has not come to its end.
+// unfinished returns a text about the messages that are not settled.
 func (w *world) unfinished() string {
 	if w.over && w.sender != nil {
 		return "of the sender: " + w.sender.unfinished()
@@ -262,10 +254,10 @@ func (w *world) unfinished() string {
 	return "everything is settled"
 }
 
-// allDone reports whether nothing is left, in the source or the inbox.
+// allDone reports whether everything in the source and in the inbox is settled.
 func (w *world) allDone() bool { return w.Source.AllSettled() && !w.store.AnyWaits() && !w.goesOnFor() }
 
-// start sets the world up and enters what sets it going.
+// start draws the plan, opens the world, and adds the first occurrences.
 func (w *world) start() {
 	w.Plan = plan.Draw(w.choices)
 	w.open()
@@ -299,7 +291,7 @@ func (w *world) start() {
 	}
 }
 
-// open makes what a plan asks for.
+// open creates the source, the store and the processes of the plan.
 func (w *world) open() {
 	w.Random, w.Counts = w.choices, w.coverage
 	w.Source = &model.Source{Queue: w.Plan.Queue, Dead: map[model.Content]int{}}

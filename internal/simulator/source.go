@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// handed is a delivery in the hands of a process.
+// handed is a delivery, or the message of a claim, that a process holds.
 type handed struct {
 	delivery *model.Delivery
 	item     *machine.Item
@@ -21,7 +21,7 @@ type handed struct {
 	handState
 }
 
-// poke looks whether the fetches under way can be answered.
+// poke checks whether running fetches can be answered.
 func (w *world) poke() {
 	for _, p := range w.living() {
 		if p.fetch == nil || p.fetch.answering || !p.fetch.cancelled && !w.ends() && !w.Source.Available(p, w.now) {
@@ -36,11 +36,11 @@ func (w *world) poke() {
 	}
 }
 
-// ends reports whether the source can say that nothing will follow.
+// ends reports whether the source can report its end.
 func (w *world) ends() bool { return w.calm && w.Plan.Ends && w.Source.Exhausted() }
 
-// answerFetch takes from the source and hands over, a little later: what has
-// happened to a lane in between, the machine must sort out.
+// answerFetch takes deliveries from the source and passes them to the machine a little later. The machine must handle
+// what happened to the lanes in between.
 func (p *process) answerFetch() {
 	w := p.w
 	f := p.fetch
@@ -139,7 +139,7 @@ func (w *world) flow(a machine.Flow) {
 	}
 }
 
-// settle tells the source.
+// settle settles deliveries in the source.
 func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++
@@ -174,8 +174,8 @@ func (w *world) wrapUp() {
 	}
 }
 
-// tellSource settles what it can and returns what it says it could not: some
-// of that was settled all the same.
+// tellSource settles deliveries in the source and returns the ones that it reports as left. Some of these were settled
+// nevertheless.
 func (p *process) tellSource(a *machine.Settle) (left []int) {
 	w := p.w
 	failing := w.hurt(plan.TroubleSettle)
@@ -202,8 +202,7 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 	return left
 }
 
-// cancelFetch ends a Fetch that waits, and with a stop also the question whether
-// the source has more.
+// cancelFetch ends a waiting Fetch. During a stop it also ends a call of source.Info.Idle.
 func (p *process) cancelFetch(a machine.CancelFetch) {
 	f := p.fetch
 	if f == nil {
@@ -217,7 +216,7 @@ func (p *process) cancelFetch(a machine.CancelFetch) {
 	p.w.poke()
 }
 
-// askIdle asks the source whether it has more. It may take its time.
+// askIdle asks the source whether it is idle. The answer may take long.
 func (p *process) askIdle() {
 	w, f := p.w, p.fetch
 	f.asking = true
@@ -227,7 +226,7 @@ func (p *process) askIdle() {
 	p.later(w.choices.Wait(2*time.Second), func() { p.saysIdle(f) })
 }
 
-// saysIdle is the source's answer.
+// saysIdle passes the answer of the source to the machine.
 func (p *process) saysIdle(f *fetching) {
 	if p.fetch != f || !f.asking {
 		return
@@ -236,16 +235,14 @@ func (p *process) saysIdle(f *fetching) {
 	p.soon(func() { p.fetched(machine.Fetched{More: p.w.Source.HasMore(p)}) })
 }
 
-// asked is what the checker knows of the last Fetch and of what was said to it.
+// asked is the checker's state about the last Fetch.
 type asked struct {
-	// canceled and ends are what was said of the Fetch under way: it was
-	// cancelled, and because the run would end.
+	// canceled: the machine cancelled the running Fetch. ends: it did so because the run is to end.
 	canceled, ends bool
-	// empty: the source brought nothing, has no more, and had to say so, at that
-	// moment.
+	// empty: the source returned nothing at the time at, had no more, and had to report that.
 	empty bool
 	at    time.Duration
-	// more is when the source had more, with ever.
+	// more is the last time at which the source had more; ever reports whether it had.
 	more time.Duration
 	ever bool
 }
@@ -269,7 +266,7 @@ func (c *checker) cancel(a machine.CancelFetch) {
 	s.canceled, s.ends = true, a.Idle
 }
 
-// answered is called before the machine hears of a Fetch's answer.
+// answered is called before the machine gets the answer of a Fetch.
 func (c *checker) answered(e machine.Fetched) {
 	s := &c.asked
 	s.empty = len(e.Items) == 0 && !e.More && !e.Failed && !e.Unanswered && s.ends
@@ -285,16 +282,15 @@ func (c *checker) answered(e machine.Fetched) {
 	s.canceled, s.ends = false, false
 }
 
-// checkAsking checks that a stop ends the question whether the source has more:
-// nobody waits for the answer any more (case 10).
+// checkAsking checks that a stop also ends a call of source.Info.Idle, so that the stop does not wait for its answer
+// (case 10).
 func (c *checker) checkAsking() {
 	if !c.over && c.stopping && c.fetching && c.asked.ends {
 		c.broke("case 10", "the machine stops, and the source is still asked whether it has more")
 	}
 }
 
-// idle checks that a run ends for the source's end, or for what the source said
-// when it was asked.
+// idle checks that a run that ends idle ends because of the end of the source, or because of the source's answer.
 func (c *checker) idle() {
 	messages, bytes := c.unsettled()
 	conf := c.p.config

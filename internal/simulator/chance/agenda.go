@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// occurrence is something that will happen.
+// occurrence is an event in the future of a run.
 type occurrence struct {
 	At     time.Duration
 	number uint64
 	Do     func()
 }
 
-// Agenda is what will happen, the soonest first; at one moment, what was
-// entered first.
+// Agenda has the occurrences to come, the soonest first. Occurrences at the same time keep the order in which they
+// were added.
 type Agenda struct {
 	entries []occurrence
 	number  uint64
@@ -36,7 +36,7 @@ func (a *Agenda) Pop() any {
 	return last
 }
 
-// Add enters what is to happen at a time.
+// Add adds an occurrence at a time.
 func (a *Agenda) Add(at time.Duration, do func()) {
 	a.number++
 	heap.Push(a, occurrence{at, a.number, do})

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Choices hands out the decisions of a run and remembers them. Made from a
-// list it gives that list again, and zeros after its end.
+// Choices makes the decisions of a run and records them. If it is made from a list, it repeats the list, and
+// returns zeros after its end.
 type Choices struct {
 	random *rand.Rand
 	given  []uint32
 	next   int
 }
 
-// FromSeed returns choices that a seed decides.
+// FromSeed returns the choices of a seed.
 func FromSeed(seed uint64) *Choices {
 	return &Choices{random: rand.New(rand.NewPCG(seed, 0x5e3e1))}
 }
@@ -38,15 +38,15 @@ func (c *Choices) Below(n int) int {
 	return int(c.given[c.next-1]) % n
 }
 
-// Chance is true once in n times; never for n = 0.
+// Chance is true in one of n+1 cases on average; never for n = 0.
 func (c *Choices) Chance(n int) bool {
 	return n > 0 && c.Below(n+1) == n
 }
 
-// Often is true in most of n times.
+// Often is true in all but one of n cases on average.
 func (c *Choices) Often(n int) bool { return c.Below(n) != n-1 }
 
-// Flip is true every other time.
+// Flip is true in half of all cases on average.
 func (c *Choices) Flip() bool { return c.Below(2) == 1 }
 
 // Between returns a number from least to most.
@@ -60,5 +60,5 @@ func (c *Choices) Wait(most time.Duration) time.Duration {
 	return time.Duration(part*int64(1+c.Below(16))/16) + time.Microsecond
 }
 
-// Used returns the list of what was given out.
+// Used returns the list of the choices so far.
 func (c *Choices) Used() []uint32 { return c.given[:min(c.next, len(c.given))] }

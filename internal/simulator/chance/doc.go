@@ -1,3 +1,3 @@
-// Package chance holds what orders a simulated run: the decisions of its seed, and the agenda of
-// what will happen when.
+// Package chance determines the course of a simulated run: the choices that its seed makes, and the agenda of
+// future occurrences.
 package chance

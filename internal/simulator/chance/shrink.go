@@ -9,16 +9,15 @@ type shrinker struct {
 	breaks func(list []uint32) (used []uint32, cost int, does bool)
 }
 
-// Shrink returns a list of choices that is as short as list can be made with so many tries, and whose
-// numbers are as small. breaks runs a list: it returns the choices that the run used, how many
-// tries more it counts for, and whether the run still does what list did.
+// Shrink makes list shorter, and its numbers smaller, with at most tries runs. breaks runs a list. It returns the
+// choices that the run used, the cost of the run in further tries, and whether the run breaks the same law as list.
 func Shrink(list []uint32, tries int, breaks func(list []uint32) (used []uint32, cost int, does bool)) []uint32 {
 	s := &shrinker{best: list, tries: tries, breaks: breaks}
 	s.shrink()
 	return s.best
 }
 
-// try keeps the list if a run of it still does the same.
+// try keeps the list if a run of it still breaks the law.
 func (s *shrinker) try(list []uint32) bool {
 	if s.tries--; s.tries < 0 {
 		return false
@@ -31,7 +30,7 @@ func (s *shrinker) try(list []uint32) bool {
 	return does
 }
 
-// trimZeros drops the zeros at the end, which a list gives anyway.
+// trimZeros drops the zeros at the end, because Choices returns zeros after the end of a list.
 func trimZeros(list []uint32) []uint32 {
 	for len(list) > 0 && list[len(list)-1] == 0 {
 		list = list[:len(list)-1]
@@ -50,7 +49,7 @@ func (s *shrinker) shrink() {
 	}
 }
 
-// weight is what shrinking makes smaller.
+// weight is the sum that shrinking reduces.
 func weight(list []uint32) int {
 	sum := 16 * len(list)
 	for _, v := range list {
@@ -59,7 +58,7 @@ func weight(list []uint32) int {
 	return sum
 }
 
-// cut takes out pieces of a size.
+// cut removes pieces of a size.
 func (s *shrinker) cut(size int) {
 	for at := len(s.best) - size; at >= 0 && s.tries > 0; at -= size {
 		if at+size > len(s.best) {

@@ -14,62 +14,63 @@ import (
 // Row is an inbox row.
 type Row struct {
 	Key RowKey
-	As  machine.As // of one that waits, AsReceived, AsWaiting or AsBlocked
-	// Reason is why it is where it is.
+	As  machine.As // of a row that waits: AsReceived, AsWaiting or AsBlocked
+	// Reason is the reason for the state of the row.
 	Reason semel.Reason
-	// Message is what it keeps, Print what its marker says.
+	// Message is the message in the row, Print the fingerprint that its marker has.
 	Message *Message
 	Print   semel.Fingerprint
-	// Token is whose claim stands, 0: nobody's; Until is when its lease ends. Due is
-	// when one that waits may be claimed.
+	// Token is the token of the current claim, 0 if there is none; Until is the end of its lease. Due is
+	// when a waiting row may be claimed.
 	Token      uint64
 	Until, Due time.Duration
-	// dated is when it was written last, by the store's clock, Waiting for how long it was
-	// to wait then: the checker's.
+	// dated is the time of the last write by the store's clock, Waiting how long the row was to wait from
+	// then (the checker's).
 	dated, Waiting time.Duration
-	// Changed is when it ended, of one that has.
+	// Changed is when the row ended.
 	Changed time.Duration
-	// Attempts are runs that ended; Started are those that were written down before
-	// they began and of which no end is known.
+	// Attempts counts the runs that ended. Started counts the runs that were recorded before they began and
+	// whose end is not recorded.
 	Attempts, Started int
-	// By is who wrote it last; From is the delivery that it was written for, if it was too
-	// old.
+	// By is the process that wrote the row last. From is the delivery that the row was written for, if the
+	// delivery was too old.
 	By   holder
 	From *Delivery
-	// Line is what it keeps an order with, Place where it stands in it; 0: nowhere.
+	// Line names the line in which the row keeps its order, Place is its place there; 0 if it has none.
 	Line    string
 	Place   int
 	Repeats int
-	// Calls is what it remembers of them. Starts are the claims under which one was written
-	// down, Taken those that another took: both are the checker's.
+	// Calls is the record of calls in the row. Starts are the tokens under which the start of a call was
+	// recorded, Taken the claims that another process took over (both the checker's).
 	Calls  calls.Ledger
 	Starts map[uint64]bool
 	Taken  map[uint64]Takeover
-	// Steps are those that are done.
+	// Steps are the completed steps.
 	Steps []store.StepDone
-	// Sends is how often it was sent before it was suppressed: the checker's.
+	// Sends counts how often the intent was sent before it was suppressed (the checker's).
 	Sends int
-	// Quiet: a replay without effects has left it here. OfReplay: it is an intent of one,
-	// and nobody has let it be sent: the checker's.
+	// Quiet: a replay without effects wrote the row. OfReplay: the row is an intent of such a replay, and no
+	// person has let it be sent (the checker's).
 	Quiet, OfReplay bool
-	// Revision changes with what becomes of it. Made says when a person has made it due,
-	// counted over all rows, 0: nobody has, or it has ended since; WasMade is what it said
-	// then, Acts how often it was: the checker's.
+	// Revision changes with each change of the row. Made is the number of the act by which a person made the
+	// row due, counted over all rows; 0 if no person did, or the row has ended since. WasMade is the value of
+	// Made when the row ended, Acts the number of such acts (the checker's).
 	Revision, Made, WasMade, Acts int
-	// ByHand: somebody has made it due past Semel.
+	// ByHand: a person made the row due without Semel.
 	ByHand bool
-	// Settled counts the copies that were settled as duplicates of it.
+	// Settled counts the copies that were settled as duplicates of the row.
 	Settled int
-	// Doubted counts those of which a lost commit may have marked the first.
+	// Doubted counts the duplicates whose own handler had run: the commit, whose answer was lost, may have
+	// written the marker.
 	Doubted int
 }
 
-// Waits reports whether the row has not come to its end.
+// Waits reports whether the row has not ended.
 func (r *Row) Waits() bool {
 	return r.As == machine.AsReceived || r.As == machine.AsWaiting || r.As == machine.AsBlocked
 }
 
-// claimable reports whether somebody may claim the row.
+// claimable reports whether a process may claim the row.
 func (r *Row) claimable(now time.Duration) bool {
 	return r.Waits() && !r.Follows() && (r.Token == 0 && r.Due <= now || r.Token != 0 && r.Until <= now)
 }
@@ -77,19 +78,19 @@ func (r *Row) claimable(now time.Duration) bool {
 // Stands reports whether a claim with this token may end the row.
 func (r *Row) Stands(token uint64) bool { return r.Waits() && r.Token == token }
 
-// Put writes a row that is new.
+// Put writes a new row.
 func (s *Store) Put(r *Row) {
 	s.Rows[r.Key] = r
 	s.Inbox = append(s.Inbox, r)
 }
 
-// AnyWaits reports whether a row has not come to its end, and may without a person.
+// AnyWaits reports whether there is a row that has not ended and can end without a person.
 func (s *Store) AnyWaits() bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Waits() && !s.behindParked(r) })
 }
 
-// Take claims rows that are due, up to a bound; one that is claimed and whose lease
-// has ended is suspect.
+// Take claims rows that are due, up to a bound. A claim of a row whose earlier lease expired is
+// suspect.
 func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration) (taken []*Claim) {
 	bytes := int64(0)
 	for _, r := range s.Inbox {
@@ -103,12 +104,12 @@ func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		if s.Claiming != nil {
 			s.Claiming(r)
 		}
-		if r.Token != 0 { // who had it may have begun it
+		if r.Token != 0 { // the previous process may have started it
 			r.Started = max(r.Started, 1)
 			r.takenFrom(now)
 		}
 		taken = append(taken, &Claim{Row: r, Tokens: []uint64{token}, Suspect: r.Started > 0, Blocked: r.As == machine.AsBlocked})
-		if r.As == machine.AsBlocked { // whoever takes it next does not know that it was
+		if r.As == machine.AsBlocked { // the next claim does not know that the row was blocked
 			r.As = machine.AsWaiting
 		}
 		r.Token, r.Until = token, now
@@ -118,10 +119,10 @@ func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration
 	return taken
 }
 
-// Takeover is how a claim ended that another took.
+// Takeover describes a claim that another process took over: when its lease ended, and when it was taken.
 type Takeover struct{ Until, At time.Duration }
 
-// takenFrom remembers of a claim that another takes when its lease ended.
+// takenFrom records that another process takes over the current claim.
 func (r *Row) takenFrom(now time.Duration) {
 	if r.Taken == nil {
 		r.Taken = map[uint64]Takeover{}
@@ -138,7 +139,7 @@ func (r *Row) StartCall(token uint64, at time.Time) store.CallStarted {
 	return r.Calls.Start(store.Token(token), at)
 }
 
-// UnknownCall reports whether a row of an identity says that the outcome of a call is unknown.
+// UnknownCall reports whether a row of an identity has a call with an unknown outcome.
 func (s *Store) UnknownCall(id string) bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Key.ID == id && r.Calls.Started > r.Calls.Finished })
 }
@@ -146,28 +147,28 @@ func (s *Store) UnknownCall(id string) bool {
 // Claim is a process's claim of a row.
 type Claim struct {
 	Row *Row
-	// Tokens are all that the process has written into the row, the present one last.
+	// Tokens are the tokens that the process has written into the row, the current one last.
 	Tokens  []uint64
 	Suspect bool
-	// Started: its start is written down.
+	// Started: the start of the run is recorded.
 	Started bool
 	// Blocked: the row has waited for an earlier version for as long as it may.
 	Blocked bool
-	// Steps are those that were done when it was taken, Stepped those that are with the one
-	// that ran last.
+	// Steps are the steps that were completed when the row was claimed; Stepped also has the step that ran
+	// last.
 	Steps, Stepped []store.StepDone
-	// Calls is what the process knows of those that were made under it.
+	// Calls is what the process knows about the calls under this claim.
 	Calls calls.Claim
-	// Ends is until when the process surely has it.
+	// Ends is the time until which the process certainly holds the claim.
 	Ends time.Duration
-	// Deaf is how many of the next extensions of its lease are not answered.
+	// Deaf is the number of next extensions of the lease whose answers are lost.
 	Deaf int
 }
 
-// Token is the claim's present token.
+// Token returns the current token of the claim.
 func (c *Claim) Token() uint64 { return c.Tokens[len(c.Tokens)-1] }
 
-// Holds returns what a token holds.
+// Holds returns the claims that a token holds.
 func (s *Store) Holds(token uint64, now time.Duration) (held []*Claim) {
 	for _, r := range s.Inbox {
 		if r.Stands(token) && r.Until > now {
@@ -196,7 +197,7 @@ func (s *Store) EndClaim(c *Claim, r *machine.Row, by holder, now, at time.Durat
 	s.Remember(to.Key.ID, Outcomes[r.As], Marker{Print: to.Print, At: now})
 }
 
-// Free makes the row of a claim due that stands.
+// Free gives the row back and makes it due, if the claim is still valid.
 func (c *Claim) Free(by holder, at time.Duration) {
 	if r := c.Row; r.Stands(c.Token()) {
 		r.Calls.End(c.Calls.Released(), store.Token(c.Token()))
@@ -208,7 +209,7 @@ func (c *Claim) Free(by holder, at time.Duration) {
 	}
 }
 
-// ended reports whether nothing becomes of the row any more.
+// ended reports whether the row is in a final state.
 func (r *Row) ended() bool {
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsDeadLettered:
@@ -217,18 +218,19 @@ func (r *Row) ended() bool {
 	return false
 }
 
-// Dates notes by the store's clock when a row was written, and until when it waits.
+// Dates records, by the store's clock, when a row was written and until when it waits.
 func (r *Row) Dates(at, after time.Duration) {
 	r.dated, r.Due, r.Waiting = at, at+after, after
 }
 
-// Leases notes by the store's clock when a row was claimed, and until when.
+// Leases records, by the store's clock, when a row was claimed and until when.
 func (r *Row) Leases(at, lease time.Duration) {
 	r.Cut(at)
 	r.dated, r.Until, r.Waiting = at, max(r.Until, at+lease), lease
 }
 
-// Cut has a row that was dated ahead of the store's clock wait from now.
+// Cut restarts the wait of a row that was dated ahead of the store's clock, from now. It returns by how much
+// the row was ahead.
 func (r *Row) Cut(at time.Duration) time.Duration {
 	if r.Follows() {
 		return 0
@@ -241,5 +243,5 @@ func (r *Row) Cut(at time.Duration) time.Duration {
 	return by
 }
 
-// Moment is a time of the world as a date, for rules that ask for one.
+// Moment converts a time of the world to a time.Time.
 func Moment(at time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(at) }

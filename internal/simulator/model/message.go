@@ -21,14 +21,14 @@ const (
 	AsksDiscard
 	SaysDuplicate
 	FindsUnmet
-	BreaksQuietly // the transaction is broken; who comes after it sees it
+	BreaksQuietly // the transaction is broken; the next message notices
 	FailsAtCommit
 	Sticks
 	MeetsContention
 	MeetsDown
 	UnknownType // there is no handler for it
-	// AlwaysContends and alwaysDown: what it does itself always ends its
-	// transaction as if others or the store were to blame.
+	// AlwaysContends and AlwaysDown: its own statements always fail its transaction as if other
+	// transactions or the store were at fault.
 	AlwaysContends
 	AlwaysDown
 )
@@ -37,7 +37,7 @@ var ConductNames = [...]string{"ok", "retryable", "with wait", "too long", "perm
 	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down", "unknown type",
 	"always contended", "always down"}
 
-// DrawTimes draws how often a handler behaves so.
+// DrawTimes draws how often a handler behaves in this way.
 func (k Conduct) DrawTimes(c *chance.Choices) int {
 	switch k {
 	case Succeeds:
@@ -54,54 +54,54 @@ func (k Conduct) DrawTimes(c *chance.Choices) int {
 // Always is a number of times that no run reaches.
 const Always = 1 << 20
 
-// Message is what a producer said; copies share it.
+// Message is a message of a producer. Its copies share it.
 type Message struct {
 	Number int
-	// ID is what the store knows it by: of the source and the identity.
+	// ID is the identity in the store, made of Source and Identity.
 	ID               string
 	Source, Identity string
-	// Former is its former identity, which others may have had, too; empty: it has none.
+	// Former is the former identity, which other messages may share; "" if there is none.
 	Former  string
 	Print   semel.Fingerprint
 	Conduct Conduct
-	// Times is how often it still behaves so before it succeeds.
+	// Times is how often the handler still behaves as Conduct says before it succeeds.
 	Times int
-	// Failed is how often its handler failed.
+	// Failed counts the failures of the handler.
 	Failed int
-	// Intent is what a sender sends, of the message, or step of it, that caused it.
+	// Intent is the message that a sender sends; Of and OfStep are the message, and its step, that caused it.
 	Intent *semel.Message
 	Of     *Message
 	OfStep string
-	// ChosenKey is the idempotency key that it was given, if it was.
+	// ChosenKey is the idempotency key that the handler chose; "" if it chose none.
 	ChosenKey string
-	// Clashed: its intents were there with another content.
+	// Clashed: its intents were stored before with other content.
 	Clashed bool
-	// From is how many of its steps are done before it behaves so.
+	// From is the number of steps that succeed before the handler behaves as Conduct says.
 	From int
-	// Harmless: the message can be blamed for nothing but what looks like
-	// others' or the store's fault again and again.
+	// Harmless: the message may be charged with attempts only for failures that look like the fault of others
+	// or of the store, again and again.
 	Harmless bool
-	// Charged is how often it was, in one life.
+	// Charged counts how often the message was charged with an attempt, in one life.
 	Charged int
-	// Doubted: what became of a call for it was not known.
+	// Doubted: the outcome of a call for the message was unknown.
 	Doubted bool
-	// Edited is what it was before a person has edited it; nil: nobody has.
+	// Edited is the message before a person edited it; nil if it was not edited.
 	Edited  *Message
 	Refused semel.Reason
-	// Foreign: it is refused because it is not the consumer's.
+	// Foreign: the message is refused because it belongs to another consumer.
 	Foreign bool
 	Route   uint64
 	Size    int
-	// Stream and Version are its place in a stream; 0: it has none. Late: it comes when
-	// everything else of its lane has come.
+	// Stream and Version are the place of the message in a stream; Version is 0 if it has none. Late: the
+	// message is published after all others of its lane.
 	Stream  string
 	Version int64
 	Late    bool
-	// Age is when its identity was published first, where what has ended is removed.
+	// Age is the time at which its identity was first published, if the plan removes ended messages.
 	Age time.Duration
 }
 
-// Name is what histories call the message.
+// Name returns the name of the message in histories.
 func (m *Message) Name() string {
 	if m.Version > 0 {
 		return "m" + strconv.Itoa(m.Number) + "=" + m.Stream + strconv.FormatInt(m.Version, 10)
@@ -109,27 +109,26 @@ func (m *Message) Name() string {
 	return "m" + strconv.Itoa(m.Number)
 }
 
-// Outside reports whether the store knows that what the message met is not its
-// own doing: a lock that another holds, a full disk. It passes.
+// Outside reports whether the store recognises that the message did not cause its error, such as a lock
+// that another transaction holds, or a full disk. Such errors end by themselves.
 func (m *Message) Outside() bool {
 	return m.Number%2 == 0 && (m.Conduct == MeetsContention || m.Conduct == MeetsDown)
 }
 
-// LooksInnocent reports whether its failures are nobody's, as far as one of
-// them shows.
+// LooksInnocent reports whether a single failure of the message looks as if the message had not caused
+// it.
 func (m *Message) LooksInnocent() bool {
 	return m.Harmless || m.Conduct == AlwaysContends || m.Conduct == AlwaysDown
 }
 
-// FailsLate reports whether the message always fails as if others or the store
-// were to blame, and only when its flight ends: a statement that was queued, or
-// a constraint that is deferred to COMMIT.
+// FailsLate reports whether the message always fails as if others or the store were at fault, and only when
+// its flight ends: by a queued statement, or a constraint that is deferred to COMMIT.
 func (m *Message) FailsLate() bool {
 	return m.Times > 0 && (m.Conduct == AlwaysContends || m.Conduct == AlwaysDown) && m.Number%3 > 0
 }
 
-// CallsOut lets a message's handler behave as one can that only calls: it has no
-// transaction that could break, or meet what others do.
+// CallsOut changes the conduct of the handler to one that is possible for a handler that only calls: it has no
+// transaction that could break or contend with others.
 func (m *Message) CallsOut() {
 	switch m.Conduct {
 	case BreaksQuietly, FailsAtCommit, MeetsContention, MeetsDown:
@@ -139,7 +138,7 @@ func (m *Message) CallsOut() {
 	}
 }
 
-// Doubt: the message may be charged with what nobody knows.
+// Doubt records that a call for the message has an unknown outcome, which may be charged as an attempt.
 func (m *Message) Doubt() { m.Harmless, m.Doubted = false, true }
 
 // Fail counts one failure.
@@ -148,7 +147,7 @@ func (m *Message) Fail() {
 	m.Failed++
 }
 
-// Kind is a number that a message shares with its copies.
+// Kind returns a number that is equal for all copies of a message.
 func (m *Message) Kind() (n int) {
 	for _, b := range []byte(m.ID) {
 		n += int(b)
@@ -162,28 +161,28 @@ type Delivery struct {
 	Lane     *Lane
 	Position int
 	Produced time.Duration
-	// due is when it can be delivered again after it was handed back.
+	// due is when the delivery is available again after a nack.
 	due     time.Duration
 	Settled bool
-	// Acknowledged: who has the lane has settled it: the checker's.
+	// Acknowledged: the owner of the lane has acked it (the checker's).
 	Acknowledged bool
 	out          bool // handed out in this epoch
-	returned     bool // handed back in this epoch
+	returned     bool // nacked in this epoch
 	Count        int  // how often it was handed out
-	// Of is the place that a replay reads again; nil: none.
+	// Of is the delivery that a replay reads again; nil if this is no replay.
 	Of *Delivery
 }
 
-// Intent is one that a transaction has written.
+// Intent is an intent that a transaction has written.
 type Intent struct {
-	ID      string // of its key, as the store of the sender knows it
+	ID      string // the identity in the store of the sender
 	Message *semel.Message
 	Print   semel.Fingerprint
-	// Of is the message that causes it, Step the step of that; Parked: it is suppressed.
+	// Of and Step are the message, and its step, that caused the intent. Parked: the intent is suppressed.
 	Of     *Message
 	Step   string
 	Parked bool
-	Key    string // that was chosen for it
-	// Quiet: it is of a replay without effects.
+	Key    string // the key that the handler chose
+	// Quiet: a replay without effects wrote the intent.
 	Quiet bool
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Place is where a stream is: at a version that had a content.
+// Place is the last version of a stream that took effect, and its content.
 type Place struct {
 	Version int64
 	Print   semel.Fingerprint
 }
 
-// stream is what the store knows of a stream.
+// stream is the state of a stream in the store.
 type stream struct {
 	At Place
-	// holder is the transaction that has it until it ends.
+	// holder is the transaction that holds the stream until the transaction ends.
 	holder *Transaction
 }
 
@@ -30,23 +30,22 @@ func (s *Store) Stream(name string) *stream {
 	return s.streams[name]
 }
 
-// Held reports whether an open transaction has the stream.
+// Held reports whether an open transaction holds the stream.
 func (s *stream) Held() bool { return s.holder != nil && s.holder.Open }
 
 // Hold gives a transaction the stream until it ends.
 func (s *Store) Hold(name string, t *Transaction) { s.Stream(name).holder = t }
 
-// Overdue reports whether the row was set aside because the version before it did not
-// come in time.
+// Overdue reports whether the row was parked because an earlier version did not arrive in time.
 func (r *Row) Overdue() bool { return r.As == machine.AsOverdue }
 
-// WaitsForTurn reports whether the row is to be freed when its turn comes.
+// WaitsForTurn reports whether the row must become due when the earlier versions have taken effect.
 func (r *Row) WaitsForTurn() bool {
 	return r.Message.Version > 0 && (r.As == machine.AsBlocked && r.Token == 0 || r.Overdue())
 }
 
-// FreeTurns frees the rows of a stream whose turn has come: that were waiting, or were
-// to wait from now on. It reports whether there was one.
+// FreeTurns makes the rows of a stream due whose turn has come, including rows that are written as waiting in
+// this commit. It reports whether there was such a row.
 func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool) {
 	for _, r := range s.Inbox {
 		if !r.WaitsForTurn() || r.Message.Stream != name || r.Message.Version > s.Stream(name).At.Version+1 {
@@ -64,16 +63,16 @@ func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool
 	return freed
 }
 
-// never is when a row is due that waits for no time.
+// never is the due time of a row that does not wait for a time.
 const never = time.Duration(1 << 62)
 
-// KeepsBack reports whether a row keeps those of its line back that come after it.
+// KeepsBack reports whether a row blocks the rows behind it in its line.
 func (r *Row) KeepsBack() bool { return r.Place > 0 && (r.Waits() || r.As == machine.AsParked) }
 
-// Follows reports whether a row waits for those before it in its line.
+// Follows reports whether a row waits for the rows before it in its line.
 func (r *Row) Follows() bool { return r.Place > 0 && r.As == machine.AsBlocked }
 
-// First is the first row of a line, nil if nothing of it is in the inbox.
+// First returns the first row of a line that blocks the rows behind it, or nil.
 func (s *Store) First(line string) (first *Row) {
 	for _, r := range s.Inbox {
 		if r.KeepsBack() && r.Line == line && (first == nil || r.Place < first.Place) {
@@ -83,13 +82,13 @@ func (s *Store) First(line string) (first *Row) {
 	return first
 }
 
-// behindParked reports whether nobody but a person can bring a row to its end.
+// behindParked reports whether a row waits behind a parked one, so that only a person can let it continue.
 func (s *Store) behindParked(r *Row) bool {
 	return r.Follows() && s.First(r.Line).As == machine.AsParked
 }
 
-// Enter puts a row at the end of a line. It reports whether one that was to follow is the
-// first.
+// Enter puts a row at the end of a line. It reports whether a row that was to wait behind others is the first,
+// and so due at once.
 func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	r.Place = 0
 	behind := s.First(line) != nil
@@ -107,7 +106,8 @@ func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	return false
 }
 
-// Advance frees the first row of the line that another has left.
+// Advance makes the first row of a line due after another row has left the line. It reports whether there was
+// such a row.
 func (s *Store) Advance(left *Row, by holder, now time.Duration) (freed bool) {
 	if left.Line == "" || left.KeepsBack() {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// State is the row's state as the stores write it.
+// State returns the state of the row as stores write it.
 func (r *Row) State() store.RowState {
 	switch {
 	case r.Waits() && r.Token != 0:
@@ -32,7 +32,7 @@ func (r *Row) State() store.RowState {
 	return store.StateCompleted
 }
 
-// Stored is the row as the rules about acts ask for it.
+// Stored returns the row in the form that the rules of package admin need.
 func (r *Row) Stored() *store.StoredRow {
 	return &store.StoredRow{State: r.State(), Reason: r.Reason, CallsStarted: r.Calls.Started, CallsFinished: r.Calls.Finished}
 }
@@ -42,19 +42,19 @@ func (r *Row) SetAside() bool {
 	return (r.As == machine.AsParked || r.As == machine.AsDeadLettered) && r.waitsForPerson()
 }
 
-// waitsForPerson reports whether a person may let the row run again without finding out
-// anything first.
+// waitsForPerson reports whether a person may let the row run again without finding out the outcome of a call
+// first, and without another decision.
 func (r *Row) waitsForPerson() bool {
 	return !r.Key.Conflict && r.Reason != semel.ReasonOutcomeUnknown && r.Reason != reasonname.Expired && r.Reason != reasonname.Suppressed
 }
 
-// twin is the row as the product's rules about markers ask for it.
+// twin returns the row in the form that the rules of package sqlform need.
 func (r *Row) twin() sqlform.Twin {
 	return sqlform.Twin{State: r.State(), Conflict: r.Key.Conflict, Version: int64(r.Print.Version), Sum: sqlform.Sum(r.Print),
 		Stepped: len(r.Steps) > 0, UnknownOutcome: r.Calls.Started > r.Calls.Finished}
 }
 
-// Others are the other rows of a row's identity.
+// Others returns the other rows of a row's identity.
 func (s *Store) Others(r *Row) (all []sqlform.Twin) {
 	for _, o := range s.Inbox {
 		if o != r && o.Key.ID == r.Key.ID {
@@ -64,7 +64,7 @@ func (s *Store) Others(r *Row) (all []sqlform.Twin) {
 	return all
 }
 
-// Form is the marker as the product's rules about markers ask for it.
+// Form returns the marker in the form that the rules of package sqlform need.
 func (m Marker) Form() sqlform.Marker {
 	return sqlform.Marker{Outcome: int64(m.Outcome), Version: int64(m.Print.Version), Sum: sqlform.Sum(m.Print)}
 }
@@ -75,17 +75,17 @@ func (s *Store) Owns(r *Row) bool {
 	return marked && m.Form().Of(r.twin(), s.Others(r))
 }
 
-// WaitsFor reports whether the marker of a row's identity waits for the row.
+// WaitsFor reports whether the marker of a row's identity belongs to the row and says that it waits.
 func (s *Store) WaitsFor(r *Row) bool {
 	return s.Markers[r.Key.ID].Outcome == store.Waiting && s.Owns(r)
 }
 
-// MayRun is nil if a person may let the row run beside the others of its identity.
+// MayRun returns nil if a person may let the row run, given the other rows of its identity.
 func (s *Store) MayRun(r *Row) error {
 	return admin.MayRun(0, s.Markers[r.Key.ID].Outcome, s.Owns(r), sqlform.StoredTwins(s.Others(r)))
 }
 
-// TakeMarker has the marker of a row's identity wait for the row.
+// TakeMarker gives the marker of a row's identity to the row and sets it to waiting.
 func (s *Store) TakeMarker(r *Row) {
 	m := s.Markers[r.Key.ID]
 	if m.Print != r.Print {
@@ -94,8 +94,8 @@ func (s *Store) TakeMarker(r *Row) {
 	s.Remember(r.Key.ID, store.Waiting, Marker{Print: r.Print, At: m.At})
 }
 
-// CloseMarker closes the marker of a row that is discarded, if it belongs to the row. One that
-// a conflict had is given back to the row of the first content.
+// CloseMarker sets the marker of a discarded row to discarded, if it belongs to the row. If the row is a
+// conflict, the marker goes back to the row of the first content.
 func (s *Store) CloseMarker(r *Row) {
 	m := s.Markers[r.Key.ID]
 	if !s.Owns(r) || m.Outcome == store.Applied {
@@ -110,8 +110,8 @@ func (s *Store) CloseMarker(r *Row) {
 	s.Remember(r.Key.ID, store.Outcome(closed.Outcome), m)
 }
 
-// RowWith reports whether there is a row of an identity with a content, which is what a
-// settlement needs whose marker belongs to another row by now.
+// RowWith reports whether there is a row of an identity with this content. It proves a settlement whose marker
+// belongs to another row now.
 func (s *Store) RowWith(id string, print semel.Fingerprint) bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Key.ID == id && !Conflicts(r.Print, print) })
 }

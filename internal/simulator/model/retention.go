@@ -7,14 +7,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Removed is what the store no longer has of an identity: only the checker knows.
+// Removed is a marker that the store has removed, and how often (the checker's).
 type Removed struct {
 	Marker
 	Times int
 }
 
-// MayGo are the identities below the low-water mark that have ended with all their rows,
-// and that nobody has locked, the oldest first.
+// MayGo returns the identities that may be removed, the oldest first: they and all their rows ended before the
+// low-water mark, and no transaction has locked them.
 func (s *Store) MayGo() (due []string) {
 	stays := map[string]bool{}
 	for _, r := range s.Inbox {
@@ -37,5 +37,5 @@ func (s *Store) MayGo() (due []string) {
 // Old reports whether a message is older than what the store keeps.
 func (s *Store) Old(m *Message) bool { return m.Refused == "" && m.Age < s.Low }
 
-// WasRemoved reports whether the store had something of an identity.
+// WasRemoved reports whether the store has removed the marker of an identity.
 func (s *Store) WasRemoved(id string) bool { return s.Gone[id].Times > 0 }

@@ -11,30 +11,29 @@ import (
 // holder is a process as the model knows it: the model only compares holders.
 type holder any
 
-// Lane is a stream of the source.
+// Lane is a lane of the source.
 type Lane struct {
 	ID       string
 	Epoch    uint64
 	Log      []*Delivery
-	Next     int // of a log: the next position to hand out
+	Next     int // for a log: the next position to deliver
 	Held     bool
-	Owner    holder // with held: who has it
+	Owner    holder // if Held: the process to which the lane is assigned
 	Revoking bool
 	Paused   bool
 
-	// Of is the live lane that a replay reads again, Stored how far it is settled as the
-	// store has it; nil and 0 of a live lane. Before is what comes before all that live
-	// processes are given.
+	// Of is the live lane that a replay reads again, and Stored the position of the replay in the store; a
+	// live lane has nil and 0. Before has the deliveries before the first one that live processes get.
 	Of     *Lane
 	Stored int
 	Before []*Delivery
 }
 
-// Current is the lane in its present epoch.
+// Current returns the lane in its current epoch.
 func (l *Lane) Current() source.Lane { return source.Lane{ID: l.ID, Epoch: l.Epoch} }
 
-// Give starts a new epoch: what is not settled comes again; of a log
-// everything from the first that is not settled.
+// Give assigns the lane and starts a new epoch. Unsettled deliveries are delivered again; a log starts again at
+// the first unsettled delivery.
 func (l *Lane) Give(to holder) {
 	l.Epoch++
 	l.Owner = to
@@ -43,7 +42,7 @@ func (l *Lane) Give(to holder) {
 	for i := len(l.Log) - 1; i >= 0; i-- {
 		d := l.Log[i]
 		d.out, d.returned, d.due = false, false, 0
-		if l.Of != nil { // whoever goes on knows what is stored, and nothing else
+		if l.Of != nil { // the next process knows only the stored position
 			d.Settled = i < l.Stored
 		}
 		if !d.Settled {
@@ -55,7 +54,7 @@ func (l *Lane) Give(to holder) {
 // Leave ends the epoch.
 func (l *Lane) Leave() { l.Held, l.Revoking = false, false }
 
-// Any returns the next delivery that lane l can hand out to the process, or nil.
+// Any returns the next delivery that the lane can deliver to the process, or nil.
 func (l *Lane) Any(s *Source, p holder, now time.Duration) *Delivery {
 	if !l.Held || l.Paused || l.Owner != p {
 		return nil
@@ -68,7 +67,7 @@ func (l *Lane) Any(s *Source, p holder, now time.Duration) *Delivery {
 	return nil
 }
 
-// Read appends a place of another lane to a lane that is read again.
+// Read appends a delivery of another lane to a lane that is read again.
 func (l *Lane) Read(d *Delivery) {
 	l.Log = append(l.Log, &Delivery{Message: d.Message, Of: d, Lane: l, Position: len(l.Log)})
 }
@@ -76,7 +75,7 @@ func (l *Lane) Read(d *Delivery) {
 // Store stores a position of a lane that is read again.
 func (l *Lane) Store(position int) { l.Stored = max(l.Stored, position) }
 
-// SettledUpTo is the first place that is not settled.
+// SettledUpTo returns the position of the first unsettled delivery.
 func (l *Lane) SettledUpTo() int {
 	if i := slices.IndexFunc(l.Log, func(d *Delivery) bool { return !d.Settled }); i >= 0 {
 		return i
@@ -84,12 +83,12 @@ func (l *Lane) SettledUpTo() int {
 	return len(l.Log)
 }
 
-// settled reports whether nothing of the lane is left.
+// settled reports whether all deliveries of the lane are settled.
 func (l *Lane) settled() bool {
 	return !slices.ContainsFunc(l.Log, func(d *Delivery) bool { return !d.Settled })
 }
 
-// Identities are those of a lane's messages.
+// Identities returns the identities of the messages in the lane.
 func (l *Lane) Identities() map[string]bool {
 	all := map[string]bool{}
 	for _, d := range l.Log {
@@ -98,7 +97,7 @@ func (l *Lane) Identities() map[string]bool {
 	return all
 }
 
-// Live is the lane itself, or the one that it reads again.
+// Live returns the lane itself, or the lane that it reads again.
 func (l *Lane) Live() *Lane {
 	if l.Of != nil {
 		return l.Of
@@ -106,7 +105,7 @@ func (l *Lane) Live() *Lane {
 	return l
 }
 
-// Source is the model of a source. It keeps what is not settled.
+// Source is the model of a source.
 type Source struct {
 	Queue bool
 	Lanes []*Lane
@@ -114,7 +113,7 @@ type Source struct {
 	Dead map[Content]int
 }
 
-// Content is what copies of one message share.
+// Content identifies a message and its copies.
 type Content struct {
 	ID    string
 	Print semel.Fingerprint
@@ -130,7 +129,7 @@ func (s *Source) Find(id string) *Lane {
 	return nil
 }
 
-// ready reports whether the lane could hand out d now.
+// ready reports whether d can be delivered now.
 func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	if d.Produced > now || d.due > now {
 		return false
@@ -144,7 +143,7 @@ func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	return d.Position == d.Lane.Next
 }
 
-// Hand hands d out.
+// Hand delivers d.
 func (s *Source) Hand(d *Delivery) {
 	if !s.Queue && !d.returned {
 		d.Lane.Next++
@@ -163,8 +162,7 @@ func (s *Source) Available(p holder, now time.Duration) bool {
 	return false
 }
 
-// HasMore reports whether something is there, or will be, that the process could
-// be given.
+// HasMore reports whether there is a delivery, now or later, that the process could get.
 func (s *Source) HasMore(p holder) bool {
 	for _, l := range s.Lanes {
 		if l.Held && (l.Owner != p || l.Paused) {
@@ -179,7 +177,7 @@ func (s *Source) HasMore(p holder) bool {
 	return false
 }
 
-// Settle takes the machine's word for a delivery, if the lane is still held in this epoch.
+// Settle settles a delivery. Except for dead letters, it does nothing if the lane is no longer held in this epoch.
 func (s *Source) Settle(d *Delivery, epoch uint64, kind semel.SettleKind, after, now time.Duration) {
 	l := d.Lane
 	if kind == semel.DeadLetter {
@@ -196,12 +194,12 @@ func (s *Source) Settle(d *Delivery, epoch uint64, kind semel.SettleKind, after,
 	d.out, d.returned, d.due = false, !s.Queue, now+after
 }
 
-// AllSettled reports whether the source has nothing left.
+// AllSettled reports whether all deliveries of the source are settled.
 func (s *Source) AllSettled() bool {
 	return !slices.ContainsFunc(s.Lanes, func(l *Lane) bool { return !l.settled() })
 }
 
-// Exhausted reports whether everything was handed out and nothing came back.
+// Exhausted reports whether everything was delivered and nothing waits for redelivery.
 func (s *Source) Exhausted() bool {
 	for _, l := range s.Lanes {
 		if l.settled() {

@@ -11,26 +11,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Marker is what the store remembers of an identity.
+// Marker is the marker of an identity.
 type Marker struct {
 	Outcome store.Outcome
 	Print   semel.Fingerprint
-	At      time.Duration // of the mark that wrote it first
+	At      time.Duration // when the marker was first written
 }
 
-// RowKey is the key of an inbox row; a conflict's row has the print in it.
+// RowKey is the key of an inbox row. The key of a conflict's row includes the fingerprint.
 type RowKey struct {
 	ID       string
 	Conflict bool
 	Print    semel.Fingerprint
 }
 
-// Compare orders keys, so that a seed always finds the same one first.
+// Compare orders keys, so that a run finds them in the same order each time.
 func (k RowKey) Compare(other RowKey) int {
 	return cmp.Or(strings.Compare(k.ID, other.ID), slices.Compare(k.Print.Sum[:], other.Print.Sum[:]))
 }
 
-// Mark is a marker that a transaction has written.
+// Mark is a marker in an open transaction.
 type Mark struct {
 	Entry int
 	ID    string
@@ -39,11 +39,11 @@ type Mark struct {
 	At    time.Duration
 }
 
-// Effect is what a handler wrote.
+// Effect is the effect of a handler.
 type Effect struct {
 	Entry   int
 	Message *Message
-	// Step is that of a message with steps; Part: another is left.
+	// Step is the step that made the effect, for a message with steps. Part: further steps are left.
 	Step string
 	Part bool
 }
@@ -53,18 +53,18 @@ type Transaction struct {
 	Marks   []Mark
 	Effects []Effect
 	Open    bool
-	// Broken: it can only be rolled back, though the store says so only when asked.
+	// Broken: the transaction can only be rolled back. The store reports this only when it is asked.
 	Broken bool
-	// Quiet: what its handler writes is of a replay without effects.
+	// Quiet: its handler runs in a replay without effects.
 	Quiet bool
-	// Intents are those that a handler wrote.
+	// Intents are the intents that a handler wrote.
 	Intents []Intent
-	// Cut: its connection is gone.
+	// Cut: its connection is lost.
 	Cut bool
-	// Committing: the process has said COMMIT.
+	// Committing: the process has sent COMMIT.
 	Committing bool
-	By         holder // nil: none of the world's processes
-	// Replays: it is of a process that reads the history again.
+	By         holder // nil if it is none of the world's processes
+	// Replays: the process of the transaction reads the history again.
 	Replays bool
 }
 
@@ -72,43 +72,43 @@ type Transaction struct {
 type Store struct {
 	Markers map[string]Marker
 	Rows    map[RowKey]*Row
-	Inbox   []*Row         // the same, in the order in which they were written
-	Lost    map[RowKey]int // copies that commits of unknown outcome may have counted, or not
-	// Parted counts deliveries of an identity that somebody had in hand and could
-	// not settle: a commit may have counted them, and they came again.
+	Inbox   []*Row         // the rows in the order in which they were written
+	Lost    map[RowKey]int // copies that commits with an unknown outcome may have counted
+	// Parted counts, by identity, the deliveries that a process held and could not settle. A commit may have
+	// counted them before they were delivered again.
 	Parted map[string]int
-	// Effects counts those of an identity, so that a doubled effect shows as two.
+	// Effects counts effects by identity, so that a doubled effect shows as two.
 	Effects map[string]int
-	// StepsDone are the steps that took effect, by identity: the checker's.
+	// StepsDone are the steps that took effect, by identity (the checker's).
 	StepsDone map[string][]string
-	// Low is before when markers may have been removed; Gone are those that were, and
-	// GoneRows the rows, which only the checker knows.
+	// Low is the low-water mark: older markers may have been removed. Gone are the removed markers and
+	// GoneRows the removed rows (the checker's).
 	Low      time.Duration
 	Gone     map[string]Removed
 	GoneRows map[RowKey]bool
-	// Passed are the identities whose marker has passed from one row to another.
+	// Passed has the identities whose marker has passed from one row to another.
 	Passed  map[string]bool
 	Locks   map[string]*Transaction
 	streams map[string]*stream
-	places  int // in lines, that were given
+	places  int // the last place in a line that was assigned
 	Waiting []func()
-	// Changes counts, by identity, what others than a replay have changed: the checker's.
+	// Changes counts, by identity, the changes that no replay made (the checker's).
 	Changes map[string]int
-	// Open are the transactions that are.
+	// Open are the open transactions.
 	Open map[*Transaction]bool
-	// Intended are the transactions that wrote an intent, also those that have ended.
+	// Intended maps an intent to the transaction that wrote it, which may have ended.
 	Intended map[string]*Transaction
 	// Serial is the last transaction that took the consumer's lock.
 	Serial *Transaction
 	Down   bool
-	// Ahead is by how much its clock is wrong.
+	// Ahead is by how much the store's clock is ahead; negative if it is behind.
 	Ahead  time.Duration
 	Jumped bool
-	// Claiming is called of each row that is claimed, Over of each that is due; it reports
-	// whether the row is over.
+	// Claiming is called with each row that is claimed. Over is called with each row that is due, and reports
+	// whether the row has ended.
 	Claiming func(*Row)
 	Over     func(*Row) bool
-	// Outages counts how often it went away.
+	// Outages counts the outages of the store.
 	Outages int
 }
 
@@ -117,12 +117,12 @@ func NewStore() *Store {
 	return &Store{Markers: map[string]Marker{}, Rows: map[RowKey]*Row{}, Lost: map[RowKey]int{}, Parted: map[string]int{}, Effects: map[string]int{}, StepsDone: map[string][]string{}, Intended: map[string]*Transaction{}, Gone: map[string]Removed{}, GoneRows: map[RowKey]bool{}, Passed: map[string]bool{}, Changes: map[string]int{}, Open: map[*Transaction]bool{}, Locks: map[string]*Transaction{}, streams: map[string]*stream{}}
 }
 
-// Conflicts reports whether two prints of one rule differ.
+// Conflicts reports whether two fingerprints of the same version differ.
 func Conflicts(a, b semel.Fingerprint) bool {
 	return a.Version != 0 && a.Version == b.Version && a.Sum != b.Sum
 }
 
-// Judge answers a mark of an identity that nobody has locked.
+// Judge returns the verdict on a mark of an identity that no transaction has locked.
 func (s *Store) Judge(id string, print semel.Fingerprint) store.Verdict {
 	m, there := s.Markers[id]
 	switch {
@@ -139,7 +139,7 @@ func (s *Store) Judge(id string, print semel.Fingerprint) store.Verdict {
 	}
 }
 
-// JudgeIntent says whether an intent is there, in the inbox or in the transaction.
+// JudgeIntent returns the verdict on an intent, by the inbox and the intents of the transaction.
 func (s *Store) JudgeIntent(t *Transaction, n Intent) store.Verdict {
 	for _, there := range t.Intents {
 		if there.ID != n.ID {
@@ -153,11 +153,11 @@ func (s *Store) JudgeIntent(t *Transaction, n Intent) store.Verdict {
 	return s.Judge(n.ID, n.Print)
 }
 
-// Newer is an outcome that only a newer release knows, which shares the store:
-// for some time nobody else can tell what became of the identity.
+// Newer is the outcome of markers that a newer release, which shares the store, has written. This release
+// does not know what it means.
 const Newer store.Outcome = 9
 
-// Outcomes is what a marker says, by what was marked.
+// Outcomes maps how an entry is marked to the outcome in its marker.
 var Outcomes = [...]store.Outcome{
 	machine.AsApplied:      store.Applied,
 	machine.AsDuplicate:    store.Applied,
@@ -171,19 +171,19 @@ var Outcomes = [...]store.Outcome{
 	machine.AsStepped:      store.Waiting,
 }
 
-// Write puts a fresh mark into t.
+// Write adds a fresh mark to t and locks its identity.
 func (s *Store) Write(t *Transaction, m Mark) {
 	t.Marks = append(t.Marks, m)
 	s.Locks[m.ID] = t
 }
 
-// Opened keeps a transaction among those that are open.
+// Opened adds a transaction to the open ones and returns it.
 func (s *Store) Opened(t *Transaction) *Transaction {
 	s.Open[t] = true
 	return t
 }
 
-// End closes t and lets those who wait for its locks look again.
+// End closes t and releases its locks. It returns the functions that waited for a lock; the caller runs them.
 func (s *Store) End(t *Transaction) []func() {
 	t.Open = false
 	delete(s.Open, t)
@@ -197,15 +197,14 @@ func (s *Store) End(t *Transaction) []func() {
 	return waiting
 }
 
-// Apply makes what t wrote, but for the trimmed marks, durable. An effect
-// cannot be trimmed: it is the handler's, and the store does not know whose. rowOf
-// makes the row that one of a commit's would be.
+// Apply commits the marks of t, except the trimmed ones, its effects, and rows. Effects cannot be trimmed,
+// because the store does not know which entry made which effect. rowOf converts a row of the commit.
 func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func(*machine.Row) *Row) {
 	for _, m := range t.Marks {
 		if !slices.Contains(trim, m.Entry) {
 			s.Remember(m.ID, Outcomes[m.As], Marker{Print: m.Print, At: m.At})
 			if t.Replays {
-				s.Changes[m.ID]-- // those of a replay are foreseen
+				s.Changes[m.ID]-- // changes of a replay are predicted
 			}
 		}
 	}
@@ -220,10 +219,10 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 		switch there := s.Rows[is.Key]; {
 		case there != nil && rows[i].Repeat:
 			there.Repeats++
-		case rows[i].Repeat: // what another applied has no row
+		case rows[i].Repeat: // a message that another process applied has no row
 		case there != nil && is.Key.Conflict:
-			// Two transactions saw the same conflict, as one whose commit was
-			// late: the second is counted on the row, and settled as a conflict.
+			// Two transactions saw the same conflict, for example because one
+			// commit was late. The second is counted on the row, and settled as a conflict.
 			there.Repeats++
 			s.Parted[is.Key.ID]++
 		case there != nil:
@@ -234,7 +233,7 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 	}
 }
 
-// Remember writes a marker. One that is changed keeps its age.
+// Remember writes a marker. A marker that is changed keeps its time.
 func (s *Store) Remember(id string, o store.Outcome, m Marker) {
 	if there, known := s.Markers[id]; known {
 		m.At = there.At
@@ -244,7 +243,7 @@ func (s *Store) Remember(id string, o store.Outcome, m Marker) {
 	s.Changes[id]++
 }
 
-// Holder is who has locked an identity or its former one; nil if nobody.
+// Holder returns the transaction that has locked an identity or its former identity, or nil.
 func (s *Store) Holder(id, former string) *Transaction {
 	if t := s.Locks[id]; t != nil {
 		return t
@@ -252,8 +251,8 @@ func (s *Store) Holder(id, former string) *Transaction {
 	return s.Locks[former]
 }
 
-// Marked is the marker that says what became of a message: its own, also when it was removed
-// since, or else the one under its former identity.
+// Marked returns the marker that has the outcome of a message: its own marker, even if that was removed, or
+// else the marker of its former identity.
 func (s *Store) Marked(m *Message) (Marker, bool) {
 	own, there := s.Markers[m.ID]
 	if was := s.Gone[m.ID]; !there && was.Times > 0 {

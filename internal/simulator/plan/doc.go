@@ -1,3 +1,2 @@
-// Package plan draws what a simulated run is made of, before it starts: the policy, the faults and
-// the features that its seed has.
+// Package plan draws the policy, the faults and the features of a simulated run before the run starts.
 package plan

@@ -19,9 +19,8 @@ func (p *Plan) DrawInbox(c *chance.Choices) {
 	}
 }
 
-// drawCalls lets handlers call out, as those of consumer.NewLeased do: what they do is in no
-// transaction. Whether they do is told by a number that was drawn before, so that the
-// other seeds keep their histories.
+// drawCalls decides whether handlers call out, as those of consumer.NewLeased do, without a transaction. The
+// decision draws no number, so that the other seeds keep their histories.
 func (p *Plan) drawCalls(c *chance.Choices) {
 	if !p.Config.Wait || p.Config.Seed%7 > 1 {
 		return
@@ -29,7 +28,7 @@ func (p *Plan) drawCalls(c *chance.Choices) {
 	p.CallOut(c)
 }
 
-// CallOut lets handlers call out.
+// CallOut makes handlers call out.
 func (p *Plan) CallOut(c *chance.Choices) {
 	p.Calls, p.asks = true, c.Flip()
 	if c.Flip() {
@@ -48,12 +47,12 @@ func (p *Plan) CallOut(c *chance.Choices) {
 	}
 }
 
-// Rule is what the policy says of the provider.
+// Rule returns the rule of the policy about the provider.
 func (p *Plan) Rule() calls.Rule {
 	return calls.Rule{Window: p.Window, Timeout: p.Timeout, Asks: p.asks}
 }
 
-// change is what a later release does to the steps of its messages.
+// change is a change that a later release makes to the steps of its messages.
 type change uint8
 
 const (
@@ -66,9 +65,8 @@ const (
 	changes
 )
 
-// drawSteps lets messages have several steps, as those of consumer.NewSteps have. Whether
-// they do is told by a number that was drawn before, so that the other seeds keep their
-// histories.
+// drawSteps decides whether messages have several steps, as those of consumer.NewSteps have. The decision draws
+// no number, so that the other seeds keep their histories.
 func (p *Plan) drawSteps(c *chance.Choices) {
 	if !p.Config.Wait || p.Calls || p.Config.Seed%7 != 2 && p.Config.Seed%7 != 3 {
 		return
@@ -86,32 +84,31 @@ func (p *Plan) drawSteps(c *chance.Choices) {
 	p.ChangeAt = c.Wait(p.Span)
 }
 
-// drawStreams lets messages be versions of streams. Whether they are is told by a
-// number that was drawn before, so that the other seeds keep their histories.
+// drawStreams decides whether messages are versions of streams. The decision draws no number, so that the other
+// seeds keep their histories.
 func (p *Plan) drawStreams(c *chance.Choices) {
 	if !p.Config.Wait || p.Calls || p.Config.Seed%2 == 0 {
 		return
 	}
 	p.Streams = c.Between(1, 4)
 	if p.Config.OnConflict != machine.EndKeepFirst {
-		p.Config.OnConflict = machine.EndPark // what else there is, conflicts of identities show
+		p.Config.OnConflict = machine.EndPark // runs without streams test the other endings
 	}
-	p.Config.ClaimsAlone = p.Steps > 0 // as the shell has it
+	p.Config.ClaimsAlone = p.Steps > 0 // as the consumer sets it
 	p.Config.Gap = time.Duration(c.Between(1, 12)) * 500 * time.Millisecond
 	if p.Config.Seed%3 == 0 {
 		p.Config.GapCap = int64(p.Config.Seed / 3 % 3)
 	}
 }
 
-// drawBlock lets what comes behind a message that waits in the inbox, or is parked, wait
-// there, too. Whether it does is told by a number that was drawn before, so that the
-// other seeds keep their histories.
+// drawBlock decides whether messages wait in the inbox behind a message of their line that waits there or is
+// parked. The decision draws no number, so that the other seeds keep their histories.
 func (p *Plan) drawBlock() {
 	p.Config.Block = p.Config.Wait && !p.Calls && p.Streams == 0 && p.Config.Lanes != machine.NoOrder && p.Config.Seed%4 == 0
 }
 
-// drawReaping lets what has ended be removed after a while. Whether it is, is told by a
-// number that was drawn before, so that the other seeds keep their histories.
+// drawReaping decides whether ended messages are removed after a while. The decision draws no number, so that
+// the other seeds keep their histories.
 func (p *Plan) drawReaping(c *chance.Choices) {
 	drawn := p.Config.Seed%5 < 2 || p.Config.Block && p.Config.Seed%8 == 0
 	if !drawn || p.Calls || p.Config.Unmarked || p.Streams > 0 || p.Formers {
@@ -120,16 +117,15 @@ func (p *Plan) drawReaping(c *chance.Choices) {
 	p.Keep = time.Duration(c.Between(1, 20)) * 100 * time.Millisecond
 	p.Config.OnExpired = []machine.Ending{machine.EndPark, machine.EndDiscard}[c.Below(2)]
 	if p.Config.Block {
-		p.Config.OnExpired = machine.EndPark // which keeps a line back
+		p.Config.OnExpired = machine.EndPark // a parked message blocks its line
 	}
 	if p.Config.OnConflict == machine.EndDeadLetter || p.Config.OnExhausted == machine.EndDeadLetter {
 		p.Config.OnExpired = machine.EndDeadLetter
 	}
 }
 
-// drawTwins lets persons act on the rows of identities that have several contents. Whether
-// they do is told by a number that was drawn before, so that the other seeds keep their
-// histories.
+// drawTwins decides whether persons act on the rows of identities that have several contents. The decision
+// draws no number, so that the other seeds keep their histories.
 func (p *Plan) drawTwins() {
 	p.Twins = p.Config.Wait && p.Prints && !p.Formers && !p.Replays() && p.Keep == 0 && p.Config.Seed%11 < 3
 	if !p.Twins {
@@ -144,7 +140,7 @@ func (p *Plan) drawTwins() {
 }
 
 // drawClocks decides whether the store's clock is wrong for a while. The decision uses the seed
-// and draws no random number, so that the other seeds keep their histories.
+// and draws no number, so that the other seeds keep their histories.
 func (p *Plan) drawClocks() {
 	p.Clocks = p.Config.Inbox && p.Keep == 0 && !p.Replays() && p.Config.Seed%13 < 3
 }
@@ -155,21 +151,21 @@ func (p *Plan) Intends() bool {
 	return drawn && !p.Calls && !p.Config.OneAttempt
 }
 
-// replaying is what a plan has of replays.
+// replaying is the part of a plan about replays.
 type replaying struct {
-	// Again: a process of its own reads the history again, in the generation of the live
-	// ones. Quiet: without effects outside of the store.
+	// Again: a separate process reads the history again, in the generation of the live processes. Quiet: it
+	// has no effects outside of the store.
 	Again, Quiet bool
-	// Rebuilds: another reads it into a generation of its own, which is switched to.
+	// Rebuilds: a separate process reads the history into a new generation, and the consumer switches to it.
 	Rebuilds bool
-	// Readers is how many processes try to, one after the other.
+	// Readers is the number of processes that read again, one after the other.
 	Readers int
-	// Operators replay what was set aside.
+	// Operators is the number of operators who retry parked rows and dead letters.
 	Operators int
 }
 
-// drawReplays lets persons replay. Whether they do is told by a number that was drawn
-// before, so that the other seeds keep their histories.
+// drawReplays decides whether persons replay. The decision draws no number, so that the other seeds keep their
+// histories.
 func (p *Plan) drawReplays(c *chance.Choices) {
 	if p.Config.Seed%8 != 3 || p.Config.Unmarked || p.Config.OneAttempt {
 		return
@@ -178,7 +174,7 @@ func (p *Plan) drawReplays(c *chance.Choices) {
 	if p.Config.Inbox {
 		r.Operators = c.Between(1, 3)
 	}
-	if p.Queue || p.Calls { // there is no history, or whoever is called cannot be told
+	if p.Queue || p.Calls { // a queue has no history, and a provider cannot be told about a replay
 		return
 	}
 	r.Quiet, r.Readers = c.Often(3), c.Between(1, 2)
@@ -192,5 +188,5 @@ func (p *Plan) drawReplays(c *chance.Choices) {
 	}
 }
 
-// Replays reports whether somebody replays anything.
+// Replays reports whether the run has a replay, a rebuild or operators.
 func (p *Plan) Replays() bool { return p.Again || p.Rebuilds || p.Operators > 0 }

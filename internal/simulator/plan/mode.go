@@ -2,8 +2,7 @@ package plan
 
 import "github.com/semel-go/semel/internal/simulator/chance"
 
-// Mode is something that only some seeds have, so that who looks for what belongs to it
-// need not run the others.
+// Mode is a feature that only some seeds have. A search for faults of the feature runs only these seeds.
 type Mode string
 
 // The modes.
@@ -11,12 +10,12 @@ const (
 	Calls   Mode = "calls"   // handlers call out
 	Steps   Mode = "steps"   // messages have several steps
 	Intents Mode = "intents" // handlers write intents, which a sender sends
-	Replays Mode = "replay"  // persons replay what was, beside live copies
+	Replays Mode = "replay"  // persons replay the history beside live copies
 	Twins   Mode = "twins"   // persons act on rows of one identity
 	Clocks  Mode = "clocks"  // the store's clock is wrong for a while
 )
 
-// Has reports whether a seed has a mode; every one has "".
+// Has reports whether a seed has a mode. Every seed has the mode "".
 func (m Mode) Has(seed uint64) bool {
 	if m == "" {
 		return true

@@ -7,50 +7,49 @@ import (
 	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
-// Plan is what a run is made of, drawn before it starts.
+// Plan is the policy, the faults and the features of a run. It is drawn before the run starts.
 type Plan struct {
 	Config machine.Config
-	// Has says which troubles there are; Rate is once in how many times.
+	// Has says which troubles happen. Each happens once in Rate opportunities, on average.
 	Has  [Troubles]bool
 	Rate int
-	// Queue: the source counts deliveries and brings back single ones;
-	// otherwise it is a log that starts again at the first unsettled.
+	// Queue: the source counts deliveries and redelivers single ones. Otherwise it is a log that starts again at
+	// the first unsettled delivery.
 	Queue bool
 	// Whole: the handler takes the whole batch.
 	Whole bool
-	// Named: the store can name the busy mark and the culprit of a commit.
+	// Named: the store can name the mark that is busy, and the message that made a commit fail.
 	Named bool
-	// Broken: the shell asks after each handler whether the transaction lives.
+	// Broken: the consumer asks after each handler whether the transaction is broken.
 	Broken bool
 	// Prints: messages have fingerprints.
 	Prints bool
 	// Ends: the source has an end.
 	Ends bool
 
-	// Late: the source gives its lanes only after a minute, and is slow to end a
-	// Fetch. Idler: it can be asked whether it has more.
+	// Late: the source assigns its lanes only after a minute, and is slow to end a Fetch. Idler: the source can
+	// report whether it has more.
 	Late, Idler bool
 
-	// Shared: some messages are not the consumer's.
+	// Shared: some messages belong to another consumer.
 	Shared bool
 
 	Processes int // that share the store and the lanes
 
-	// Lease is of claims. Notifies: what is due is told to others.
+	// Lease is the lease of claims. Notifies: processes are notified of due rows.
 	Lease    time.Duration
 	Notifies bool
 
-	// Streams is how many each of the two sources has whose versions the messages are;
-	// 0: they have none.
+	// Streams is the number of streams of each of the two sources; 0 if messages have no versions.
 	Streams int
 
-	// Calls: handlers call a provider that knows a key for this window, and can be asked
-	// what became of calls.
+	// Calls: handlers call a provider that remembers a key for Window and, with asks, can report the outcome of
+	// a call.
 	Calls, asks bool
 	Window      time.Duration
 
-	// Steps is how many each message has, 0: it has one handler. Change is what becomes of
-	// them, at a moment.
+	// Steps is the number of steps of each message; 0 if there is one handler. Change is made to the steps at
+	// ChangeAt.
 	Steps    int
 	Change   change
 	ChangeAt time.Duration
@@ -58,19 +57,19 @@ type Plan struct {
 	// Suppresses: some intents are written suppressed.
 	Suppresses bool
 
-	// Formers: messages are marked under former identities, too.
+	// Formers: messages are also marked under former identities.
 	Formers bool
 
-	// Keep is how long what has ended is kept; 0: for ever.
+	// Keep is how long ended messages are kept; 0 if they are never removed.
 	Keep time.Duration
 
-	// Twins: persons act on rows of identities that have several.
+	// Twins: persons act on rows of identities that have several rows.
 	Twins bool
 
 	// Clocks: the store's clock is wrong for a while.
 	Clocks bool
 
-	// Away: after the other faults the store goes away for good.
+	// Away: after the other faults the store stays down for good.
 	Away bool
 
 	replaying
@@ -183,8 +182,8 @@ func drawEndings(c *chance.Choices, conf *machine.Config) {
 	conf.OnPrecondition = pick(setAside, machine.EndDiscard, machine.EndRetry)
 }
 
-// Calmed returns the policy an operator would choose for the calm phase:
-// nothing halts, because a message that halts would do so for ever.
+// Calmed returns the policy for the calm phase. Nothing halts, because a message that halts the consumer would
+// halt it in every life.
 func Calmed(c machine.Config) machine.Config {
 	for _, then := range []*machine.Ending{&c.OnExhausted, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition} {
 		if *then == machine.EndHalt {
@@ -194,7 +193,8 @@ func Calmed(c machine.Config) machine.Config {
 	return c
 }
 
-// breaks says which lives have a breaker, without a choice that would change the others.
+// breaks decides whether the consumer has a breaker. It draws no number, so that the other seeds keep their
+// histories.
 func breaks(conf *machine.Config) {
 	if conf.Seed%4 == 1 {
 		conf.BreakerThreshold, conf.HaltLater = 1+int(conf.Seed/4%4), conf.Seed/16%2 == 0

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/internal/simulator/model"
 )
 
-// shuffleLanes moves copies away from their first, and gives each place its
-// time.
+// shuffleLanes moves copies away from the first delivery of their message, and sets the position and time of each
+// delivery.
 func (s *Script) shuffleLanes() {
 	c, p := s.Random, &s.Plan
 	for _, l := range s.Source.Lanes {
@@ -28,8 +28,8 @@ func (s *Script) shuffleLanes() {
 	}
 }
 
-// drawVersions gives messages their places in streams. Some versions never come, some
-// come late, and some are used by two messages.
+// drawVersions gives messages their places in streams. Some versions are missing, some are late, and some are used
+// by two messages.
 func (s *Script) drawVersions() {
 	c, p := s.Random, &s.Plan
 	if p.Streams == 0 {
@@ -61,8 +61,7 @@ func (s *Script) drawVersions() {
 	}
 }
 
-// twin returns another message with a message's version: it says the same, or
-// something else.
+// twin returns another message with the same version, with the same or other content.
 func (s *Script) twin(m *model.Message) *model.Message {
 	t := *m
 	t.Number = len(s.Messages)
@@ -75,7 +74,7 @@ func (s *Script) twin(m *model.Message) *model.Message {
 	return &t
 }
 
-// lastOfAll moves what comes late to the end of a lane.
+// lastOfAll moves late messages to the end of a lane.
 func lastOfAll(log []*model.Delivery) []*model.Delivery {
 	var early, late []*model.Delivery
 	for _, d := range log {
@@ -88,8 +87,8 @@ func lastOfAll(log []*model.Delivery) []*model.Delivery {
 	return append(early, late...)
 }
 
-// drawAges gives messages their ages, which copies and other contents keep: when the
-// identity was published first. Then it publishes some again, long after, and others then.
+// drawAges sets the age of messages: the time at which their identity was first published, also for copies and other
+// contents. Then it publishes some messages again, long after, and new ones with them.
 func (s *Script) drawAges() {
 	if s.Plan.Keep == 0 {
 		return
@@ -117,8 +116,7 @@ func (s *Script) drawAges() {
 	}
 }
 
-// publishLate publishes a message again that was published before, and others right behind
-// it. It returns when the last of them was.
+// publishLate publishes an earlier message again, and new ones right behind it. It returns the time of the last one.
 func (s *Script) publishLate(l *model.Lane, at time.Duration) time.Duration {
 	m := s.Messages[s.Random.Below(len(s.Messages))]
 	at = max(at, m.Age)

@@ -1,5 +1,5 @@
-// Package script draws what producers say in a simulated run: messages with their copies, other
-// contents and versions, how their handlers behave, and where they stand in the lanes.
+// Package script draws the messages of a simulated run: with their copies, other contents and versions, the
+// conduct of their handlers, and their places in the lanes.
 package script
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// Script is what producers say in a run: the messages that its plan asks for, and where they stand
-// in the lanes.
+// Script has the messages that the plan of a run asks for, and the source with their places in the lanes.
 type Script struct {
 	Plan     plan.Plan
 	Messages []*model.Message
@@ -24,7 +23,7 @@ type Script struct {
 	Counts   trace.Coverage
 }
 
-// DrawMessages makes the messages and publishes them.
+// DrawMessages draws the messages and publishes them.
 func (s *Script) DrawMessages() {
 	c, p := s.Random, &s.Plan
 	for i := range p.Messages {
@@ -51,7 +50,7 @@ func (s *Script) DrawMessages() {
 func (s *Script) drawMessage(i int) *model.Message {
 	c, p := s.Random, &s.Plan
 	m := &model.Message{Number: len(s.Messages), Route: uint64(c.Below(64)), Size: c.Between(1, 400)}
-	// Every identity is used by two sources, for two messages.
+	// Two sources use the same identities, for different messages.
 	m.Source, m.Identity = []string{"s", "t"}[i%2], "id"+strconv.Itoa(i/2)
 	if p.Prints {
 		m.Print = semel.Fingerprint{Version: 1, Sum: [16]byte{byte(m.Number), byte(m.Number >> 8), 1}}
@@ -61,7 +60,7 @@ func (s *Script) drawMessage(i int) *model.Message {
 		m.Times = m.Conduct.DrawTimes(c)
 	}
 	if m.Times == model.Always && m.LooksInnocent() && p.Config.OneAttempt && !p.Queue {
-		m.Times = c.Between(1, 8) // nobody counts its deliveries
+		m.Times = c.Between(1, 8) // its attempts are not counted, so it must succeed at last
 	}
 	if !p.Has[plan.TroubleStuck] && m.Conduct == model.Sticks {
 		m.Conduct = model.FailsRetryable
@@ -83,22 +82,23 @@ func (s *Script) drawMessage(i int) *model.Message {
 	return m
 }
 
-// drawStep lets a message misbehave at a step that is not its first.
+// drawStep draws the step at which a message begins to misbehave.
 func (s *Script) drawStep(m *model.Message) {
 	if s.Plan.Steps > 0 && m.Conduct != model.Succeeds {
 		m.From = s.Random.Below(s.Plan.Steps - 1)
 	}
 }
 
-// drawFormer gives a message a former identity: up to three have one, since it was coarser.
+// drawFormer gives a message a former identity. Up to three messages share one, because the former derivation was
+// coarser.
 func (s *Script) drawFormer(m *model.Message, i int) {
 	if s.Plan.Formers && m.Refused == "" && s.Random.Often(4) {
 		m.Former = "former/" + strconv.Itoa(i/3)
 	}
 }
 
-// makeForeign makes a message another consumer's. One that is skipped needs no
-// name of its own, and may have the one of a message that is ours.
+// makeForeign turns a message into a message of another consumer. A foreign message that is skipped may have the
+// identity of one of our messages.
 func (s *Script) makeForeign(m *model.Message, i int) {
 	m.Refused, m.Foreign, m.Conduct, m.Times, m.Print = "foreign", true, model.Succeeds, 0, semel.Fingerprint{}
 	switch {
@@ -110,15 +110,15 @@ func (s *Script) makeForeign(m *model.Message, i int) {
 	}
 }
 
-// otherContent returns a message of the same identity that says something else.
+// otherContent returns a message with the same identity and other content.
 func (s *Script) otherContent(m *model.Message) *model.Message {
 	o := *m
 	o.Number = len(s.Messages)
 	if o.Print.Version != 0 {
 		o.Print.Sum[2] = byte(2 + s.Random.Below(2))
 	}
-	// It may differ in what its former identity was; not where followers wait, since the
-	// first of an identity could be a conflict then, and the next stand in its place.
+	// Its former identity may differ, too, unless followers wait: then the first message of an identity
+	// could be a conflict, and the next one would take its place.
 	if o.Former != "" && !s.Plan.Config.Block && s.Random.Flip() {
 		o.Former = "former/" + strconv.Itoa(s.Random.Below(1+len(s.Messages)/3))
 	}
@@ -126,7 +126,7 @@ func (s *Script) otherContent(m *model.Message) *model.Message {
 	return &o
 }
 
-// drawTwins publishes other contents of a message's identity, whose first is often set aside.
+// drawTwins publishes other contents of a message's identity. The first content often fails and is parked.
 func (s *Script) drawTwins(m *model.Message) {
 	c := s.Random
 	if !s.Plan.Twins || m.Refused != "" || !c.Chance(3) {
@@ -146,13 +146,13 @@ func (s *Script) drawTwins(m *model.Message) {
 	}
 }
 
-// publish appends a message to a lane's log.
+// publish appends a message to the log of a lane.
 func (s *Script) publish(m *model.Message) {
 	l := s.Source.Lanes[s.Random.Below(len(s.Source.Lanes))]
 	l.Log = append(l.Log, &model.Delivery{Message: m, Lane: l})
 }
 
-// DrawKeys has messages share keys, so that what is set aside of one is more than one row.
+// DrawKeys makes messages share keys, so that several rows of one key are parked.
 func (s *Script) DrawKeys() {
 	for _, m := range s.Messages {
 		if s.Plan.Operators > 0 {
@@ -161,7 +161,7 @@ func (s *Script) DrawKeys() {
 	}
 }
 
-// HasOtherContent reports whether another message has the identity, or the former one, with another content.
+// HasOtherContent reports whether another message has the same identity, or former identity, with other content.
 func (s *Script) HasOtherContent(m *model.Message) bool {
 	for _, o := range s.Messages {
 		if (o.ID == m.ID || m.Former != "" && o.Former == m.Former) && !o.Foreign && o.Print != m.Print {
@@ -171,13 +171,12 @@ func (s *Script) HasOtherContent(m *model.Message) bool {
 	return false
 }
 
-// SaidDuplicate reports whether a handler says of the identity that its effect
-// is there already.
+// SaidDuplicate reports whether the handler of a message with this identity reports a duplicate.
 func (s *Script) SaidDuplicate(id string) bool {
 	return slices.ContainsFunc(s.Messages, func(m *model.Message) bool { return m.ID == id && m.Conduct == model.SaysDuplicate })
 }
 
-// Named reports whether a message of the consumer's has the identity.
+// Named reports whether a message of this consumer has the identity.
 func (s *Script) Named(id string) bool {
 	for _, m := range s.Messages {
 		if m.ID == id && !m.Foreign {
@@ -187,8 +186,8 @@ func (s *Script) Named(id string) bool {
 	return false
 }
 
-// TwoFormers reports whether another content of a message's identity had another former
-// identity. To the release before those are two messages, and each may take effect.
+// TwoFormers reports whether another content of a message's identity has another former identity. For the previous
+// release these are two messages, and each may take effect.
 func (s *Script) TwoFormers(m *model.Message) bool {
 	return slices.ContainsFunc(s.Messages, func(o *model.Message) bool { return o.ID == m.ID && o.Former != m.Former })
 }

@@ -79,7 +79,7 @@ func many(start uint64, seeds, tries int, mode plan.Mode) int {
 		explain(f.Seed, tries)
 	}
 	const long = 2000
-	if len(s.Failures) > 0 || seeds >= long && mode == "" && len(s.Unreached()) > 0 {
+	if len(s.Failures) > 0 || seeds >= long && mode == "" && len(s.Coverage.Unreached()) > 0 {
 		return 1
 	}
 	return 0

@@ -1,5 +1,4 @@
-// Package sweep runs many seeds of the simulator, reports what they met, and looks for seeds that break
-// a law.
+// Package sweep runs many seeds of the simulator, reports their coverage, and searches for seeds that break a law.
 package sweep
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// Summary is what a row of seeds showed.
+// Summary is the result of many seeds.
 type Summary struct {
 	Seeds    int
 	Start    uint64
@@ -38,7 +37,7 @@ type Failure struct {
 	Broken *simulator.Violation
 }
 
-// Run runs so many seeds that have a mode, beside each other and each by itself in order.
+// Run runs as many seeds as seeds says, the first ones from start that have the mode, on all processors.
 func Run(start uint64, seeds int, mode plan.Mode, make simulator.Maker) *Summary {
 	all := []uint64{}
 	for seed := start; len(all) < seeds; seed++ {
@@ -91,7 +90,7 @@ func median(of []int) int {
 	return sorted[len(sorted)/2]
 }
 
-// Text is the report.
+// Text returns the report.
 func (s *Summary) Text() string {
 	var b strings.Builder
 	total := 0
@@ -104,7 +103,7 @@ func (s *Summary) Text() string {
 			fmt.Fprintf(&b, "  %-60s %10d\n", name, s.Coverage[kind][name])
 		}
 	}
-	for _, name := range s.Unreached() {
+	for _, name := range s.Coverage.Unreached() {
 		fmt.Fprintf(&b, "never reached: %s\n", name)
 	}
 	fmt.Fprintf(&b, "%d seeds of %d to %d in %v\n", s.Seeds, s.Start, s.last, s.Took.Round(time.Millisecond))
@@ -127,21 +126,17 @@ func (s *Summary) Examples() []Failure {
 	return first
 }
 
-// Unreached lists what every long row of seeds must meet and this one did not.
-func (s *Summary) Unreached() []string { return s.Coverage.Unreached() }
-
-// Search is where seeds are looked for that break a law.
+// Search describes a search for a seed that breaks a law.
 type Search struct {
 	Start uint64
 	Seeds int
-	// Mode, if not empty, leaves out those that do not have it. Law, if not empty, is the
-	// only one that counts.
+	// Mode, if not empty, selects the seeds that have it. Law, if not empty, is the only law that counts.
 	Mode plan.Mode
 	Law  string
 }
 
-// First returns the smallest seed that breaks the law. It looks at a few seeds at a time,
-// since most are found soon, and later at many.
+// First returns the smallest seed that breaks the law. It runs a few seeds at a time at first, because most faults
+// are found soon, and more at a time later.
 func First(make simulator.Maker, s Search) (Failure, bool) {
 	chunk, end := 4, s.Start+uint64(s.Seeds)
 	for next := s.Start; next < end; chunk = min(2*chunk, 64) {

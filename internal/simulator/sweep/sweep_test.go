@@ -82,7 +82,7 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 		t.Errorf("the median seed has %d steps and %d faults, and should have 200 and 3", steps, faults)
 	}
 	t.Run("trap_T107_every_event_action_fault_and_ending_occurs_in_a_long_row", func(t *testing.T) {
-		if missing := s.Unreached(); seeds >= 3000 && len(missing) > 0 {
+		if missing := s.Coverage.Unreached(); seeds >= 3000 && len(missing) > 0 {
 			t.Errorf("%d seeds never reach %v", seeds, missing)
 		}
 	})

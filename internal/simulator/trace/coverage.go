@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Coverage counts what was met, by kind and name.
+// Coverage counts what happened in runs, by kind and name.
 type Coverage map[string]map[string]int64
 
-// Add counts a name of a kind.
+// Add counts one occurrence of a name.
 func (c Coverage) Add(kind, name string) {
 	if c[kind] == nil {
 		c[kind] = map[string]int64{}
@@ -18,7 +18,7 @@ func (c Coverage) Add(kind, name string) {
 	c[kind][name]++
 }
 
-// AddStep counts an event, what a machine answered, and how deliveries and claims ended with that.
+// AddStep counts an event, the actions of the machine, and how they ended deliveries and claims.
 func (c Coverage) AddStep(e machine.Event, actions []machine.Action) {
 	c.Add("event", eventName(e))
 	for _, a := range actions {
@@ -46,15 +46,14 @@ func (c Coverage) Merge(d Coverage) {
 	}
 }
 
-// required is what a long row of seeds must meet, a kind and a name on each line: the fault
-// points, the faults, every event and action in each of its forms, how deliveries ended, and how
-// an entry was marked, what the store said about it and how its flight ended. Names that are met
-// too seldom to be sure of are not required.
+// required lists what a long run of seeds must reach, a kind and a name on each line: fault points, faults, every
+// form of each event and action, endings of deliveries, and transitions (how an entry was marked, the verdict of the
+// store, and the end of its flight). Names that are too rare to be certain are not required.
 //
 //go:embed required.txt
 var required string
 
-// Unreached lists what a long row of seeds must meet and c does not count.
+// Unreached returns the required names that c has not counted.
 func (c Coverage) Unreached() (names []string) {
 	for line := range strings.Lines(required) {
 		line = strings.TrimSpace(line)
@@ -65,7 +64,7 @@ func (c Coverage) Unreached() (names []string) {
 	return names
 }
 
-// Laws returns the laws that the checker can see broken and that a long row of seeds must test.
+// Laws returns the laws that a long run of seeds must test.
 func Laws() (laws []string) {
 	for line := range strings.Lines(required) {
 		if law, is := strings.CutPrefix(strings.TrimSpace(line), "law: "); is {

@@ -1,3 +1,2 @@
-// Package trace names what happens in a simulated world: for the lines of histories, and for the
-// table of what a row of seeds has met.
+// Package trace names the events of a simulated run, for its history and for the coverage of many runs.
 package trace

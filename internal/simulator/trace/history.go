@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// History is what happened, as text.
+// History is the history of a run as text.
 type History struct{ Text strings.Builder }
 
 // Line writes a line.
@@ -20,8 +20,7 @@ func (h *History) Line(now time.Duration, format string, args ...any) {
 	h.Text.WriteByte('\n')
 }
 
-// Step writes an event and what the machine answered; of whom, where there are
-// several.
+// Step writes an event and the actions of the machine. whose names the process, if there are several.
 func (h *History) Step(now time.Duration, whose string, e machine.Event, actions []machine.Action) {
 	h.Line(now, "%s%s", whose, showEvent(e))
 	for _, a := range actions {
@@ -29,10 +28,10 @@ func (h *History) Step(now time.Duration, whose string, e machine.Event, actions
 	}
 }
 
-// Lane is what histories call a lane.
+// Lane returns the name of a lane in histories.
 func Lane(l source.Lane) string { return fmt.Sprintf("%s/%d", l.ID, l.Epoch) }
 
-// Item is what histories call an item.
+// Item returns the name of an item in histories.
 func Item(i *machine.Item) string {
 	if i == nil {
 		return "nobody"
@@ -110,7 +109,7 @@ func showFetched(e machine.Fetched) string {
 	return text
 }
 
-// notBegun says why a transaction did not open.
+// notBegun returns why a transaction did not begin.
 func notBegun(e machine.Marked) string {
 	if e.CopyBusy {
 		return "copy busy"
@@ -129,7 +128,7 @@ func showMarked(e machine.Marked) string {
 	return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, strings.Join(names, ", "))
 }
 
-// Action is an action as a history shows it.
+// Action returns an action as histories show it.
 func Action(a machine.Action) string {
 	switch a := a.(type) {
 	case machine.Fetch:
@@ -155,7 +154,7 @@ func Action(a machine.Action) string {
 	}
 }
 
-// showQuiet shows the actions that touch neither store nor broker.
+// showQuiet returns the text of actions that use neither store nor broker.
 func showQuiet(a machine.Action) string {
 	switch a := a.(type) {
 	case machine.ClaimRows:

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The words of histories and of the coverage table.
+// The names in histories and in the coverage.
 var (
 	AsNames = [...]string{machine.AsApplied: "applied", machine.AsDuplicate: "duplicate", machine.AsParked: "parked",
 		machine.AsDiscarded: "discarded", machine.AsDeadLettered: "dead-lettered",
@@ -27,7 +27,7 @@ var (
 	PhaseNames = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 
-// Word returns the word for a value, or its number if there is none yet.
+// Word returns the word for a value, or the number of the value if there is no word.
 func Word[N ~uint8](words []string, n N) string {
 	if int(n) < len(words) && (n == 0 || words[n] != "") {
 		return words[n]
@@ -174,7 +174,7 @@ func doneName(a machine.Done) string {
 	}
 }
 
-// ClaimWord says of an entry that it is a claim.
+// ClaimWord returns the prefix for the name of an entry that is a claim, "" for other entries.
 func ClaimWord(e machine.Entry) string {
 	if e.Item.Claim != nil {
 		return "claim, "

@@ -141,11 +141,11 @@ func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	return nil
 }
 
-// messages is how many a consumer is given; each process gets all of them, as a broker
-// delivers again to whoever starts.
+// messages is the number of messages of a consumer. Each process gets all of them, as a broker redelivers to a process
+// that restarts.
 const messages = 300
 
-// uuid is an id of the start of the day so many days after another.
+// uuid returns an id whose time is the start of the day that is this number of days after day.
 func uuid(day time.Time, days, n int) string {
 	ms := day.Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)

@@ -65,12 +65,12 @@ and i.inhrelid::regclass::text ~ '_[0-9]{8}"?$' order by 1`))
 	return all
 }
 
-// dayStart is the start, in UTC, of the day so many days from now.
+// dayStart returns the start, in UTC, of the day that is this number of days from today.
 func dayStart(days int) time.Time {
 	return time.Now().UTC().Truncate(aDay).Add(time.Duration(days) * aDay)
 }
 
-// uuid is an id of the start of the day so many days from now.
+// uuid returns an id whose time is dayStart(days).
 func uuid(days, n int) string {
 	ms := dayStart(days).UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)

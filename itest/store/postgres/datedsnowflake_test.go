@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// snowflake is an id of the start of the day so many days from now.
+// snowflake returns an id whose time is dayStart(days).
 func snowflake(days int, n int64) string {
 	const epoch = 1288834974657
 	ms := dayStart(days).UnixMilli() - epoch
