@@ -1,4 +1,4 @@
-// Package storetest is the conformance suite for implementations of store.TxStore, store.Leases and store.KeyStore.
+// Package storetest is the conformance suite for implementations of store.TxStore, store.Leases and keystore.Store.
 // Each case tests one law, and prints the law when the store breaks it. Cases count effects, not deliveries.
 //
 // The test of a store passes a Harness:
@@ -247,13 +247,13 @@ func abilitiesOf[Tx any](can Abilities, st store.TxStore[Tx]) []ability {
 		{"Days", can.Days, st.Limits().PartitionedBy != "", "store.Limits.PartitionedBy"},
 		{"Calls", can.Calls, has[admin.Resolver](st), "admin.Resolver"},
 		{"Steps", can.Steps, st.Limits().StepOutput > 0, "store.Limits.StepOutput above 0"},
-		{"Gather", can.Gather, has[admin.QueueStore[Tx]](st), "store.QueueStore"},
-		{"Intents", can.Intents, hasIntents(st), "store.CallerTx or store.QueueStore, and admin.Requeuer"},
+		{"Gather", can.Gather, has[admin.QueueStore[Tx]](st), "admin.QueueStore"},
+		{"Intents", can.Intents, hasIntents(st), "store.CallerTx or admin.QueueStore, and admin.Requeuer"},
 		{"Emission", can.Emission, has[admin.Emitter](st), "admin.Emitter"},
-		{"Results", can.Results, hasResults(st), "store.Results"},
+		{"Results", can.Results, hasResults(st), "admin.Results"},
 		{"MarkIn", can.MarkIn, has[store.CallerTx[Tx]](st), "store.CallerTx"},
 		{"Positions", can.Positions, has[source.PositionStore](st), "source.PositionStore"},
-		{"Offsets", can.Offsets, has[laneoffset.Store](st), "source.OffsetStore"},
+		{"Offsets", can.Offsets, has[laneoffset.Store](st), "laneoffset.Store"},
 		{"Controls", can.Controls, has[admin.Controls](st), "admin.Controls"},
 		{"Derivations", can.Derivations, has[admin.Derivations](st), "admin.Derivations"},
 		{"Edits", can.Edits, hasEdits(st), "admin.Editor"},

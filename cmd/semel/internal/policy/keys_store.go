@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	encrypt "github.com/semel-go/semel/encryption"
+	"github.com/semel-go/semel/keystore"
 )
 
 // Where Semel's tables are when nobody says.
