@@ -40,8 +40,7 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	var unknown *database.UnknownError
 	switch {
 	case errors.As(err, &unknown):
-		return false, fmt.Errorf("sqlstore: setup %s: the answer to its COMMIT was lost, so whether it ran is not known; "+
-			"start again, which runs it if it has not run: %w", name, s.db.Hint(err))
+		return false, fmt.Errorf("sqlstore: setup %s: start again, which runs it if it has not run: %w", name, s.db.Hint(err))
 	case errors.Is(err, errRolledBackItself):
 		return false, fmt.Errorf("sqlstore: setup %s: %w", name, err)
 	case err != nil:

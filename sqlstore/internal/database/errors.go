@@ -110,7 +110,9 @@ func (s *DB) Hint(err error) error {
 // UnknownError is an error of a COMMIT that may have happened.
 type UnknownError struct{ err error }
 
-func (e *UnknownError) Error() string { return e.err.Error() }
+func (e *UnknownError) Error() string {
+	return "the answer to its COMMIT was lost, so it may have been committed: " + e.err.Error()
+}
 
 func (e *UnknownError) Unwrap() error { return e.err }
 
