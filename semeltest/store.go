@@ -3,6 +3,7 @@ package semeltest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -107,6 +108,7 @@ func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.
 	if err := s.plan.at(atBegin); err != nil {
 		return nil, nil, err
 	}
+	marks = slices.Clone(marks)
 	for i := range marks {
 		marks[i].Consumer += s.suffix
 	}
@@ -120,7 +122,7 @@ func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.
 	}
 	s.plan.set(func(p *plan) {
 		for i := range verdicts {
-			if p.expired && verdicts[i].Kind == store.Fresh {
+			if p.expired && verdicts[i].Kind == store.Fresh && marks[i].Asks() {
 				verdicts[i] = store.Verdict{Kind: store.Old}
 			}
 		}
