@@ -6,54 +6,75 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 
 	"github.com/semel-go/semel/store"
 )
 
-// label marks the goroutines that a handler starts.
-const label = "semeltest_handler"
+// label marks the goroutines that a handler starts; each run has another value.
+const label = "semeltest"
 
 // watched runs a handler and reports a goroutine that it left running.
-func watched(handle func()) error {
-	pprof.Do(context.Background(), pprof.Labels(label, "yes"), func(context.Context) { handle() })
-	if by := leftover(); by != "" {
-		return fmt.Errorf("the handler returned while its goroutine %s was running, which may use the transaction after it has ended; wait for it before you return", by)
+func watched(run string, handle func()) error {
+	pprof.Do(context.Background(), pprof.Labels(label, run), func(context.Context) { handle() })
+	by := ""
+	for range looks {
+		if by = leftover(fmt.Sprintf("%q:%q", label, run)); by == "" {
+			return nil
+		}
+		runtime.Gosched()
 	}
-	return nil
+	return fmt.Errorf("the handler returned while its goroutine %s was running, which may use the transaction after it has ended; "+
+		"wait for it before you return", by)
 }
 
-// leftover returns the function of a goroutine with the label, "" if there is none. Goroutines of
-// connections, which packages keep, do not count.
-func leftover() string {
+// looks is how often a goroutine must be found, because one that the handler has waited for may still
+// be about to end.
+const looks = 10
+
+// leftover returns the function of a goroutine with a label, "" if there is none. Goroutines of
+// packages that keep connections do not count.
+func leftover(labelled string) string {
 	var profile bytes.Buffer
 	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {
 		return ""
 	}
 	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
-		if !strings.Contains(stack, label) {
+		if !strings.Contains(stack, labelled) {
 			continue
 		}
-		lines := strings.Split(strings.TrimSpace(stack), "\n")
-		fields := strings.Fields(lines[len(lines)-1])
-		if len(fields) < 3 || keptByPackages(fields[2]) {
-			continue
+		if by := firstFunction(stack); by != "" && !keptByPackages(by) {
+			return by
 		}
-		name, _, _ := strings.Cut(fields[2], "+0x")
-		return name
+	}
+	return ""
+}
+
+// firstFunction returns the function that a goroutine began with, from the last lines of its stack in
+// a profile: "#	0x47e1c1	main.work.func1+0x21	/main.go:12".
+func firstFunction(stack string) string {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(stack), "\n")) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 || !strings.HasPrefix(fields[1], "0x") {
+			return ""
+		}
+		if name, _, _ := strings.Cut(fields[2], "+0x"); !strings.HasPrefix(name, "sync.(*WaitGroup).Go") {
+			return name
+		}
 	}
 	return ""
 }
 
 func keptByPackages(function string) bool {
-	for _, prefix := range []string{"net/http.", "database/sql.", "context.", "internal/", "net.", "os/exec.", "runtime", "github.com/jackc/", "modernc.org/"} {
-		if strings.HasPrefix(function, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"net/http.", "database/sql.", "context.", "internal/", "net.", "os/exec.", "runtime.",
+		"github.com/jackc/", "modernc.org/", ours + "consumer", ours + "pgxstore", ours + "sqlstore", ours + "internal/worker",
+	}, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
 }
+
+const ours = "github.com/semel-go/semel/"
 
 var errEndedBy = errors.New("the handler committed or rolled back the transaction itself; return nil to commit, an error to roll back")
 

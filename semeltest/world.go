@@ -40,6 +40,10 @@ type world[Tx any] struct {
 	// seen are the messages as the handler got them, by number; err is the last error of the handler.
 	seen map[int]*semel.Message
 	err  error
+	// runs counts the runs of the handler. left means that a run left a goroutine, which may be one that
+	// a library starts once; the next such run is a fault.
+	runs int
+	left bool
 	// remark is the first rule that the handler itself broke in a run.
 	remark error
 	// lost is called when the reply of a COMMIT is lost.
@@ -95,7 +99,7 @@ func (w *world[Tx]) policy() consumer.Config {
 	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, nil, nil, nil
 	c.Owner, c.Exclusive, c.AckOnReceipt, c.ReEmitIntents, c.SenderWindows = "", false, false, false, nil
 	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention = nil, 0, nil, consumer.RetentionPolicy{}
-	c.Lanes, c.OnParked, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, time.Second
+	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
 	c.Logger = slog.New(slog.DiscardHandler)
 	forGood := consumer.ActionPark
 	if !w.rows {
@@ -160,10 +164,15 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	}
 	w.mu.Lock()
 	w.seen[w.number(m)] = before
+	w.runs++
+	run := fmt.Sprint(w.suffix, " ", w.runs)
 	w.mu.Unlock()
-	left := watched(func() { err = w.Handle(ctx, tx, m) })
+	left := watched(run, func() { err = w.Handle(ctx, tx, m) })
 	w.mu.Lock()
 	w.err = err
+	if left != nil && !w.left {
+		w.left, left = true, nil
+	}
 	if w.remark == nil {
 		w.remark = errors.Join(changed(before, m), left, endedBy(ctx, tx, err))
 	}
