@@ -86,7 +86,7 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 // failedTransaction runs the handler with a transaction that has ended.
 func failedTransaction[Tx any](s *session[Tx]) error {
 	w := s.world()
-	for _, i := range s.acting() {
+	for _, i := range s.base.acts {
 		b, _, err := w.Store.Begin(s.t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)

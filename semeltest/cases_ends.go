@@ -122,7 +122,7 @@ func reordered[Tx any](s *session[Tx]) error {
 	}
 	order := reversed(w.Messages)
 	if order == nil {
-		return &notRun{"the messages do not have different keys (semel.Message.Key), so a broker may keep their order"}
+		return &notRun{"the messages have no different keys (semel.Message.Key)"}
 	}
 	for _, i := range order {
 		if err := w.applies(i, acks()...); err != nil {
@@ -166,7 +166,7 @@ func deadLetter[Tx any](s *session[Tx]) error {
 	if w.Config.Strategy == consumer.StrategyNatural {
 		return &notRun{"StrategyNatural writes no marker, so a copy of a failed message runs"}
 	}
-	for _, i := range s.acting() {
+	for _, i := range s.base.acts {
 		before := w.effect()
 		failOnce(w, afterHandle, semel.Permanent(errInjected))
 		if err := w.applies(i, source.EndParked); err != nil {
@@ -267,7 +267,7 @@ func expired[Tx any](s *session[Tx]) error {
 	w := s.world()
 	switch {
 	case w.Config.Retention.Keep == 0:
-		return &notRun{"Config.Retention.Keep is not set, so markers are kept for ever"}
+		return &notRun{"Config.Retention.Keep is not set"}
 	case !w.rows:
 		return &notRun{"the store has no inbox in which a message could be parked"}
 	}

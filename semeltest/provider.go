@@ -162,8 +162,11 @@ func (w *world[Tx]) retried(i int) error {
 
 func forgotten[Tx any](s *session[Tx]) error {
 	w := s.world()
-	if w.Provider == nil || !w.Provider.Forgets {
-		return &notRun{"Handler.Provider is not set, or does not forget keys"}
+	switch {
+	case w.Provider == nil:
+		return &notRun{"Handler.Provider is not set"}
+	case !w.Provider.Forgets:
+		return &notRun{"Provider.Forgets is not set"}
 	}
 	err := eachMessage(w, func(i int) error {
 		failOnce(w, afterHandle, errInjected)

@@ -81,12 +81,13 @@ type notRun struct{ why string }
 
 func (e *notRun) Error() string { return "not run: " + e.why }
 
-// report prints all results as a table.
+// report prints all results as a table. A sentence that an earlier subtest said is not repeated.
 type report []result
 
 func (r report) String() string {
 	var b strings.Builder
 	b.WriteString("\n")
+	said := map[string]string{}
 	for _, x := range r {
 		var skip *notRun
 		word, why := "ok", ""
@@ -97,7 +98,12 @@ func (r report) String() string {
 			word = "FAIL"
 			why, _, _ = strings.Cut(x.err.Error(), "\n")
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-4s  %-42s  %s", word, x.name, why), " ") + "\n")
+		if by := said[why]; by != "" && word == "FAIL" {
+			why = "see " + by
+		} else {
+			said[why] = x.name
+		}
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-4s  %-36s  %s", word, x.name, why), " ") + "\n")
 	}
 	return b.String()
 }

@@ -3,7 +3,6 @@ package semeltest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -172,6 +171,3 @@ func (w *world[Tx]) finish() error {
 	}
 	return w.work()
 }
-
-// acting returns the indexes of messages that have an effect.
-func (s *session[Tx]) acting() []int { return slices.Clone(s.base.acts) }

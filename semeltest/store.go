@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
@@ -187,19 +186,14 @@ func (b *statusBatch[Tx]) ClassifyHandler(ctx context.Context, err error) store.
 	return b.TxStatus.ClassifyHandler(ctx, err)
 }
 
-// wrap returns st with the plan, and with the optional abilities of st. rows reports whether it has an
-// inbox.
+// wrap returns st with the plan. rows reports whether it has an inbox.
 func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.TxStore[Tx], rows bool) {
 	made := &basic[Tx]{st, p, suffix}
 	extra, able := st.(extras[Tx])
 	if !able {
 		return made, false
 	}
-	inbox := &withInbox[Tx]{made, extra}
-	if caller, able := st.(store.CallerTx[Tx]); able {
-		return &withCaller[Tx]{inbox, caller}, true
-	}
-	return inbox, true
+	return &withInbox[Tx]{made, extra}, true
 }
 
 // withInbox is basic for a store with an inbox.
@@ -239,22 +233,4 @@ func (s *withInbox[Tx]) renamed(claimed []store.Claimed, err error) ([]store.Cla
 
 func (s *withInbox[Tx]) rename(r *store.StoredRow) {
 	r.Key.Consumer = strings.TrimSuffix(r.Key.Consumer, s.suffix)
-}
-
-// withCaller is withInbox for a store that marks in transactions of its caller, as intents need it.
-type withCaller[Tx any] struct {
-	*withInbox[Tx]
-	caller store.CallerTx[Tx]
-}
-
-func (s *withCaller[Tx]) MarkIn(ctx context.Context, tx Tx, marks []store.Mark) ([]store.Verdict, error) {
-	return s.caller.MarkIn(ctx, tx, marks)
-}
-
-func (s *withCaller[Tx]) ReceiveIn(ctx context.Context, tx Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
-	return s.caller.ReceiveIn(ctx, tx, marks, messages, reason)
-}
-
-func (s *withCaller[Tx]) ScopeIn(ctx context.Context, tx Tx, consumer, source string, generation int64) (int64, error) {
-	return s.caller.ScopeIn(ctx, tx, consumer+s.suffix, source, generation)
 }

@@ -16,12 +16,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/internal/samplehandlers"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/semeltest"
 	"github.com/semel-go/semel/sqlstore"
-	"github.com/semel-go/semel/store"
 	_ "modernc.org/sqlite"
 )
 
@@ -54,18 +52,18 @@ func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.S
 }
 
 // sqlite returns a function that empties a database and returns its tables.
-func sqlite(t testing.TB) func(t testing.TB) samplehandlers.Tables[*sql.Tx] {
+func sqlite(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)&_pragma=foreign_keys(1)")
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	st, err := sqlstore.SQLite(db, sqlstore.Options{})
 	st = opened(t, db, st, err)
-	return func(t testing.TB) samplehandlers.Tables[*sql.Tx] { return standard(t, db, st) }
+	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
 // postgres is sqlite for PostgreSQL through database/sql.
-func postgres(t testing.TB) func(t testing.TB) samplehandlers.Tables[*sql.Tx] {
+func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
 	config, err := pgx.ParseConfig(services.Postgres(t))
 	must(t, err)
@@ -74,15 +72,15 @@ func postgres(t testing.TB) func(t testing.TB) samplehandlers.Tables[*sql.Tx] {
 	t.Cleanup(func() { _ = db.Close() })
 	st, err := sqlstore.Postgres(db, sqlstore.Options{})
 	st = opened(t, db, st, err)
-	return func(t testing.TB) samplehandlers.Tables[*sql.Tx] { return standard(t, db, st) }
+	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
 // standard empties the table of effects.
-func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) samplehandlers.Tables[*sql.Tx] {
+func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) tables[*sql.Tx] {
 	t.Helper()
 	_, err := db.Exec(empty)
 	must(t, err)
-	return samplehandlers.Tables[*sql.Tx]{
+	return tables[*sql.Tx]{
 		Store: st,
 		Add: func(ctx context.Context, tx *sql.Tx, name string, n int64) error {
 			_, err := tx.ExecContext(ctx, add, name, fmt.Sprint(n))
@@ -152,13 +150,13 @@ func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 }
 
 // direct is sqlite for PostgreSQL through pgx.
-func direct(t testing.TB) func(t testing.TB) samplehandlers.Tables[pgx.Tx] {
+func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	t.Helper()
 	p, st := pool(t)
-	return func(t testing.TB) samplehandlers.Tables[pgx.Tx] {
+	return func(t testing.TB) tables[pgx.Tx] {
 		t.Helper()
 		emptied(t, p)
-		return samplehandlers.Tables[pgx.Tx]{
+		return tables[pgx.Tx]{
 			Store: st,
 			Add: func(ctx context.Context, tx pgx.Tx, name string, n int64) error {
 				_, err := tx.Exec(ctx, add, name, fmt.Sprint(n))
@@ -184,22 +182,23 @@ func direct(t testing.TB) func(t testing.TB) samplehandlers.Tables[pgx.Tx] {
 }
 
 // runs runs the kit with a sample.
-func runs[Tx any](t *testing.T, s samplehandlers.Sample[Tx], tables func(t testing.TB) samplehandlers.Tables[Tx]) {
+func runs[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) {
 	t.Run(strings.ReplaceAll(s.Name, " ", "_"), func(t *testing.T) {
-		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.Handler(t, tables(t)) })
+		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.handler(t, in(t)) })
 	})
 }
 
-func good[Tx any](t *testing.T, open func(t testing.TB) func(t testing.TB) samplehandlers.Tables[Tx]) {
+func good[Tx any](t *testing.T, open func(t testing.TB) func(t testing.TB) tables[Tx]) {
 	t.Helper()
 	t.Parallel()
-	tables := open(t)
-	for _, s := range samplehandlers.Good[Tx]() {
-		runs(t, s, tables)
+	in := open(t)
+	for _, s := range sound[Tx]() {
+		runs(t, s, in)
 	}
 }
 
 func TestAHandlerWithoutAFaultPasses(t *testing.T) {
+	t.Run("memory", func(t *testing.T) { good(t, memory) })
 	t.Run("SQLite", func(t *testing.T) { good(t, sqlite) })
 	t.Run("PostgreSQL_with_database/sql", func(t *testing.T) { good(t, postgres) })
 	t.Run("PostgreSQL_with_pgx", func(t *testing.T) { good(t, direct) })
@@ -221,51 +220,50 @@ func TestAHandlerWithoutAFaultPasses(t *testing.T) {
 	})
 }
 
-// variable is set in the child process whose tests are to fail.
+// variable is set in the child process whose subtests are to fail.
 const variable = "SEMEL_TEST_FAULTY"
 
-func TestFaulty(t *testing.T) {
-	if os.Getenv(variable) == "" {
-		t.Skip("runs in the child process of TestTheFirstFailedSubtestNamesTheFault")
-	}
-	faulty(t, "SQLite", sqlite)
-	faulty(t, "database/sql", postgres)
-	faulty(t, "pgx", direct)
-}
-
-func faulty[Tx any](t *testing.T, name string, open func(t testing.TB) func(t testing.TB) samplehandlers.Tables[Tx]) {
+func faulty[Tx any](t *testing.T, name string, open func(t testing.TB) func(t testing.TB) tables[Tx]) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
-		tables := open(t)
-		for _, s := range samplehandlers.Faulty(tables(t)) {
-			runs(t, s, tables)
+		in := open(t)
+		for _, s := range faults(in(t)) {
+			runs(t, s, in)
 		}
 	})
 }
 
 func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFaulty$", "-test.v")
+	if os.Getenv(variable) != "" {
+		faulty(t, "memory", memory)
+		faulty(t, "SQLite", sqlite)
+		faulty(t, "database/sql", postgres)
+		faulty(t, "pgx", direct)
+		return
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	child.Env = append(os.Environ(), variable+"=yes")
 	output, err := child.CombinedOutput()
 	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
 		t.Fatalf("the child ended with %v\n%s", err, output)
 	}
-	text := string(output)
-	for name, samples := range map[string][]samplehandlers.Sample[store.Mark]{
-		"SQLite": named(), "database/sql": named(), "pgx": named(),
-	} {
-		for _, s := range samples {
-			_, report, found := strings.Cut(text, "=== NAME  TestFaulty/"+name+"/"+strings.ReplaceAll(s.Name, " ", "_")+"\n")
+	for _, store := range []string{"memory", "SQLite", "database/sql", "pgx"} {
+		for _, s := range named(store != "memory") {
+			_, report, found := strings.Cut(string(output), "=== NAME  "+t.Name()+"/"+store+"/"+strings.ReplaceAll(s.Name, " ", "_")+"\n")
 			_, report, failed := strings.Cut(report, "FAIL  ")
 			first, _, _ := strings.Cut(report, "\n")
 			if in, _, _ := strings.Cut(first, "  "); !found || !failed || in != s.In || !strings.Contains(first, s.Says) {
-				t.Errorf("%s, %s: found first: %s\nwant in %q: … %s …", name, s.Name, first, s.In, s.Says)
+				t.Errorf("%s, %s: found first: %s\nwant in %q: … %s …", store, s.Name, first, s.In, s.Says)
 			}
 		}
 	}
 }
 
-// named returns the faulty samples for their names alone.
-func named() []samplehandlers.Sample[store.Mark] {
-	return samplehandlers.Faulty(samplehandlers.Tables[store.Mark]{End: func(context.Context, store.Mark) error { return nil }})
+// named returns the faulty samples for their names alone. ends: handlers can end their transaction.
+func named(ends bool) []sample[int] {
+	var in tables[int]
+	if ends {
+		in.End = func(context.Context, int) error { return nil }
+	}
+	return faults(in)
 }

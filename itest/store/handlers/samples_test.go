@@ -1,6 +1,4 @@
-// Package samplehandlers has handlers that package semeltest is tested with: some with one fault each,
-// and some without. They are written for any store.
-package samplehandlers
+package handlers
 
 import (
 	"context"
@@ -18,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Tables is how samples read and write in a store.
-type Tables[Tx any] struct {
+// tables is how samples read and write in a store.
+type tables[Tx any] struct {
 	Store store.TxStore[Tx]
 	// Add adds n to the number under a name.
 	Add func(ctx context.Context, tx Tx, name string, n int64) error
@@ -33,42 +31,42 @@ type Tables[Tx any] struct {
 	End func(ctx context.Context, tx Tx) error
 }
 
-// Sample is a handler.
-type Sample[Tx any] struct {
+// sample is a handler.
+type sample[Tx any] struct {
 	Name string
 	// In is the first subtest that finds the fault, and Says is part of what it says; empty for a
 	// handler without a fault.
 	In, Says string
 	// Make changes the handler that adds the amounts.
-	Make func(t *testing.T, s *Shop[Tx])
+	Make func(t *testing.T, s *shop[Tx])
 }
 
-// Shop is one state with its handler.
-type Shop[Tx any] struct {
+// shop is one state with its handler.
+type shop[Tx any] struct {
 	semeltest.Handler[Tx]
-	Tables[Tx]
+	tables[Tx]
 
 	mu      sync.Mutex
 	outside map[string]int // effects that are in no transaction; guarded by mu
 }
 
-// Handler returns the sample's handler on a new state.
-func (s Sample[Tx]) Handler(t *testing.T, tables Tables[Tx]) semeltest.Handler[Tx] {
-	shop := &Shop[Tx]{Tables: tables, outside: map[string]int{}}
-	shop.Handler = semeltest.Handler[Tx]{
-		Store: tables.Store, Handle: shop.add, Effect: shop.effect,
+// handler returns the sample's handler on a new state.
+func (s sample[Tx]) handler(t *testing.T, in tables[Tx]) semeltest.Handler[Tx] {
+	made := &shop[Tx]{tables: in, outside: map[string]int{}}
+	made.Handler = semeltest.Handler[Tx]{
+		Store: in.Store, Handle: made.add, Effect: made.effect,
 		Messages: []*semel.Message{
 			semeltest.Message("payment-1", `{"amount":30}`), semeltest.Message("payment-2", `{"amount":12}`), semeltest.Message("payment-3", `{"amount":5}`),
 		},
 	}
 	if s.Make != nil {
-		s.Make(t, shop)
+		s.Make(t, made)
 	}
-	return shop.Handler
+	return made.Handler
 }
 
 // add is a handler without a fault.
-func (s *Shop[Tx]) add(ctx context.Context, tx Tx, m *semel.Message) error {
+func (s *shop[Tx]) add(ctx context.Context, tx Tx, m *semel.Message) error {
 	p, err := semel.JSON[struct{ Amount int64 }](m)
 	if err != nil {
 		return err
@@ -77,13 +75,13 @@ func (s *Shop[Tx]) add(ctx context.Context, tx Tx, m *semel.Message) error {
 }
 
 // write counts an effect that is in no transaction.
-func (s *Shop[Tx]) write(name string) {
+func (s *shop[Tx]) write(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outside[name]++
 }
 
-func (s *Shop[Tx]) effect(ctx context.Context) (string, error) {
+func (s *shop[Tx]) effect(ctx context.Context) (string, error) {
 	text, err := s.All(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +92,7 @@ func (s *Shop[Tx]) effect(ctx context.Context) (string, error) {
 }
 
 // also makes the handler call f before it adds the amount.
-func (s *Shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) error) {
+func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) error) {
 	s.Handle = func(ctx context.Context, tx Tx, m *semel.Message) error {
 		if err := f(ctx, tx, m); err != nil {
 			return err
@@ -104,7 +102,7 @@ func (s *Shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) err
 }
 
 // charging makes the handler charge before it adds the amount, with the key that key returns.
-func (s *Shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
+func (s *shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
 	s.Provider = semeltest.NewProvider(t)
 	s.also(func(ctx context.Context, _ Tx, m *semel.Message) error {
 		return s.call(ctx, http.MethodPost, key(m), string(m.Body))
@@ -114,7 +112,7 @@ func (s *Shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
 func chargeKey(m *semel.Message) string { return m.IdempotencyKey("charge") }
 
 // call sends a request to the provider and returns an error for every status but 200.
-func (s *Shop[Tx]) call(ctx context.Context, method, key, body string) error {
+func (s *shop[Tx]) call(ctx context.Context, method, key, body string) error {
 	status, err := s.status(ctx, method, key, body)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("the provider answered %d", status)
@@ -122,7 +120,7 @@ func (s *Shop[Tx]) call(ctx context.Context, method, key, body string) error {
 	return err
 }
 
-func (s *Shop[Tx]) status(ctx context.Context, method, key, body string) (int, error) {
+func (s *shop[Tx]) status(ctx context.Context, method, key, body string) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.Provider.URL, strings.NewReader(body))
 	if err != nil {
 		return 0, err
