@@ -29,6 +29,7 @@ func cases[Tx any]() []scenario[Tx] {
 	}
 	return append(all,
 		scenario[Tx]{name: "COMMIT reply lost, no crash", run: replyLost[Tx]},
+		scenario[Tx]{name: "connection cut before COMMIT", run: cut[Tx]},
 		scenario[Tx]{name: "poison message", run: poison[Tx]},
 		scenario[Tx]{name: "conflict", run: conflict[Tx]},
 		scenario[Tx]{name: "other order", run: reordered[Tx]},
@@ -80,7 +81,7 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, "messages that ran for the first time at their second attempt have another effect: the handler depends on m.Attempt; do not use it for what you write")
+	return s.same(w, saysAttempt)
 }
 
 // failedTransaction runs the handler with a transaction that has ended.
@@ -97,24 +98,22 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 		}
 		tx := b.Tx(store.All)
 		b.Rollback(s.t.Context())
-		if err := guarded(s.t.Context(), w, tx, s.base.seen[i]); err == nil {
-			return fmt.Errorf("%s: the handler returned nil although every use of its transaction failed; return the errors of the transaction", w.name(i))
+		if err := w.guarded(s.t.Context(), tx, clone(s.base.seen[i])); err == nil {
+			return fmt.Errorf(saysSwallowed, w.name(i))
 		}
 	}
 	return nil
 }
 
 // guarded calls the user's handler and turns a panic into an error.
-func guarded[Tx any](ctx context.Context, w *world[Tx], tx Tx, m *semel.Message) (err error) {
+func (w *world[Tx]) guarded(ctx context.Context, tx Tx, m *semel.Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
+			err = fmt.Errorf("the handler panicked: %v", r)
 		}
 	}()
-	return w.Handle(ctx, tx, clone(m))
+	return w.Handle(ctx, tx, m)
 }
-
-const outside = "%s was rolled back and its effect is still there: the handler writes outside its transaction; write through tx, or make calls with consumer.NewCalling"
 
 func rolledBack[Tx any](s *session[Tx]) error {
 	w := s.world()
@@ -124,7 +123,7 @@ func rolledBack[Tx any](s *session[Tx]) error {
 		if _, err := w.one(i); err != nil {
 			return err
 		}
-		if err := unchanged(w, before, outside, w.name(i)); err != nil {
+		if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 			return err
 		}
 		return w.applies(i, acks()...)
@@ -132,7 +131,7 @@ func rolledBack[Tx any](s *session[Tx]) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, "each message was rolled back once and ran again, and the effect differs: the handler keeps state in memory between runs; keep it in the store, or do without")
+	return s.same(w, saysMemory)
 }
 
 // rerun runs the handler again for an applied message, in a transaction that is rolled back.
@@ -148,14 +147,12 @@ func rerun[Tx any](s *session[Tx]) error {
 			return fmt.Errorf("begin: %w", err)
 		}
 		if m := w.seen[i]; m != nil {
-			_ = guarded(s.t.Context(), w, b.Tx(store.All), m) // a second run may fail, for example by a unique key
+			_ = w.guarded(s.t.Context(), b.Tx(store.All), clone(m)) // a second run may fail, for example by a unique key
 		}
 		b.Rollback(s.t.Context())
-		return unchanged(w, before, outside, w.name(i))
+		return unchanged(w, before, saysRemains, w.name(i))
 	})
 }
-
-const twice = "%s, and the effect differs; %s"
 
 // advice says what to do if a redelivery has an effect.
 func (w *world[Tx]) advice() string {
@@ -179,7 +176,7 @@ func duplicate[Tx any](s *session[Tx]) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, twice, "each message was delivered five times", w.advice())
+	return s.same(w, saysTwice, "each message was delivered five times", w.advice())
 }
 
 // deliveries is how many copies are delivered at once.
@@ -202,7 +199,7 @@ func concurrent[Tx any](s *session[Tx]) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, twice, "copies of each message were processed at the same time by two processes", w.advice())
+	return s.same(w, saysTwice, "copies of each message were processed at the same time by two processes", w.advice())
 }
 
 // untilAcked delivers message i to a process until it is acked, as a broker does.
@@ -230,7 +227,7 @@ func crash[Tx any](s *session[Tx], p point) error {
 		w.plan.set(func(q *plan) { q.crash = p })
 		_, _ = w.one(i) // the answer is lost with the process
 		if p != atReply && p != beforeAck {
-			if err := unchanged(w, before, outside, w.name(i)); err != nil {
+			if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 				return err
 			}
 		}
@@ -240,7 +237,7 @@ func crash[Tx any](s *session[Tx], p point) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, "the process crashed once for each message %s, and the effect differs after the restart; %s", p, w.advice())
+	return s.same(w, saysTwice, "the process crashed once for each message "+string(p)+" and was restarted", w.advice())
 }
 
 // replyLost loses the reply of each COMMIT; the process goes on.
@@ -253,5 +250,31 @@ func replyLost[Tx any](s *session[Tx]) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, twice, "the reply of each COMMIT was lost", w.advice())
+	return s.same(w, saysTwice, "the reply of each COMMIT was lost", w.advice())
+}
+
+// cut cuts the connection of each transaction; the process goes on.
+func cut[Tx any](s *session[Tx]) error {
+	w := s.world()
+	if w.Store.Limits().SingleWriter {
+		return &notRun{"the store has no connections to a server"}
+	}
+	err := eachMessage(w, func(i int) error {
+		before := w.effect()
+		w.plan.set(func(q *plan) { q.crash, q.recovers = atCut, true })
+		d, err := w.one(i)
+		if err != nil {
+			return err
+		}
+		if d.Kind != semel.Ack { // the COMMIT may be faster than the cut
+			if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
+				return err
+			}
+		}
+		return w.retried(i)
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysTwice, "the connection of each message was cut before its COMMIT", w.advice())
 }

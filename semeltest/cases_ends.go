@@ -40,7 +40,7 @@ func poison[Tx any](s *session[Tx]) error {
 	if err := w.deliverAll(); err != nil {
 		return err
 	}
-	return unchanged(w, expected.effect(), "%s failed for good in a batch with the other messages, and the effects are not those of the other messages alone; write through tx only, and keep no state in memory", w.name(last))
+	return unchanged(w, expected.effect(), saysPoison, w.name(last))
 }
 
 // deliverAll delivers all messages together until each is acked.
@@ -95,7 +95,7 @@ func conflict[Tx any](s *session[Tx]) error {
 	case found == 0:
 		return &notRun{"the identity covers the whole body, so no other content has the same id"}
 	}
-	return s.same(w, "after each message another content with the same id was delivered, and the effect differs; check Config.Fingerprint and Config.Identity")
+	return s.same(w, saysConflict)
 }
 
 // otherContent returns a copy of m with a further field in its JSON object, or a further byte.
@@ -129,7 +129,7 @@ func reordered[Tx any](s *session[Tx]) error {
 			return err
 		}
 	}
-	return s.same(w, "messages with different keys were delivered in another order, and the effect differs; brokers keep the order of a key only: sort what Effect returns, or set Config.Version, or give messages that depend on each other one key")
+	return s.same(w, saysOrder)
 }
 
 // reversed returns another order in which messages of one key keep theirs, nil if there is none.
@@ -175,7 +175,7 @@ func deadLetter[Tx any](s *session[Tx]) error {
 		if err := w.applies(i, acks()...); err != nil {
 			return err
 		}
-		if err := unchanged(w, before, outside, w.name(i)); err != nil {
+		if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 			return err
 		}
 		if err := w.retryParked(); err != nil {
@@ -185,19 +185,20 @@ func deadLetter[Tx any](s *session[Tx]) error {
 			return err
 		}
 	}
-	return s.same(w, "each message failed for good and was retried from the store with the same id, and the effect differs; %s", w.advice())
+	return s.same(w, saysTwice, "each message failed for good and was retried from the store with the same id", w.advice())
 }
 
 // retryParked makes all parked messages due and works them off.
 func (w *world[Tx]) retryParked() error {
 	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
-	rows, err := wrapped.(store.Inbox).Rows(w.t.Context(), store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{store.StateParked}})
+	parked := store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{store.StateParked}}
+	rows, err := wrapped.(store.Inbox).Rows(w.t.Context(), parked)
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		err := errors.Join(wrapped.(admin.Requeuer).Requeue(w.t.Context(), store.Act{Verb: "retry", Who: "semeltest", Why: "test of a retry"}, r.Seen())...)
-		if err != nil {
+		act := store.Act{Verb: "retry", Who: "semeltest", Why: "test of a retry"}
+		if err := errors.Join(wrapped.(admin.Requeuer).Requeue(w.t.Context(), act, r.Seen())...); err != nil {
 			return err
 		}
 	}
@@ -223,7 +224,7 @@ func oldVersion[Tx any](s *session[Tx]) error {
 			return err
 		}
 	}
-	return s.same(w, "each version was delivered again under another id, and the effect differs; check Config.Version")
+	return s.same(w, saysOld)
 }
 
 // otherID returns a copy of m with another CloudEvents id.
@@ -259,7 +260,7 @@ func futureVersion[Tx any](s *session[Tx]) error {
 	if err := w.work(); err != nil {
 		return err
 	}
-	return s.same(w, "the versions were delivered in reverse, and the effect differs after all were applied; check Config.Version")
+	return s.same(w, saysFuture)
 }
 
 // expired delivers messages whose markers may have been removed.
@@ -277,6 +278,6 @@ func expired[Tx any](s *session[Tx]) error {
 		if _, err := w.one(i); err != nil {
 			return err
 		}
-		return unchanged(w, before, "%s is older than the markers that are kept, and it took effect; check Config.Retention", w.name(i))
+		return unchanged(w, before, saysExpired, w.name(i))
 	})
 }

@@ -2,10 +2,13 @@ package semeltest
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // counted is a world whose handler adds 1 for each message and counts its runs.
@@ -38,7 +41,7 @@ func TestAProcessCrashesAtEachPoint(t *testing.T) {
 			w.plan.set(func(p *plan) { p.crash = c.at })
 			d, err := w.one(0)
 			if acked := err == nil && d.Kind == semel.Ack; acked || !w.plan.crashed() || *runs != c.runs || w.effect() != c.effect {
-				t.Errorf("settled %+v, %v; crashed %t, %d runs, effect %q, want %d and %q", d, err, w.plan.crashed(), *runs, w.effect(), c.runs, c.effect)
+				t.Errorf("settled %+v, %v; crashed %t, %d runs, effect %q", d, err, w.plan.crashed(), *runs, w.effect())
 			}
 			w.boot()
 			if err := w.applies(0, acks()...); err != nil || *runs != c.again || w.effect() != "1" {
@@ -63,6 +66,7 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 		"concurrent duplicates": 2, "COMMIT reply lost, no crash": 2, "poison message": 4, "conflict": 2, "dead-letter retry": 4,
 		"crash before the transaction begins": 2, "crash after the mark": 2, "crash before the handler": 2, "crash after the handler": 4,
 		"crash before COMMIT": 4, "crash after COMMIT, with the reply lost": 2, "crash after COMMIT, before the ack": 2,
+		"connection cut before COMMIT": 4,
 	}
 	runs := 0
 	s := &session[*memstore.Tx]{start: func(t *testing.T) Handler[*memstore.Tx] {
@@ -88,5 +92,44 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("there are no such subtests: %v", want)
+	}
+}
+
+// plain is a store without an inbox.
+type plain struct{ store.TxStore[*memstore.Tx] }
+
+func TestAStoreWithoutAnInboxWillDo(t *testing.T) {
+	applies := 0
+	s := &session[*memstore.Tx]{start: func(t *testing.T) Handler[*memstore.Tx] {
+		w, _ := counted(t)
+		h := w.Handler
+		h.Store = plain{h.Store}
+		return h
+	}}
+	for _, c := range cases[*memstore.Tx]() {
+		var skip *notRun
+		switch err := s.run(t, c); {
+		case err == nil:
+			applies++
+		case !errors.As(err, &skip):
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if applies < 15 {
+		t.Errorf("only %d subtests ran", applies)
+	}
+}
+
+func TestAnIncompleteHandlerIsRefused(t *testing.T) {
+	w, _ := counted(t)
+	for missing, change := range map[string]func(*Handler[*memstore.Tx]){
+		"Store": func(h *Handler[*memstore.Tx]) { h.Store = nil }, "Handle": func(h *Handler[*memstore.Tx]) { h.Handle = nil },
+		"Effect": func(h *Handler[*memstore.Tx]) { h.Effect = nil }, "Messages": func(h *Handler[*memstore.Tx]) { h.Messages = nil },
+	} {
+		h := w.Handler
+		change(&h)
+		if err := h.check(); err == nil || !strings.Contains(err.Error(), "Handler."+missing) {
+			t.Errorf("without %s: %v", missing, err)
+		}
 	}
 }

@@ -114,7 +114,7 @@ func (p *Provider) keyless() error {
 	defer p.mu.Unlock()
 	for _, c := range p.charges {
 		if c.key == "" {
-			return fmt.Errorf("the handler called the provider without an Idempotency-Key (body %.60q), so a retry is charged again; send m.IdempotencyKey in that header", c.body)
+			return fmt.Errorf(saysKeyless, c.body)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func provided[Tx any](s *session[Tx], bad misfortune) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, "the provider failed once for each message (%s), and the effect differs; return the errors of calls, also of statuses other than 2xx, and send the same key with each attempt", bad)
+	return s.same(w, saysProvider, bad)
 }
 
 // retried delivers message i until it is acked.
@@ -177,5 +177,5 @@ func forgotten[Tx any](s *session[Tx]) error {
 	if err != nil {
 		return err
 	}
-	return s.same(w, "the provider had forgotten the keys before each retry, and the effect differs; look for the charge before you charge, or set consumer.Provider.Window with consumer.NewCalling")
+	return s.same(w, saysForgotten)
 }

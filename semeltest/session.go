@@ -83,7 +83,7 @@ func (s *session[Tx]) undisturbed() *baseline {
 	b.effect, b.ledger, b.seen = w.effect(), w.ledger(), w.seen
 	switch {
 	case len(b.acts) == 0:
-		b.err = errors.New("no message changed what Effect returns; let Effect read what the handler writes, and give messages that the handler processes")
+		b.err = errors.New(saysNoEffect)
 	case w.Provider != nil:
 		b.err = w.Provider.keyless()
 	}
@@ -98,11 +98,9 @@ func (s *session[Tx]) again() error {
 	case b.err != nil:
 		return fmt.Errorf("a second undisturbed run failed: %w", b.err)
 	case b.ledger != s.base.ledger:
-		return errors.New("two undisturbed runs sent different idempotency keys or bodies to the provider, so a retry is charged again; use m.IdempotencyKey for the key, and only values of the message for the body" +
-			differ(b.ledger, s.base.ledger))
+		return errors.New(saysRandomCall + differ(b.ledger, s.base.ledger))
 	case b.effect != s.base.effect:
-		return errors.New("two undisturbed runs from an empty state have different effects: the handler uses random values, the time, or variables that outlive it; derive ids with m.OutputID and take times from the message" +
-			differ(b.effect, s.base.effect))
+		return errors.New(saysRandom + differ(b.effect, s.base.effect))
 	}
 	return nil
 }
@@ -111,10 +109,10 @@ func (s *session[Tx]) again() error {
 func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 	s.t.Helper()
 	if got := w.effect(); got != s.base.effect {
-		return fmt.Errorf("%s%s", fmt.Sprintf(what, values...), differ(got, s.base.effect))
+		return errors.New(fmt.Sprintf(what, values...) + differ(got, s.base.effect))
 	}
 	if got := w.ledger(); got != s.base.ledger {
-		return fmt.Errorf("the provider was charged otherwise than in an undisturbed run, after this: %s%s", fmt.Sprintf(what, values...), differ(got, s.base.ledger))
+		return errors.New(saysCharged + fmt.Sprintf(what, values...) + differ(got, s.base.ledger))
 	}
 	return nil
 }
@@ -123,7 +121,7 @@ func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 func unchanged[Tx any](w *world[Tx], before, what string, values ...any) error {
 	w.t.Helper()
 	if got := w.effect(); got != before {
-		return fmt.Errorf("%s%s", fmt.Sprintf(what, values...), differ(got, before))
+		return errors.New(fmt.Sprintf(what, values...) + differ(got, before))
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ const (
 	atMark       point = "after the mark"
 	beforeHandle point = "before the handler"
 	afterHandle  point = "after the handler"
+	atCut        point = "connection cut before COMMIT"
 	atCommit     point = "before COMMIT"
 	atReply      point = "after COMMIT, with the reply lost"
 	beforeAck    point = "after COMMIT, before the ack"
@@ -155,6 +156,9 @@ func (b *batch[Tx]) Commit(ctx context.Context, e store.Ending) store.Result {
 	if err := b.store.plan.at(atCommit); err != nil {
 		b.Batch.Rollback(ctx)
 		return store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
+	}
+	if b.store.plan.at(atCut) != nil {
+		b.Batch.Kill()
 	}
 	r := b.Batch.Commit(ctx, e)
 	if err := b.store.plan.at(atReply); err != nil && r.Outcome == store.Committed {

@@ -27,8 +27,7 @@ func watched(run string, handle func()) error {
 		}
 		runtime.Gosched()
 	}
-	return fmt.Errorf("the handler returned while its goroutine %s was running, which may use the transaction after it has ended; "+
-		"wait for it before you return", by)
+	return fmt.Errorf(saysGoroutine, by)
 }
 
 // looks is how often a goroutine must be found, because one that the handler has waited for may still
@@ -76,8 +75,6 @@ func keptByPackages(function string) bool {
 
 const ours = "github.com/semel-go/semel/"
 
-var errEndedBy = errors.New("the handler committed or rolled back the transaction itself; return nil to commit, an error to roll back")
-
 // endedBy reports that a handler which returned nil has ended its *sql.Tx.
 func endedBy[Tx any](ctx context.Context, tx Tx, err error) error {
 	direct, is := any(tx).(*sql.Tx)
@@ -89,7 +86,7 @@ func endedBy[Tx any](ctx context.Context, tx Tx, err error) error {
 		return rows.Close()
 	}
 	if errors.Is(err, sql.ErrTxDone) {
-		return errEndedBy
+		return errors.New(saysEndedBy)
 	}
 	return nil
 }
@@ -105,11 +102,11 @@ func (w *world[Tx]) explained(i int, failed error) error {
 	case remark != nil:
 		return fmt.Errorf("%s: %w", w.name(i), remark)
 	case aborted != nil && strings.Contains(aborted.Error(), "by itself"):
-		return fmt.Errorf("%s: %w", w.name(i), errEndedBy)
+		return errors.New(w.name(i) + ": " + saysEndedBy)
 	case aborted != nil:
-		return fmt.Errorf("%s: the handler returned nil although a statement failed; return the errors of the transaction: %w", w.name(i), aborted)
+		return fmt.Errorf(saysStatement, w.name(i), aborted)
 	case err != nil && (errors.Is(err, sql.ErrTxDone) || w.Store.Classify(err) == store.ClassAborted):
-		return fmt.Errorf("%s: the handler used a transaction that had ended, perhaps that of an earlier message; use only the tx of the call, and only until you return: %w", w.name(i), err)
+		return fmt.Errorf(saysEnded, w.name(i), err)
 	}
-	return fmt.Errorf("%w; give messages that the handler can process", failed)
+	return fmt.Errorf(saysUnusable, failed)
 }

@@ -101,14 +101,16 @@ func (w *world[Tx]) policy() consumer.Config {
 	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention = nil, 0, nil, consumer.RetentionPolicy{}
 	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
 	c.Logger = slog.New(slog.DiscardHandler)
-	forGood := consumer.ActionPark
+	forGood, unmet := consumer.ActionPark, consumer.ActionPark
 	if !w.rows {
-		forGood = consumer.ActionHalt
+		forGood, unmet = consumer.ActionHalt, consumer.ActionRetry
 	}
 	c.OnFiltered = consumer.OnFilteredSkip
-	for _, a := range []*consumer.Action{&c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition, &c.Retry.OnExhausted} {
-		if *a == consumer.ActionPark || *a == consumer.ActionDeadLetter {
-			*a = forGood
+	for action, instead := range map[*consumer.Action]consumer.Action{
+		&c.OnConflict: forGood, &c.OnBadIdentity: forGood, &c.Retry.OnExhausted: forGood, &c.OnPrecondition: unmet,
+	} {
+		if *action == consumer.ActionPark || *action == consumer.ActionDeadLetter {
+			*action = instead
 		}
 	}
 	if c.Version != nil && c.Version.Missing == consumer.ActionDeadLetter {
@@ -167,7 +169,7 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	w.runs++
 	run := fmt.Sprint(w.suffix, " ", w.runs)
 	w.mu.Unlock()
-	left := watched(run, func() { err = w.Handle(ctx, tx, m) })
+	left := watched(run, func() { err = w.guarded(ctx, tx, m) })
 	w.mu.Lock()
 	w.err = err
 	if left != nil && !w.left {
@@ -228,7 +230,7 @@ func changed(before, after *semel.Message) error {
 	if same {
 		return nil
 	}
-	return errors.New("the handler changed its message, and a retry gets the changed one; copy the body before you change it")
+	return errors.New(saysChanged)
 }
 
 // deliver delivers copies of messages together and returns how each is settled.
@@ -266,7 +268,7 @@ func (w *world[Tx]) applies(i int, want ...source.End) error {
 	}
 	why := w.handlerError()
 	if why == nil {
-		why = errors.New(string(d.Reason))
+		why = fmt.Errorf("the handler returned no error, and the reason is %q", d.Reason)
 	}
 	return fmt.Errorf("%s ended as %s (%s): %w", w.name(i), d.Ending, d.Kind, why)
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// faults returns handlers with one fault each.
-func faults[Tx any](in tables[Tx]) []sample[Tx] {
+// faults returns handlers with one fault each. ends: handlers can end their transaction.
+func faults[Tx any](ends bool) []sample[Tx] {
 	all := append(faultyWrites[Tx](), faultyOutputs[Tx]()...)
 	all = append(all, faultyCalls[Tx]()...)
-	if in.End != nil {
-		all = append(all, sample[Tx]{"ends its transaction", "first delivery", "committed or rolled back the transaction itself", func(_ *testing.T, s *shop[Tx]) {
+	if ends {
+		const says = "committed or rolled back the transaction itself"
+		all = append(all, sample[Tx]{"ends its transaction", "first delivery", says, func(_ *testing.T, s *shop[Tx]) {
 			s.Handle = func(ctx context.Context, tx Tx, m *semel.Message) error {
 				_ = s.add(ctx, tx, m)
 				_ = s.End(ctx, tx)
@@ -118,6 +119,12 @@ func faultyOutputs[Tx any]() []sample[Tx] {
 		}},
 		{"fails", "first delivery", "no such account", func(_ *testing.T, s *shop[Tx]) {
 			s.also(func(context.Context, Tx, *semel.Message) error { return errors.New("no such account") })
+		}},
+		{"panics", "first delivery", "the handler panicked: no such account", func(_ *testing.T, s *shop[Tx]) {
+			s.also(func(context.Context, Tx, *semel.Message) error { panic("no such account") })
+		}},
+		{"gets messages without an id", "first delivery", "give messages that the handler can process", func(_ *testing.T, s *shop[Tx]) {
+			s.Messages = []*semel.Message{{Body: []byte("{}")}, {Body: []byte("{}")}}
 		}},
 		{"does nothing", "first delivery", "no message changed what Effect returns", func(_ *testing.T, s *shop[Tx]) {
 			s.Handle = func(context.Context, Tx, *semel.Message) error { return nil }

@@ -119,7 +119,10 @@ func goodPolicies[Tx any]() []sample[Tx] {
 			}
 		}},
 		{Name: "has an inbox and dead letters", Make: func(_ *testing.T, s *shop[Tx]) {
-			s.Config = consumer.Config{Name: "billing", Strategy: consumer.StrategyInbox, AckOnReceipt: true, Retry: consumer.RetryPolicy{MaxAttempts: 2, OnExhausted: consumer.ActionDeadLetter}}
+			s.Config = consumer.Config{
+				Name: "billing", Strategy: consumer.StrategyInbox, AckOnReceipt: true,
+				Retry: consumer.RetryPolicy{MaxAttempts: 2, OnExhausted: consumer.ActionDeadLetter},
+			}
 		}},
 		{Name: "finds its id in the body", Make: func(_ *testing.T, s *shop[Tx]) {
 			s.Config.Identity = identity.By("body:/id")

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/semeltest"
 	"github.com/semel-go/semel/sqlstore"
@@ -54,7 +55,8 @@ func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.S
 // sqlite returns a function that empties a database and returns its tables.
 func sqlite(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)&_pragma=foreign_keys(1)")
+	const pragmas = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)&_pragma=foreign_keys(1)"
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+pragmas)
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	st, err := sqlstore.SQLite(db, sqlstore.Options{})
@@ -188,20 +190,20 @@ func runs[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) 
 	})
 }
 
-func good[Tx any](t *testing.T, open func(t testing.TB) func(t testing.TB) tables[Tx]) {
+func good[Tx any](t *testing.T, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
 	t.Helper()
 	t.Parallel()
 	in := open(t)
-	for _, s := range sound[Tx]() {
+	for _, s := range samples {
 		runs(t, s, in)
 	}
 }
 
 func TestAHandlerWithoutAFaultPasses(t *testing.T) {
-	t.Run("memory", func(t *testing.T) { good(t, memory) })
-	t.Run("SQLite", func(t *testing.T) { good(t, sqlite) })
-	t.Run("PostgreSQL_with_database/sql", func(t *testing.T) { good(t, postgres) })
-	t.Run("PostgreSQL_with_pgx", func(t *testing.T) { good(t, direct) })
+	t.Run("memory", func(t *testing.T) { good(t, sound[*memstore.Tx](), memory) })
+	t.Run("SQLite", func(t *testing.T) { good(t, sound[*sql.Tx](), sqlite) })
+	t.Run("PostgreSQL_with_database/sql", func(t *testing.T) { good(t, onServers(sound[*sql.Tx]()), postgres) })
+	t.Run("PostgreSQL_with_pgx", func(t *testing.T) { good(t, onServers(sound[pgx.Tx]()), direct) })
 	t.Run("PostgreSQL_with_a_queue", func(t *testing.T) {
 		t.Parallel()
 		p, st := pool(t)
@@ -223,22 +225,12 @@ func TestAHandlerWithoutAFaultPasses(t *testing.T) {
 // variable is set in the child process whose subtests are to fail.
 const variable = "SEMEL_TEST_FAULTY"
 
-func faulty[Tx any](t *testing.T, name string, open func(t testing.TB) func(t testing.TB) tables[Tx]) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		in := open(t)
-		for _, s := range faults(in(t)) {
-			runs(t, s, in)
-		}
-	})
-}
-
 func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	if os.Getenv(variable) != "" {
-		faulty(t, "memory", memory)
-		faulty(t, "SQLite", sqlite)
-		faulty(t, "database/sql", postgres)
-		faulty(t, "pgx", direct)
+		faulty(t, "memory", faults[*memstore.Tx](false), memory)
+		faulty(t, "SQLite", faults[*sql.Tx](true), sqlite)
+		faulty(t, "database/sql", onServers(faults[*sql.Tx](true)), postgres)
+		faulty(t, "pgx", onServers(faults[pgx.Tx](true)), direct)
 		return
 	}
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -247,8 +239,10 @@ func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
 		t.Fatalf("the child ended with %v\n%s", err, output)
 	}
-	for _, store := range []string{"memory", "SQLite", "database/sql", "pgx"} {
-		for _, s := range named(store != "memory") {
+	for store, samples := range map[string][]sample[int]{
+		"memory": faults[int](false), "SQLite": faults[int](true), "database/sql": onServers(faults[int](true)), "pgx": onServers(faults[int](true)),
+	} {
+		for _, s := range samples {
 			_, report, found := strings.Cut(string(output), "=== NAME  "+t.Name()+"/"+store+"/"+strings.ReplaceAll(s.Name, " ", "_")+"\n")
 			_, report, failed := strings.Cut(report, "FAIL  ")
 			first, _, _ := strings.Cut(report, "\n")
@@ -259,11 +253,13 @@ func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	}
 }
 
-// named returns the faulty samples for their names alone. ends: handlers can end their transaction.
-func named(ends bool) []sample[int] {
-	var in tables[int]
-	if ends {
-		in.End = func(context.Context, int) error { return nil }
-	}
-	return faults(in)
+// faulty runs the kit with samples; each fails.
+func faulty[Tx any](t *testing.T, name string, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		in := open(t)
+		for _, s := range samples {
+			runs(t, s, in)
+		}
+	})
 }
