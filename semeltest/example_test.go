@@ -29,3 +29,17 @@ func TestBilling(t *testing.T) {
 		}
 	})
 }
+
+// A test function has this body; t is its parameter.
+func ExampleRun() {
+	var t *testing.T
+	semeltest.Run(t, func(*testing.T) semeltest.Handler[*memstore.Tx] {
+		store := memstore.New()
+		return semeltest.Handler[*memstore.Tx]{
+			Store:    store,
+			Handle:   bill, // the handler that the program passes to consumer.New
+			Messages: []*semel.Message{semeltest.Message("payment-1", `{"amount":30}`), semeltest.Message("payment-2", `{"amount":12}`)},
+			Effect:   func(context.Context) (string, error) { return string(store.Get("balance")), nil },
+		}
+	})
+}

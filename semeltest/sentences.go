@@ -5,7 +5,8 @@ const (
 	saysRemains = "%s was rolled back and its effect is still there: the handler writes outside its transaction; " +
 		"write through tx, or make calls with consumer.NewCalling"
 	saysMemory = "each message was rolled back once and ran again, and the effect differs: " +
-		"the handler keeps state in memory between runs; keep it in the store, or do without"
+		"the handler keeps state in memory between runs, or Effect shows numbers of a sequence; keep state in the store, " +
+		"and leave such numbers out"
 	saysAttempt = "messages that ran for the first time at their second attempt have another effect: " +
 		"the handler depends on m.Attempt; do not use it for what you write"
 	saysSwallowed = "%s: the handler returned nil although every use of its transaction failed; " +
@@ -22,7 +23,7 @@ const (
 	saysRandomCall = "two undisturbed runs sent different idempotency keys or bodies to the provider, so a retry is charged again; " +
 		"use m.IdempotencyKey for the key, and only values of the message for the body"
 	saysRandom = "two undisturbed runs from an empty state have different effects: the handler uses random values, the time, " +
-		"or variables that outlive it; derive ids with m.OutputID and take times from the message"
+		"a sequence, or variables that outlive it; derive ids with m.OutputID and times from the message, or leave them out of Effect"
 	saysTwice  = "%s, and the effect differs; %s"
 	saysPoison = "%s failed for good in a batch with the other messages, and the effects are not those of the other messages alone; " +
 		"write through tx only, and keep no state in memory"

@@ -25,11 +25,11 @@ type world[Tx any] struct {
 	Handler[Tx]
 	t    *testing.T
 	plan *plan
-	// store wraps Handler.Store. rows: it has an inbox.
+	// suffix is added to the names of consumers in the store. rows: the store has an inbox.
 	suffix string
 	rows   bool
 
-	process *consumer.Consumer[Tx]
+	process *consumer.Consumer[Tx] // nil while none runs
 	// attempt is semel.Message.Attempt of what is delivered.
 	attempt int
 
@@ -170,21 +170,27 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	run := fmt.Sprint(w.suffix, " ", w.runs)
 	w.mu.Unlock()
 	left := watched(run, func() { err = w.guarded(ctx, tx, m) })
-	w.mu.Lock()
-	w.err = err
-	if left != nil && !w.left {
-		w.left, left = true, nil
-	}
-	if w.remark == nil {
-		w.remark = errors.Join(changed(before, m), left, endedBy(ctx, tx, err))
-	}
-	w.mu.Unlock()
+	w.note(err, errors.Join(changed(before, m), endedBy(ctx, tx, err)), left)
 	if err != nil {
 		return err
 	}
 	return w.disturbed(afterHandle, m)
 }
 
+// note keeps the error of a run, and what it did wrong besides.
+func (w *world[Tx]) note(err, remark, left error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+	if left != nil && !w.left {
+		w.left, left = true, nil
+	}
+	if w.remark == nil {
+		w.remark = errors.Join(remark, left)
+	}
+}
+
+// disturbed returns the error that a run of the handler fails with here on purpose.
 func (w *world[Tx]) disturbed(at point, m *semel.Message) error {
 	if err := w.plan.at(at); err != nil {
 		return err
