@@ -39,7 +39,7 @@ type ban struct {
 }
 
 var bans = []ban{
-	{regexp.MustCompile(`^(\.|store|source|keystore|identity|consumer(/internal/.*)?|faults|measure|memstore|sqlstore(/internal/.*)?|storetest|sourcetest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core imports only the standard library, so that its users get no other dependencies"},
+	{regexp.MustCompile(`^(\.|store|source|keystore|identity|consumer(/internal/.*)?|faults|measure|memstore|sqlstore(/internal/.*)?|storetest|sourcetest|semeltest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core imports only the standard library, so that its users get no other dependencies"},
 	{regexp.MustCompile(`^\.$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: the root package imports no package that uses it"},
 	{regexp.MustCompile(`^(store|source)$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(source$|internal/(enum|reading|legible|generations|versions)$)`), "arrows point down: the contract imports the root package only; types of fields that only our own stores read are internal"},
 	{regexp.MustCompile(`^keystore$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(store|internal/enum)$`), "arrows point down: the contract of leased keys imports the root package and store only"},

@@ -6,13 +6,14 @@ import (
 )
 
 // These are the maximum numbers of exported names in go doc: mostWords of package semel, mostNames of the
-// three packages that users need, mostContracts of those for authors of stores and sources, and mostKeys
-// of the one for authors of stores of leased keys.
+// three packages that users need, mostContracts of those for authors of stores and sources, mostKeys
+// of the one for authors of stores of leased keys, and mostKit of the kit that tests handlers.
 const (
 	mostWords     = 72
 	mostNames     = 150
 	mostContracts = 129
 	mostKeys      = 23
+	mostKit       = 5
 )
 
 func TestAUserIsShownFewNames(t *testing.T) {
@@ -35,6 +36,9 @@ func TestAUserIsShownFewNames(t *testing.T) {
 	}
 	if keys == 0 || keys > mostKeys {
 		t.Errorf("keystore shows %d names, at most %d", keys, mostKeys)
+	}
+	if kit := names["semeltest"]; kit == 0 || kit > mostKit {
+		t.Errorf("semeltest shows %d names, at most %d", kit, mostKit)
 	}
 	t.Logf("semel %d, identity %d, consumer %d, store %d, source %d, keystore %d", words, names["identity"], names["consumer"], names["store"], names["source"], keys)
 }

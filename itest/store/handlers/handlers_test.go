@@ -1,0 +1,265 @@
+// Package handlers runs package semeltest with sample handlers on SQLite and PostgreSQL.
+package handlers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/semeltest"
+	"github.com/semel-go/semel/sqlstore"
+	_ "modernc.org/sqlite"
+)
+
+const (
+	create = "create table effects (name text primary key, value text)"
+	empty  = "delete from effects"
+	add    = `insert into effects values ($1, $2) on conflict (name)
+		do update set value = cast(cast(effects.value as integer) + cast(excluded.value as integer) as text)`
+	set = "insert into effects values ($1, $2) on conflict (name) do update set value = excluded.value"
+	get = "select value from effects where name = $1"
+	all = "select name || ' ' || value from effects order by name"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// opened creates the tables of a store and the table of the effects.
+func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.Store {
+	t.Helper()
+	must(t, err)
+	_, err = st.Migrate(t.Context())
+	must(t, err)
+	_, err = db.Exec(create)
+	must(t, err)
+	return st
+}
+
+// sqlite returns a function that empties a database and returns its tables.
+func sqlite(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
+	t.Helper()
+	const pragmas = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)&_pragma=foreign_keys(1)"
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+pragmas)
+	must(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	st, err := sqlstore.SQLite(db, sqlstore.Options{})
+	st = opened(t, db, st, err)
+	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
+}
+
+// postgres is sqlite for PostgreSQL through database/sql.
+func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
+	t.Helper()
+	config, err := pgx.ParseConfig(services.Postgres(t))
+	must(t, err)
+	db := stdlib.OpenDB(*config)
+	db.SetMaxIdleConns(10)
+	t.Cleanup(func() { _ = db.Close() })
+	st, err := sqlstore.Postgres(db, sqlstore.Options{})
+	st = opened(t, db, st, err)
+	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
+}
+
+// standard empties the table of effects.
+func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) tables[*sql.Tx] {
+	t.Helper()
+	_, err := db.Exec(empty)
+	must(t, err)
+	return tables[*sql.Tx]{
+		Store: st,
+		Add: func(ctx context.Context, tx *sql.Tx, name string, n int64) error {
+			_, err := tx.ExecContext(ctx, add, name, fmt.Sprint(n))
+			return err
+		},
+		Set: func(ctx context.Context, tx *sql.Tx, name, value string) error {
+			_, err := tx.ExecContext(ctx, set, name, value)
+			return err
+		},
+		Get: func(ctx context.Context, tx *sql.Tx, name string) (value string, err error) {
+			if err = tx.QueryRowContext(ctx, get, name).Scan(&value); errors.Is(err, sql.ErrNoRows) {
+				err = nil
+			}
+			return value, err
+		},
+		All: func(ctx context.Context) (string, error) { return lines(db.QueryContext(ctx, all)) },
+		End: func(_ context.Context, tx *sql.Tx) error { return tx.Commit() },
+	}
+}
+
+// lines returns the rows of a query.
+func lines(rows *sql.Rows, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }()
+	var found []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return "", err
+		}
+		found = append(found, line)
+	}
+	return strings.Join(found, "\n"), rows.Err()
+}
+
+// pool returns a pool with the tables of a store.
+func pool(t testing.TB) (*pgxpool.Pool, *pgxstore.Store) {
+	t.Helper()
+	p, err := pgxpool.New(t.Context(), services.Postgres(t))
+	must(t, err)
+	t.Cleanup(p.Close)
+	st, err := pgxstore.New(p, pgxstore.Options{})
+	must(t, err)
+	_, err = st.Migrate(t.Context())
+	must(t, err)
+	_, err = p.Exec(t.Context(), create)
+	must(t, err)
+	return p, st
+}
+
+func emptied(t testing.TB, p *pgxpool.Pool) {
+	t.Helper()
+	_, err := p.Exec(context.Background(), empty)
+	must(t, err)
+}
+
+// listed returns all effects.
+func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
+	rows, err := p.Query(ctx, all)
+	if err != nil {
+		return "", err
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return strings.Join(found, "\n"), err
+}
+
+// direct is sqlite for PostgreSQL through pgx.
+func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
+	t.Helper()
+	p, st := pool(t)
+	return func(t testing.TB) tables[pgx.Tx] {
+		t.Helper()
+		emptied(t, p)
+		return tables[pgx.Tx]{
+			Store: st,
+			Add: func(ctx context.Context, tx pgx.Tx, name string, n int64) error {
+				_, err := tx.Exec(ctx, add, name, fmt.Sprint(n))
+				return err
+			},
+			Set: func(ctx context.Context, tx pgx.Tx, name, value string) error {
+				_, err := tx.Exec(ctx, set, name, value)
+				return err
+			},
+			Get: func(ctx context.Context, tx pgx.Tx, name string) (value string, err error) {
+				if err = tx.QueryRow(ctx, get, name).Scan(&value); errors.Is(err, pgx.ErrNoRows) {
+					err = nil
+				}
+				return value, err
+			},
+			All: func(ctx context.Context) (string, error) { return listed(ctx, p) },
+			End: func(ctx context.Context, tx pgx.Tx) error {
+				_, err := tx.Exec(ctx, "commit")
+				return err
+			},
+		}
+	}
+}
+
+// runs runs the kit with a sample.
+func runs[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) {
+	t.Run(strings.ReplaceAll(s.Name, " ", "_"), func(t *testing.T) {
+		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.handler(t, in(t)) })
+	})
+}
+
+func good[Tx any](t *testing.T, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
+	t.Helper()
+	t.Parallel()
+	in := open(t)
+	for _, s := range samples {
+		runs(t, s, in)
+	}
+}
+
+func TestAHandlerWithoutAFaultPasses(t *testing.T) {
+	t.Run("memory", func(t *testing.T) { good(t, sound[*memstore.Tx](), memory) })
+	t.Run("SQLite", func(t *testing.T) { good(t, sound[*sql.Tx](), sqlite) })
+	t.Run("PostgreSQL_with_database/sql", func(t *testing.T) { good(t, onServers(sound[*sql.Tx]()), postgres) })
+	t.Run("PostgreSQL_with_pgx", func(t *testing.T) { good(t, onServers(sound[pgx.Tx]()), direct) })
+	t.Run("PostgreSQL_with_a_queue", func(t *testing.T) {
+		t.Parallel()
+		p, st := pool(t)
+		semeltest.Run(t, func(t *testing.T) semeltest.Handler[*pgxstore.Queue] {
+			emptied(t, p)
+			return semeltest.Handler[*pgxstore.Queue]{
+				Store: st.Queued(),
+				Handle: func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+					q.ExecOne(add, m.ID(), "1")
+					return nil
+				},
+				Messages: []*semel.Message{semeltest.Message("a", "{}"), semeltest.Message("b", "{}")},
+				Effect:   func(ctx context.Context) (string, error) { return listed(ctx, p) },
+			}
+		})
+	})
+}
+
+// variable is set in the child process whose subtests are to fail.
+const variable = "SEMEL_TEST_FAULTY"
+
+func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
+	if os.Getenv(variable) != "" {
+		faulty(t, "memory", faults[*memstore.Tx](false), memory)
+		faulty(t, "SQLite", faults[*sql.Tx](true), sqlite)
+		faulty(t, "database/sql", onServers(faults[*sql.Tx](true)), postgres)
+		faulty(t, "pgx", onServers(faults[pgx.Tx](true)), direct)
+		return
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Env = append(os.Environ(), variable+"=yes")
+	output, err := child.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
+		t.Fatalf("the child ended with %v\n%s", err, output)
+	}
+	for store, samples := range map[string][]sample[int]{
+		"memory": faults[int](false), "SQLite": faults[int](true), "database/sql": onServers(faults[int](true)), "pgx": onServers(faults[int](true)),
+	} {
+		for _, s := range samples {
+			_, report, found := strings.Cut(string(output), "=== NAME  "+t.Name()+"/"+store+"/"+strings.ReplaceAll(s.Name, " ", "_")+"\n")
+			_, report, failed := strings.Cut(report, "FAIL  ")
+			first, _, _ := strings.Cut(report, "\n")
+			if in, _, _ := strings.Cut(first, "  "); !found || !failed || in != s.In || !strings.Contains(first, s.Says) {
+				t.Errorf("%s, %s: found first: %s\nwant in %q: … %s …", store, s.Name, first, s.In, s.Says)
+			}
+		}
+	}
+}
+
+// faulty runs the kit with samples; each fails.
+func faulty[Tx any](t *testing.T, name string, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		in := open(t)
+		for _, s := range samples {
+			runs(t, s, in)
+		}
+	})
+}

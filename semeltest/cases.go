@@ -1,0 +1,280 @@
+package semeltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
+)
+
+// cases returns all subtests. Those that name a fault most exactly come first.
+func cases[Tx any]() []scenario[Tx] {
+	all := []scenario[Tx]{
+		{name: "first delivery", run: func(s *session[Tx]) error { return s.base.err }, alone: true},
+		{name: "two undisturbed runs", run: repeatable[Tx], alone: true},
+		{name: "second attempt", run: secondAttempt[Tx]},
+		{name: "failed transaction", run: failedTransaction[Tx]},
+		{name: "rollback and second run", run: rolledBack[Tx]},
+		{name: "rerun of a success", run: rerun[Tx]},
+		{name: "duplicate after success", run: duplicate[Tx]},
+		{name: "concurrent duplicates", run: concurrent[Tx]},
+	}
+	for _, p := range []point{atBegin, atMark, beforeHandle, afterHandle, atCommit, atReply, beforeAck} {
+		all = append(all, scenario[Tx]{name: "crash " + string(p), run: func(s *session[Tx]) error { return crash(s, p) }})
+	}
+	return append(all,
+		scenario[Tx]{name: "COMMIT reply lost, no crash", run: replyLost[Tx]},
+		scenario[Tx]{name: "connection cut before COMMIT", run: cut[Tx]},
+		scenario[Tx]{name: "poison message", run: poison[Tx]},
+		scenario[Tx]{name: "conflict", run: conflict[Tx]},
+		scenario[Tx]{name: "other order", run: reordered[Tx]},
+		scenario[Tx]{name: "dead-letter retry", run: deadLetter[Tx]},
+		scenario[Tx]{name: "old version", run: oldVersion[Tx]},
+		scenario[Tx]{name: "future version", run: futureVersion[Tx]},
+		scenario[Tx]{name: "retention expired", run: expired[Tx]},
+		scenario[Tx]{name: "provider loses the answer", run: func(s *session[Tx]) error { return provided(s, loseAnswer) }},
+		scenario[Tx]{name: "provider times out after the charge", run: func(s *session[Tx]) error { return provided(s, timeOut) }},
+		scenario[Tx]{name: "provider refuses once", run: func(s *session[Tx]) error { return provided(s, refuse) }},
+		scenario[Tx]{name: "provider forgets keys", run: forgotten[Tx]},
+	)
+}
+
+func repeatable[Tx any](s *session[Tx]) error {
+	if s.base.err != nil {
+		return &notRun{"the first delivery failed"}
+	}
+	return s.repeated
+}
+
+var errInjected = errors.New("semeltest: this run fails on purpose")
+
+// failOnce makes the next run of a handler fail with err, before or after the user's handler.
+func failOnce[Tx any](w *world[Tx], where point, err error) {
+	done := false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.interfere = func(at point, _ *semel.Message) error {
+		if done || at != where {
+			return nil
+		}
+		done = true
+		return err
+	}
+}
+
+func secondAttempt[Tx any](s *session[Tx]) error {
+	w := s.world()
+	err := eachMessage(w, func(i int) error {
+		failOnce(w, beforeHandle, errInjected)
+		if _, err := w.one(i); err != nil {
+			return err
+		}
+		w.attempt = 2
+		defer func() { w.attempt = 0 }()
+		return w.applies(i, acks()...)
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysAttempt)
+}
+
+// failedTransaction runs the handler with a transaction that has ended.
+func failedTransaction[Tx any](s *session[Tx]) error {
+	w := s.world()
+	for _, i := range s.base.acts {
+		b, _, err := w.Store.Begin(s.t.Context(), store.TxOptions{}, nil)
+		if err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		if _, queues := b.(admin.QueuedStatements); queues {
+			b.Rollback(s.t.Context())
+			return &notRun{"handlers of this store queue their statements and do not see errors"}
+		}
+		tx := b.Tx(store.All)
+		b.Rollback(s.t.Context())
+		if err := w.guarded(s.t.Context(), tx, clone(s.base.seen[i])); err == nil {
+			return fmt.Errorf(saysSwallowed, w.name(i))
+		}
+	}
+	return nil
+}
+
+// guarded calls the user's handler and turns a panic into an error.
+func (w *world[Tx]) guarded(ctx context.Context, tx Tx, m *semel.Message) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the handler panicked: %v", r)
+		}
+	}()
+	return w.Handle(ctx, tx, m)
+}
+
+func rolledBack[Tx any](s *session[Tx]) error {
+	w := s.world()
+	err := eachMessage(w, func(i int) error {
+		before := w.effect()
+		failOnce(w, afterHandle, errInjected)
+		if _, err := w.one(i); err != nil {
+			return err
+		}
+		if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
+			return err
+		}
+		return w.applies(i, acks()...)
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysMemory)
+}
+
+// rerun runs the handler again for an applied message, in a transaction that is rolled back.
+func rerun[Tx any](s *session[Tx]) error {
+	w := s.world()
+	return eachMessage(w, func(i int) error {
+		if err := w.applies(i, acks()...); err != nil {
+			return err
+		}
+		before := w.effect()
+		b, _, err := w.Store.Begin(s.t.Context(), store.TxOptions{}, nil)
+		if err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		if m := w.seen[i]; m != nil {
+			_ = w.guarded(s.t.Context(), b.Tx(store.All), clone(m)) // a second run may fail, for example by a unique key
+		}
+		b.Rollback(s.t.Context())
+		return unchanged(w, before, saysRemains, w.name(i))
+	})
+}
+
+// advice says what to do if a redelivery has an effect.
+func (w *world[Tx]) advice() string {
+	if w.Config.Strategy == consumer.StrategyNatural {
+		return "StrategyNatural writes no marker, so the handler itself must be idempotent: use an upsert or a version guard, or StrategyMarker"
+	}
+	return "check that Config.Identity finds the same id in each copy, and that the handler writes through tx"
+}
+
+func duplicate[Tx any](s *session[Tx]) error {
+	w := s.world()
+	err := eachMessage(w, func(i int) error {
+		for range 3 {
+			if err := w.applies(i, acks()...); err != nil {
+				return err
+			}
+		}
+		_, err := w.deliver(w.Messages[i], w.Messages[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysTwice, "each message was delivered five times", w.advice())
+}
+
+// deliveries is how many copies are delivered at once.
+const deliveries = 4
+
+func concurrent[Tx any](s *session[Tx]) error {
+	w := s.world()
+	other := w.made()
+	defer func() { _ = other.Close(context.Background()) }()
+	err := eachMessage(w, func(i int) error {
+		var all worker.Group
+		errs := make([]error, deliveries)
+		for n := range errs {
+			process := []*consumer.Consumer[Tx]{w.process, other}[n%2]
+			all.Go(func() { errs[n] = w.untilAcked(process, i) })
+		}
+		all.Wait()
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysTwice, "copies of each message were processed at the same time by two processes", w.advice())
+}
+
+// untilAcked delivers message i to a process until it is acked, as a broker does.
+func (w *world[Tx]) untilAcked(process *consumer.Consumer[Tx], i int) error {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	for {
+		d, err := process.Process(ctx, clone(w.Messages[i]))
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s has no outcome: %w", w.name(i), err)
+		case d.Kind == semel.Ack:
+			return nil
+		case d.Charged:
+			return fmt.Errorf("%s failed while a copy of it was processed: %w", w.name(i), w.handlerError())
+		}
+	}
+}
+
+// crash crashes the process at a point for each message, and restarts it.
+func crash[Tx any](s *session[Tx], p point) error {
+	w := s.world()
+	err := eachMessage(w, func(i int) error {
+		before := w.effect()
+		w.plan.set(func(q *plan) { q.crash = p })
+		_, _ = w.one(i) // the answer is lost with the process
+		if p != atReply && p != beforeAck {
+			if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
+				return err
+			}
+		}
+		w.boot()
+		return w.applies(i, acks()...)
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysTwice, "the process crashed once for each message "+string(p)+" and was restarted", w.advice())
+}
+
+// replyLost loses the reply of each COMMIT; the process goes on.
+func replyLost[Tx any](s *session[Tx]) error {
+	w := s.world()
+	err := eachMessage(w, func(i int) error {
+		w.plan.set(func(q *plan) { q.crash, q.recovers = atReply, true })
+		return w.applies(i, acks()...)
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysTwice, "the reply of each COMMIT was lost", w.advice())
+}
+
+// cut cuts the connection of each transaction; the process goes on.
+func cut[Tx any](s *session[Tx]) error {
+	w := s.world()
+	if w.Store.Limits().SingleWriter {
+		return &notRun{"the store has no connections to a server"}
+	}
+	err := eachMessage(w, func(i int) error {
+		before := w.effect()
+		w.plan.set(func(q *plan) { q.crash, q.recovers = atCut, true })
+		d, err := w.one(i)
+		if err != nil {
+			return err
+		}
+		if d.Kind != semel.Ack { // the COMMIT may be faster than the cut
+			if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
+				return err
+			}
+		}
+		return w.retried(i)
+	})
+	if err != nil {
+		return err
+	}
+	return s.same(w, saysTwice, "the connection of each message was cut before its COMMIT", w.advice())
+}

@@ -1,0 +1,283 @@
+package semeltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
+)
+
+// poison lets the last message fail for good in a batch with all others.
+func poison[Tx any](s *session[Tx]) error {
+	expected := s.world()
+	last := len(expected.Messages) - 1
+	switch {
+	case last == 0:
+		return &notRun{"there is only one message"}
+	case !expected.rows:
+		return &notRun{"the store has no inbox in which a message could be parked"}
+	}
+	for i := range last {
+		if err := expected.applies(i, acks()...); err != nil {
+			return err
+		}
+	}
+	w := s.world()
+	w.interfere = func(at point, m *semel.Message) error {
+		if at == afterHandle && w.number(m) == last {
+			return semel.Permanent(errInjected)
+		}
+		return nil
+	}
+	if err := w.deliverAll(); err != nil {
+		return err
+	}
+	return unchanged(w, expected.effect(), saysPoison, w.name(last))
+}
+
+// deliverAll delivers all messages together until each is acked.
+func (w *world[Tx]) deliverAll() error {
+	left := slices.Clone(w.Messages)
+	for range tries {
+		all, err := w.deliver(left...)
+		if err != nil {
+			return fmt.Errorf("all messages together: %w", errors.Join(err, w.handlerError()))
+		}
+		var again []*semel.Message
+		for i, d := range all {
+			if d.Kind != semel.Ack {
+				again = append(again, left[i])
+			}
+		}
+		if left = again; len(left) == 0 {
+			return w.finish()
+		}
+	}
+	return fmt.Errorf("%d messages were not acked after %d deliveries: %w", len(left), tries, w.handlerError())
+}
+
+// tries is how often a message is delivered until it must be acked.
+const tries = 20
+
+func conflict[Tx any](s *session[Tx]) error {
+	w := s.world()
+	c := w.policy()
+	if c.Strategy == consumer.StrategyNatural {
+		return &notRun{"StrategyNatural keeps no content to compare with"}
+	}
+	if !w.rows && c.OnConflict != consumer.ActionKeepFirst {
+		return &notRun{"the store has no inbox in which a message could be parked"}
+	}
+	found := 0
+	err := eachMessage(w, func(i int) error {
+		if err := w.applies(i, acks()...); err != nil {
+			return err
+		}
+		other := otherContent(w.Messages[i])
+		if !sameID(c, w.Messages[i], other) {
+			return nil
+		}
+		found++
+		_, err := w.deliver(other)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case found == 0:
+		return &notRun{"the identity covers the whole body, so no other content has the same id"}
+	}
+	return s.same(w, saysConflict)
+}
+
+// otherContent returns a copy of m with a further field in its JSON object, or a further byte.
+func otherContent(m *semel.Message) *semel.Message {
+	other := clone(m)
+	body, object := bytes.CutSuffix(bytes.TrimSpace(other.Body), []byte("}"))
+	if !object || !json.Valid(other.Body) {
+		other.Body = append(other.Body, '.')
+		return other
+	}
+	comma := ","
+	if bytes.HasSuffix(bytes.TrimSpace(body), []byte("{")) {
+		comma = ""
+	}
+	other.Body = []byte(string(body) + comma + `"semeltest":1}`)
+	return other
+}
+
+// reordered delivers the messages in reverse, except that messages with the same key keep their order.
+func reordered[Tx any](s *session[Tx]) error {
+	w := s.world()
+	if w.Config.Version != nil {
+		return &notRun{"Config.Version keeps the order; see future version"}
+	}
+	order := reversed(w.Messages)
+	if order == nil {
+		return &notRun{"the messages have no different keys (semel.Message.Key)"}
+	}
+	for _, i := range order {
+		if err := w.applies(i, acks()...); err != nil {
+			return err
+		}
+	}
+	return s.same(w, saysOrder)
+}
+
+// reversed returns another order in which messages of one key keep theirs, nil if there is none.
+func reversed(all []*semel.Message) []int {
+	var keys []string
+	for _, m := range all {
+		if m.Key == nil {
+			return nil
+		}
+		if !slices.Contains(keys, string(m.Key)) {
+			keys = append(keys, string(m.Key))
+		}
+	}
+	if len(keys) < 2 {
+		return nil
+	}
+	var order []int
+	for _, key := range slices.Backward(keys) {
+		for i, m := range all {
+			if string(m.Key) == key {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
+}
+
+// deadLetter parks each message, delivers a copy, and retries it.
+func deadLetter[Tx any](s *session[Tx]) error {
+	w := s.world()
+	if !w.rows || w.policy().Retry.OnExhausted != consumer.ActionPark {
+		return &notRun{"failed messages are not kept in the store"}
+	}
+	if w.Config.Strategy == consumer.StrategyNatural {
+		return &notRun{"StrategyNatural writes no marker, so a copy of a failed message runs"}
+	}
+	for _, i := range s.base.acts {
+		before := w.effect()
+		failOnce(w, afterHandle, semel.Permanent(errInjected))
+		if err := w.applies(i, source.EndParked); err != nil {
+			return err
+		}
+		if err := w.applies(i, acks()...); err != nil {
+			return err
+		}
+		if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
+			return err
+		}
+		if err := w.retryParked(); err != nil {
+			return err
+		}
+		if err := w.applies(i, acks()...); err != nil {
+			return err
+		}
+	}
+	return s.same(w, saysTwice, "each message failed for good and was retried from the store with the same id", w.advice())
+}
+
+// retryParked makes all parked messages due and works them off.
+func (w *world[Tx]) retryParked() error {
+	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
+	parked := store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{store.StateParked}}
+	rows, err := wrapped.(store.Inbox).Rows(w.t.Context(), parked)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		act := store.Act{Verb: "retry", Who: "semeltest", Why: "test of a retry"}
+		if err := errors.Join(wrapped.(admin.Requeuer).Requeue(w.t.Context(), act, r.Seen())...); err != nil {
+			return err
+		}
+	}
+	return w.work()
+}
+
+// oldVersion delivers each version again under another id.
+func oldVersion[Tx any](s *session[Tx]) error {
+	w := s.world()
+	c := w.policy()
+	if c.Version == nil {
+		return &notRun{"Config.Version is not set"}
+	}
+	if err := w.deliverAll(); err != nil {
+		return err
+	}
+	for _, m := range w.Messages {
+		old := otherID(m)
+		if sameID(c, m, old) {
+			return &notRun{"the id is not in the CloudEvents attribute id, so the kit cannot change it"}
+		}
+		if _, err := w.deliver(old); err != nil {
+			return err
+		}
+	}
+	return s.same(w, saysOld)
+}
+
+// otherID returns a copy of m with another CloudEvents id.
+func otherID(m *semel.Message) *semel.Message {
+	other := clone(m)
+	if other.Attributes.ID != "" {
+		other.Attributes.ID += "-old"
+	}
+	for i := range other.Headers {
+		if strings.EqualFold(other.Headers[i].Name, "ce-id") {
+			other.Headers[i].Value = append(other.Headers[i].Value, "-old"...)
+		}
+	}
+	return other
+}
+
+// futureVersion delivers all versions in reverse.
+func futureVersion[Tx any](s *session[Tx]) error {
+	w := s.world()
+	switch {
+	case w.Config.Version == nil:
+		return &notRun{"Config.Version is not set"}
+	case w.Config.Version.FirstSeen:
+		return &notRun{"Config.Version.FirstSeen begins a stream with what arrives first"}
+	case !w.rows:
+		return &notRun{"the store has no inbox in which a version could wait"}
+	}
+	for i := range slices.Backward(w.Messages) {
+		if err := w.applies(i, append(acks(), source.EndReceived)...); err != nil {
+			return err
+		}
+	}
+	if err := w.work(); err != nil {
+		return err
+	}
+	return s.same(w, saysFuture)
+}
+
+// expired delivers messages whose markers may have been removed.
+func expired[Tx any](s *session[Tx]) error {
+	w := s.world()
+	switch {
+	case w.Config.Retention.Keep == 0:
+		return &notRun{"Config.Retention.Keep is not set"}
+	case !w.rows:
+		return &notRun{"the store has no inbox in which a message could be parked"}
+	}
+	before := w.effect()
+	w.plan.set(func(p *plan) { p.expired = true })
+	return eachMessage(w, func(i int) error {
+		if _, err := w.one(i); err != nil {
+			return err
+		}
+		return unchanged(w, before, saysExpired, w.name(i))
+	})
+}

@@ -1,0 +1,135 @@
+package semeltest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
+)
+
+// counted is a world whose handler adds 1 for each message and counts its runs.
+func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
+	t.Helper()
+	runs = new(int)
+	w = newWorld(t, func(*testing.T) Handler[*memstore.Tx] {
+		st := memstore.New()
+		return Handler[*memstore.Tx]{
+			Store:    st,
+			Handle:   func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { *runs++; return tx.Add("sum", 1) },
+			Messages: []*semel.Message{Message("a", "{}"), Message("b", "{}")},
+			Effect:   func(context.Context) (string, error) { return string(st.Get("sum")), nil },
+		}
+	})
+	return w, runs
+}
+
+func TestAProcessCrashesAtEachPoint(t *testing.T) {
+	for _, c := range []struct {
+		at          point
+		runs, again int // of the handler until the crash, and after the restart
+		effect      string
+	}{
+		{atBegin, 0, 1, ""}, {atMark, 0, 1, ""}, {beforeHandle, 0, 1, ""}, {afterHandle, 1, 2, ""},
+		{atCommit, 1, 2, ""}, {atReply, 1, 1, "1"},
+	} {
+		t.Run(string(c.at), func(t *testing.T) {
+			w, runs := counted(t)
+			w.plan.set(func(p *plan) { p.crash = c.at })
+			d, err := w.one(0)
+			if acked := err == nil && d.Kind == semel.Ack; acked || !w.plan.crashed() || *runs != c.runs || w.effect() != c.effect {
+				t.Errorf("settled %+v, %v; crashed %t, %d runs, effect %q", d, err, w.plan.crashed(), *runs, w.effect())
+			}
+			w.boot()
+			if err := w.applies(0, acks()...); err != nil || *runs != c.again || w.effect() != "1" {
+				t.Errorf("after the restart: %v, %d runs, effect %q; want %d and 1", err, *runs, w.effect(), c.again)
+			}
+		})
+	}
+}
+
+func TestALostReplyIsFoundOutWithoutARestart(t *testing.T) {
+	w, runs := counted(t)
+	w.plan.set(func(p *plan) { p.crash, p.recovers = atReply, true })
+	if err := w.applies(0, acks()...); err != nil || *runs != 1 || w.effect() != "1" || w.plan.crash != nowhere {
+		t.Errorf("%v, %d runs, effect %q; want one run", err, *runs, w.effect())
+	}
+}
+
+func TestEachDisturbanceRunsTheHandler(t *testing.T) {
+	// How often the handler runs for two messages, in all worlds of a subtest.
+	want := map[string]int{
+		"second attempt": 2, "failed transaction": 2, "rollback and second run": 4, "rerun of a success": 4, "duplicate after success": 2,
+		"concurrent duplicates": 2, "COMMIT reply lost, no crash": 2, "poison message": 4, "conflict": 2, "dead-letter retry": 4,
+		"crash before the transaction begins": 2, "crash after the mark": 2, "crash before the handler": 2, "crash after the handler": 4,
+		"crash before COMMIT": 4, "crash after COMMIT, with the reply lost": 2, "crash after COMMIT, before the ack": 2,
+		"connection cut before COMMIT": 4,
+	}
+	runs := 0
+	s := &session[*memstore.Tx]{start: func(t *testing.T) Handler[*memstore.Tx] {
+		w, own := counted(t)
+		h := w.Handler
+		handle := h.Handle
+		h.Handle = func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			before := *own
+			err := handle(ctx, tx, m)
+			runs += *own - before
+			return err
+		}
+		return h
+	}}
+	for _, c := range cases[*memstore.Tx]() {
+		runs = 0
+		if err := s.run(t, c); err != nil {
+			t.Logf("%s: %v", c.name, err)
+		} else if n, known := want[c.name]; known && runs != n {
+			t.Errorf("%s: the handler ran %d times, want %d", c.name, runs, n)
+		}
+		delete(want, c.name)
+	}
+	if len(want) > 0 {
+		t.Errorf("there are no such subtests: %v", want)
+	}
+}
+
+// plain is a store without an inbox.
+type plain struct{ store.TxStore[*memstore.Tx] }
+
+func TestAStoreWithoutAnInboxWillDo(t *testing.T) {
+	applies := 0
+	s := &session[*memstore.Tx]{start: func(t *testing.T) Handler[*memstore.Tx] {
+		w, _ := counted(t)
+		h := w.Handler
+		h.Store = plain{h.Store}
+		return h
+	}}
+	for _, c := range cases[*memstore.Tx]() {
+		var skip *notRun
+		switch err := s.run(t, c); {
+		case err == nil:
+			applies++
+		case !errors.As(err, &skip):
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if applies < 15 {
+		t.Errorf("only %d subtests ran", applies)
+	}
+}
+
+func TestAnIncompleteHandlerIsRefused(t *testing.T) {
+	w, _ := counted(t)
+	for missing, change := range map[string]func(*Handler[*memstore.Tx]){
+		"Store": func(h *Handler[*memstore.Tx]) { h.Store = nil }, "Handle": func(h *Handler[*memstore.Tx]) { h.Handle = nil },
+		"Effect": func(h *Handler[*memstore.Tx]) { h.Effect = nil }, "Messages": func(h *Handler[*memstore.Tx]) { h.Messages = nil },
+	} {
+		h := w.Handler
+		change(&h)
+		if err := h.check(); err == nil || !strings.Contains(err.Error(), "Handler."+missing) {
+			t.Errorf("without %s: %v", missing, err)
+		}
+	}
+}

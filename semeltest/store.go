@@ -1,0 +1,240 @@
+package semeltest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// point is where a disturbance happens between fetch and ack.
+type point string
+
+// The points in the order in which a message passes them.
+const (
+	nowhere      point = ""
+	atBegin      point = "before the transaction begins"
+	atMark       point = "after the mark"
+	beforeHandle point = "before the handler"
+	afterHandle  point = "after the handler"
+	atCut        point = "connection cut before COMMIT"
+	atCommit     point = "before COMMIT"
+	atReply      point = "after COMMIT, with the reply lost"
+	beforeAck    point = "after COMMIT, before the ack"
+)
+
+// errCrashed is returned by every call of a store whose process has crashed.
+var errCrashed = errors.New("semeltest: the process has crashed")
+
+// plan says what happens to a world's next transactions. It is safe for concurrent use.
+type plan struct {
+	mu    sync.Mutex // protects all fields
+	crash point
+	dead  bool
+	// recovers means that the process does not crash: only one call fails.
+	recovers bool
+	// expired makes the store answer that fresh messages are older than its markers.
+	expired bool
+	// aborted is why a transaction could not commit although its handler returned nil.
+	aborted error
+}
+
+func (p *plan) set(f func(p *plan)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p)
+}
+
+// at returns errCrashed if the process crashes here, or has crashed before.
+func (p *plan) at(here point) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return errCrashed
+	}
+	if p.crash != here {
+		return nil
+	}
+	p.crash, p.dead = nowhere, !p.recovers
+	return errCrashed
+}
+
+func (p *plan) crashed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead
+}
+
+// extras are what Semel's own stores can do besides a store.TxStore, as far as the kit needs it.
+type extras[Tx any] interface {
+	store.Inbox
+	store.Leases
+	admin.Requeuer
+	admin.Streams
+	admin.Results[Tx]
+}
+
+// basic is a store that crashes as its plan says. It uses own names for its consumers, so that each
+// world begins without markers on a store that is not empty.
+type basic[Tx any] struct {
+	store.TxStore[Tx]
+	plan   *plan
+	suffix string
+}
+
+func (s *basic[Tx]) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
+	if err := s.plan.at(atBegin); err != nil {
+		return 0, err
+	}
+	return s.TxStore.Scope(ctx, consumer+s.suffix, source, generation)
+}
+
+func (s *basic[Tx]) Classify(err error) store.Class {
+	if errors.Is(err, errCrashed) {
+		return store.ClassDown
+	}
+	return s.TxStore.Classify(err)
+}
+
+func (s *basic[Tx]) IsStoreFault(err error) bool {
+	return errors.Is(err, errCrashed) || s.TxStore.IsStoreFault(err)
+}
+
+func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict, error) {
+	if err := s.plan.at(atBegin); err != nil {
+		return nil, nil, err
+	}
+	marks = slices.Clone(marks)
+	for i := range marks {
+		marks[i].Consumer += s.suffix
+	}
+	b, verdicts, err := s.TxStore.Begin(ctx, o, marks)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.plan.at(atMark); err != nil {
+		b.Rollback(ctx)
+		return nil, nil, err
+	}
+	s.plan.set(func(p *plan) {
+		for i := range verdicts {
+			if p.expired && verdicts[i].Kind == store.Fresh && marks[i].Asks() {
+				verdicts[i] = store.Verdict{Kind: store.Old}
+			}
+		}
+	})
+	return s.batch(b), verdicts, nil
+}
+
+// batch keeps the optional abilities of b that the engine asks for.
+func (s *basic[Tx]) batch(b store.Batch[Tx]) store.Batch[Tx] {
+	made := batch[Tx]{b, s}
+	status, knows := b.(store.TxStatus)
+	queue, queues := b.(admin.QueuedStatements)
+	switch {
+	case knows && queues:
+		return &struct {
+			statusBatch[Tx]
+			admin.QueuedStatements
+		}{statusBatch[Tx]{made, status}, queue}
+	case knows:
+		return &statusBatch[Tx]{made, status}
+	}
+	return &made
+}
+
+type batch[Tx any] struct {
+	store.Batch[Tx]
+	store *basic[Tx]
+}
+
+func (b *batch[Tx]) Commit(ctx context.Context, e store.Ending) store.Result {
+	if err := b.store.plan.at(atCommit); err != nil {
+		b.Batch.Rollback(ctx)
+		return store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
+	}
+	if b.store.plan.at(atCut) != nil {
+		b.Batch.Kill()
+	}
+	r := b.Batch.Commit(ctx, e)
+	if err := b.store.plan.at(atReply); err != nil && r.Outcome == store.Committed {
+		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
+	}
+	return r
+}
+
+type statusBatch[Tx any] struct {
+	batch[Tx]
+	store.TxStatus
+}
+
+func (b *statusBatch[Tx]) TxAborted() bool {
+	aborted := b.TxStatus.TxAborted()
+	if aborted {
+		cause := b.TxStatus.AbortCause()
+		b.store.plan.set(func(p *plan) { p.aborted = errors.Join(errAborted, cause) })
+	}
+	return aborted
+}
+
+var errAborted = errors.New("its transaction can no longer commit")
+
+func (b *statusBatch[Tx]) ClassifyHandler(ctx context.Context, err error) store.Class {
+	if errors.Is(err, errCrashed) {
+		return store.ClassDown
+	}
+	return b.TxStatus.ClassifyHandler(ctx, err)
+}
+
+// wrap returns st with the plan. rows reports whether it has an inbox.
+func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.TxStore[Tx], rows bool) {
+	made := &basic[Tx]{st, p, suffix}
+	extra, able := st.(extras[Tx])
+	if !able {
+		return made, false
+	}
+	return &withInbox[Tx]{made, extra}, true
+}
+
+// withInbox is basic for a store with an inbox.
+type withInbox[Tx any] struct {
+	*basic[Tx]
+	extras[Tx]
+}
+
+func (s *withInbox[Tx]) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
+	f.Consumer += s.suffix
+	rows, err := s.extras.Rows(ctx, f)
+	for i := range rows {
+		s.rename(&rows[i])
+	}
+	return rows, err
+}
+
+func (s *withInbox[Tx]) Pending(ctx context.Context, consumer string) (store.Pending, error) {
+	return s.extras.Pending(ctx, consumer+s.suffix)
+}
+
+func (s *withInbox[Tx]) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
+	o.Consumer += s.suffix
+	return s.renamed(s.extras.Claim(ctx, o))
+}
+
+func (s *withInbox[Tx]) Held(ctx context.Context, consumer string, t store.Token) ([]store.Claimed, error) {
+	return s.renamed(s.extras.Held(ctx, consumer+s.suffix, t))
+}
+
+func (s *withInbox[Tx]) renamed(claimed []store.Claimed, err error) ([]store.Claimed, error) {
+	for i := range claimed {
+		s.rename(&claimed[i].Row)
+	}
+	return claimed, err
+}
+
+func (s *withInbox[Tx]) rename(r *store.StoredRow) {
+	r.Key.Consumer = strings.TrimSuffix(r.Key.Consumer, s.suffix)
+}

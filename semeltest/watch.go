@@ -1,0 +1,112 @@
+package semeltest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/store"
+)
+
+// label marks the goroutines that a handler starts; each run has another value.
+const label = "semeltest"
+
+// watched runs a handler and reports a goroutine that it left running.
+func watched(run string, handle func()) error {
+	pprof.Do(context.Background(), pprof.Labels(label, run), func(context.Context) { handle() })
+	by := ""
+	for range looks {
+		if by = leftover(fmt.Sprintf("%q:%q", label, run)); by == "" {
+			return nil
+		}
+		runtime.Gosched()
+	}
+	return fmt.Errorf(saysGoroutine, by)
+}
+
+// looks is how often a goroutine must be found, because one that the handler has waited for may still
+// be about to end.
+const looks = 10
+
+// leftover returns the function of a goroutine with a label, "" if there is none. Goroutines of
+// packages that keep connections do not count.
+func leftover(labelled string) string {
+	var profile bytes.Buffer
+	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {
+		return ""
+	}
+	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
+		if !strings.Contains(stack, labelled) {
+			continue
+		}
+		if by := firstFunction(stack); by != "" && !keptByPackages(by) {
+			return by
+		}
+	}
+	return ""
+}
+
+// firstFunction returns the function that a goroutine began with, from the last lines of its stack in
+// a profile: "#	0x47e1c1	main.work.func1+0x21	/main.go:12".
+func firstFunction(stack string) string {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(stack), "\n")) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 || !strings.HasPrefix(fields[1], "0x") {
+			return ""
+		}
+		if name, _, _ := strings.Cut(fields[2], "+0x"); !strings.HasPrefix(name, "sync.(*WaitGroup).Go") {
+			return name
+		}
+	}
+	return ""
+}
+
+func keptByPackages(function string) bool {
+	return slices.ContainsFunc([]string{"net/http.", "database/sql.", "context.", "internal/", "net.", "os/exec.", "runtime.",
+		"github.com/jackc/", "modernc.org/", ours + "consumer", ours + "pgxstore", ours + "sqlstore", ours + "internal/worker",
+	}, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
+}
+
+const ours = "github.com/semel-go/semel/"
+
+// endedBy reports that a handler which returned nil has ended its *sql.Tx.
+func endedBy[Tx any](ctx context.Context, tx Tx, err error) error {
+	direct, is := any(tx).(*sql.Tx)
+	if err != nil || !is {
+		return nil
+	}
+	rows, err := direct.QueryContext(ctx, "select 1")
+	if err == nil {
+		return rows.Close()
+	}
+	if errors.Is(err, sql.ErrTxDone) {
+		return errors.New(saysEndedBy)
+	}
+	return nil
+}
+
+// explained returns what the failure of a first delivery means.
+func (w *world[Tx]) explained(i int, failed error) error {
+	w.mu.Lock()
+	remark, err := w.remark, w.err
+	w.mu.Unlock()
+	var aborted error
+	w.plan.set(func(p *plan) { aborted = p.aborted })
+	switch {
+	case remark != nil:
+		return fmt.Errorf("%s: %w", w.name(i), remark)
+	case aborted != nil && strings.Contains(aborted.Error(), "by itself"):
+		return errors.New(w.name(i) + ": " + saysEndedBy)
+	case aborted != nil:
+		return fmt.Errorf(saysStatement, w.name(i), aborted)
+	case err != nil && (errors.Is(err, sql.ErrTxDone) || w.Store.Classify(err) == store.ClassAborted):
+		return fmt.Errorf(saysEnded, w.name(i), err)
+	}
+	return fmt.Errorf(saysUnusable, failed)
+}

@@ -1,0 +1,320 @@
+package semeltest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+)
+
+// world is one empty state, and the process that consumes in it.
+type world[Tx any] struct {
+	Handler[Tx]
+	t    *testing.T
+	plan *plan
+	// suffix is added to the names of consumers in the store. rows: the store has an inbox.
+	suffix string
+	rows   bool
+
+	process *consumer.Consumer[Tx] // nil while none runs
+	// attempt is semel.Message.Attempt of what is delivered.
+	attempt int
+
+	mu sync.Mutex // protects the fields below
+	// interfere, if not nil, is called before and after each run of the handler; its error is
+	// returned instead of the handler's.
+	interfere func(at point, m *semel.Message) error
+	// seen are the messages as the handler got them, by number; err is the last error of the handler.
+	seen map[int]*semel.Message
+	err  error
+	// runs counts the runs of the handler. left means that a run left a goroutine, which may be one that
+	// a library starts once; the next such run is a fault.
+	runs int
+	left bool
+	// remark is the first rule that the handler itself broke in a run.
+	remark error
+	// lost is called when the reply of a COMMIT is lost.
+	lost context.CancelFunc
+}
+
+// patience is the longest time that a world waits for its consumer. Only a handler that blocks reaches
+// it.
+const patience = 30 * time.Second
+
+// newWorld calls start and starts a process.
+func newWorld[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) *world[Tx] {
+	t.Helper()
+	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, seen: map[int]*semel.Message{}, suffix: " " + rand.Text()[:12]}
+	if err := w.check(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.stop)
+	w.boot()
+	return w
+}
+
+// check reports what is missing in the Handler.
+func (h *Handler[Tx]) check() error {
+	switch {
+	case h.Store == nil:
+		return errors.New("semeltest: Handler.Store is nil; set the store that the consumer uses")
+	case h.Handle == nil:
+		return errors.New("semeltest: Handler.Handle is nil; set the handler of the consumer")
+	case h.Effect == nil:
+		return errors.New("semeltest: Handler.Effect is nil; set a function that returns, as a text, what the handler has changed")
+	case len(h.Messages) == 0 || slices.Contains(h.Messages, nil):
+		return errors.New("semeltest: Handler.Messages is empty or has a nil; give two or more messages")
+	}
+	if checker, able := h.Store.(admin.SchemaChecker); able {
+		return checker.Check(context.Background())
+	}
+	return nil
+}
+
+// policy returns the user's configuration without the parts that need a broker or real time.
+func (w *world[Tx]) policy() consumer.Config {
+	c := w.Config
+	if c.Name == "" {
+		c.Name = "semeltest"
+	}
+	if c.Identity == nil {
+		c.Identity = identity.CloudEvents()
+	}
+	if c.Strategy == consumer.StrategyInbox {
+		c.Strategy = consumer.StrategyMarker
+	}
+	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, nil, nil, nil
+	c.Owner, c.Exclusive, c.AckOnReceipt, c.ReEmitIntents, c.SenderWindows = "", false, false, false, nil
+	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention = nil, 0, nil, consumer.RetentionPolicy{}
+	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
+	c.Logger = slog.New(slog.DiscardHandler)
+	forGood, unmet := consumer.ActionPark, consumer.ActionPark
+	if !w.rows {
+		forGood, unmet = consumer.ActionHalt, consumer.ActionRetry
+	}
+	c.OnFiltered = consumer.OnFilteredSkip
+	for action, instead := range map[*consumer.Action]consumer.Action{
+		&c.OnConflict: forGood, &c.OnBadIdentity: forGood, &c.Retry.OnExhausted: forGood, &c.OnPrecondition: unmet,
+	} {
+		if *action == consumer.ActionPark || *action == consumer.ActionDeadLetter {
+			*action = instead
+		}
+	}
+	if c.Version != nil && c.Version.Missing == consumer.ActionDeadLetter {
+		v := *c.Version
+		v.Missing, c.Version = forGood, &v
+	}
+	return c
+}
+
+// made returns a new consumer on the world's store.
+func (w *world[Tx]) made() *consumer.Consumer[Tx] {
+	w.t.Helper()
+	wrapped, rows := wrap(w.Store, w.plan, w.suffix)
+	w.rows = rows
+	c, err := consumer.New(wrapped, w.handle, w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if p == faults.CommitReplyLost && w.lost != nil && w.plan.crashed() {
+			w.lost()
+		}
+	}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// seed makes the waits of consumers the same in every run.
+const seed = 1
+
+// boot starts a process on the store as it is, without a plan for a crash.
+func (w *world[Tx]) boot() {
+	w.t.Helper()
+	w.stop()
+	w.plan.set(func(p *plan) { p.crash, p.dead = nowhere, false })
+	w.process = w.made()
+}
+
+func (w *world[Tx]) stop() {
+	if w.process != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = w.process.Close(ctx) // a process that crashed returns the error of its store
+	}
+	w.process = nil
+}
+
+// handle is the handler that the consumer runs: the user's, watched.
+func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err error) {
+	before := clone(m)
+	if err := w.disturbed(beforeHandle, m); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.seen[w.number(m)] = before
+	w.runs++
+	run := fmt.Sprint(w.suffix, " ", w.runs)
+	w.mu.Unlock()
+	left := watched(run, func() { err = w.guarded(ctx, tx, m) })
+	w.note(err, errors.Join(changed(before, m), endedBy(ctx, tx, err)), left)
+	if err != nil {
+		return err
+	}
+	return w.disturbed(afterHandle, m)
+}
+
+// note keeps the error of a run, and what it did wrong besides.
+func (w *world[Tx]) note(err, remark, left error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+	if left != nil && !w.left {
+		w.left, left = true, nil
+	}
+	if w.remark == nil {
+		w.remark = errors.Join(remark, left)
+	}
+}
+
+// disturbed returns the error that a run of the handler fails with here on purpose.
+func (w *world[Tx]) disturbed(at point, m *semel.Message) error {
+	if err := w.plan.at(at); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	interfere := w.interfere
+	w.mu.Unlock()
+	if interfere != nil {
+		return interfere(at, m)
+	}
+	return nil
+}
+
+// number returns the index of the message of which m is a copy.
+func (w *world[Tx]) number(m *semel.Message) int {
+	return slices.IndexFunc(w.Messages, func(o *semel.Message) bool { return sameID(w.policy(), o, m) })
+}
+
+// sameID reports whether two messages have the same identity.
+func sameID(c consumer.Config, a, b *semel.Message) bool {
+	from, id, err := c.Identity.Identify(clone(a))
+	if err != nil {
+		return false
+	}
+	otherFrom, other, err := c.Identity.Identify(clone(b))
+	return err == nil && from == otherFrom && id == other
+}
+
+// clone returns a deep copy, as another delivery would bring it.
+func clone(m *semel.Message) *semel.Message {
+	c := *m
+	c.Body, c.Key = bytes.Clone(m.Body), bytes.Clone(m.Key)
+	c.Headers = slices.Clone(m.Headers)
+	for i := range c.Headers {
+		c.Headers[i].Value = bytes.Clone(c.Headers[i].Value)
+	}
+	return &c
+}
+
+func changed(before, after *semel.Message) error {
+	same := bytes.Equal(before.Body, after.Body) && bytes.Equal(before.Key, after.Key) && before.Attributes == after.Attributes &&
+		slices.EqualFunc(before.Headers, after.Headers, func(a, b semel.Header) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) })
+	if same {
+		return nil
+	}
+	return errors.New(saysChanged)
+}
+
+// deliver delivers copies of messages together and returns how each is settled.
+func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	w.mu.Lock()
+	w.lost = cancel
+	w.mu.Unlock()
+	copies := make([]*semel.Message, len(all))
+	for i := range all {
+		copies[i] = clone(all[i])
+		copies[i].Attempt = w.attempt
+	}
+	return w.process.ProcessAll(ctx, copies)
+}
+
+// one delivers message i and returns how it is settled.
+func (w *world[Tx]) one(i int) (consumer.Disposition, error) {
+	all, err := w.deliver(w.Messages[i])
+	if err != nil {
+		return consumer.Disposition{}, err
+	}
+	return all[0], nil
+}
+
+// applies delivers message i and returns an error unless it is acked as one of these outcomes.
+func (w *world[Tx]) applies(i int, want ...source.End) error {
+	d, err := w.one(i)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s has no outcome: %w", w.name(i), errors.Join(err, w.handlerError()))
+	case d.Kind == semel.Ack && slices.Contains(want, d.Ending):
+		return nil
+	}
+	why := w.handlerError()
+	if why == nil {
+		why = fmt.Errorf("the handler returned no error, and the reason is %q", d.Reason)
+	}
+	return fmt.Errorf("%s ended as %s (%s): %w", w.name(i), d.Ending, d.Kind, why)
+}
+
+func (w *world[Tx]) handlerError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var aborted error
+	w.plan.set(func(p *plan) { aborted = p.aborted })
+	return errors.Join(w.err, aborted)
+}
+
+// effect returns what the world looks like now.
+func (w *world[Tx]) effect() string {
+	w.t.Helper()
+	text, err := w.Effect(w.t.Context())
+	if err != nil {
+		w.t.Fatalf("semeltest: Handler.Effect: %v", err)
+	}
+	return text
+}
+
+// work works off what is due in the inbox.
+func (w *world[Tx]) work() error {
+	if !w.rows {
+		return nil
+	}
+	w.stop()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	err := w.made().Work(ctx)
+	w.boot()
+	return err
+}
+
+// name is message i for people.
+func (w *world[Tx]) name(i int) string {
+	_, id, err := w.policy().Identity.Identify(clone(w.Messages[i]))
+	if err != nil {
+		return fmt.Sprintf("message %d", i+1)
+	}
+	return fmt.Sprintf("message %d (id %.40q)", i+1, id)
+}
