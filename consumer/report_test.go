@@ -35,8 +35,8 @@ func TestAStormOfOneKindDoesNotFloodTheLog(t *testing.T) {
 		if n := strings.Count(log.String(), "msg=parked"); n != 10 {
 			t.Errorf("%d parked messages in the log, want 10", n)
 		}
-		if !strings.Contains(log.String(), "not logged for a minute") {
-			t.Error("the log does not say that further ones are left out")
+		if !strings.Contains(log.String(), "suppressed_for=1m") {
+			t.Error("the log does not say that lines are suppressed")
 		}
 		if observer.parked != 200 {
 			t.Errorf("observers heard %d, want 200", observer.parked)

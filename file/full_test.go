@@ -20,8 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// besideNewer runs a consumer over n lines of which a newer release marked the
-// first, for a minute at most.
+// besideNewer runs a consumer for at most a minute over n lines, the first of which a newer release has marked.
 func besideNewer(t *testing.T, n, room int, open func(path string) source.Source, idle time.Duration) (left []semel.Unfinished, ran time.Duration, err error) {
 	t.Helper()
 	st := memstore.New()

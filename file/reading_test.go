@@ -72,7 +72,7 @@ func (d *desk) fetch(wait time.Duration) ([]source.Delivery, error) {
 	return decodedAll(got), err
 }
 
-// decodedAll is deliveries as who reads them has them.
+// decodedAll decodes deliveries, as a consumer does.
 func decodedAll(all []source.Delivery) []source.Delivery {
 	for i := range all {
 		all[i].Decode(nil)
@@ -124,7 +124,7 @@ func (d *desk) close() {
 	}
 }
 
-// noticed reports whether exactly one notice was given, with these words.
+// noticed checks that there was exactly one notice, which contains these words.
 func (d *desk) noticed(words ...string) {
 	d.t.Helper()
 	if len(d.notices) != 1 {

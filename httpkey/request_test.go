@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// early is a body that ends before it should.
+// early is a body that ends early.
 type early struct{ io.Reader }
 
 func (e early) Read(b []byte) (int, error) {
@@ -136,10 +136,10 @@ func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
 		}
 		wantProblem(t, s.post(`"k"`, "tea", of("")), http.StatusUnauthorized, "caller-unknown")
 		wantProblem(t, s.post(`"k"`, "tea", of(strings.Repeat("a", 2000))), http.StatusUnauthorized, "caller-unknown")
-		// The parts of one id are another's, if they ran together.
+		// The ids would be equal if caller and key were joined without a separator.
 		s.post(`"kk"`, "tea", of("a"))
 		if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
-			t.Error("a caller took another's key")
+			t.Error("a caller got the answer of another one")
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
 	}
 	wantProblem(t, s.post("", "tea"), http.StatusBadRequest, "idempotency-key-missing")
 	if last := s.seen[len(s.seen)-2:]; last[0].Fate != httpkey.Passed || last[1].Fate != httpkey.Refused || last[1].Code != "idempotency-key-missing" || last[1].Status != 400 {
-		t.Errorf("it is told as %+v", last)
+		t.Errorf("the observation is %+v", last)
 	}
 	l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Optional = true })
 	if w := l.post("", "tea"); w.Code != http.StatusAccepted {

@@ -8,8 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimed is a store with a message that is claimed for a lease, and the mark that goes with
-// the claim.
+// claimed returns a store with a message that is claimed for a lease, and the mark of the claim.
 func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	t.Helper()
 	s := New()

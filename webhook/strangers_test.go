@@ -61,13 +61,13 @@ func TestABodyIsNotReadWhoseHeadersCannotBeRight(t *testing.T) {
 				q.Header.Set(name, value)
 			}
 			if w := post(r, q); w.Code != 401 || r.Count(c.fate) != 1 || body.read {
-				t.Errorf("one %s: %d %s, its body was read: %t", name, w.Code, w.Body, body.read)
+				t.Errorf("a request %s: %d %s, its body was read: %t", name, w.Code, w.Body, body.read)
 			}
 		}
 	})
 }
 
-// from is a request of this address whose body ends when end is closed.
+// from returns a request of this address whose body ends when end is called.
 func from(address string) (q *http.Request, end func()) {
 	reader, writer := io.Pipe()
 	q = paidRequest("")
