@@ -28,7 +28,7 @@ func TestASettlementThatIsTriedAgain(t *testing.T) {
 			return semel.Permanent(errTest)
 		}, c)
 		if n := len(seen.of(semel.EventParked)); n != 1 || counts.Parked != 1 || refused < 4 {
-			t.Errorf("%+v, told %d times, settled with try %d", counts, n, refused)
+			t.Errorf("%+v, %d events, settled at attempt %d", counts, n, refused)
 		}
 	})
 }

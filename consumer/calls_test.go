@@ -15,15 +15,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// callsOut is a consumer of what was received that calls out, one message at a time.
+// callsOut returns the configuration of a consumer that calls for received messages, one at a time.
 func callsOut() consumer.Config {
 	c := working(config(nil))
 	c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Hour, 1
 	return c
 }
 
-// diedCalling is a store with a message "m0", for which a process that has died began a
-// call so long ago.
+// diedCalling returns a store with a message "m0", for which a process that has died started a call ago ago.
 func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	t.Helper()
 	st := memstore.New()
@@ -39,7 +38,7 @@ func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	return st
 }
 
-// provides counts the calls for a message, and keeps their keys.
+// provides counts the calls for a message and records their keys.
 type provides struct {
 	calls int
 	keys  map[string]bool
@@ -197,15 +196,15 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 				if calls > 1 {
 					return nil
 				}
-				pass(2 * time.Second) // the window is over
+				pass(2 * time.Second) // the window has passed
 				switch is.err {
 				case panics:
 					panic("no")
 				case late:
 					pass(time.Minute)
-					return semel.Permanent(io.EOF) // which nobody hears
+					return semel.Permanent(io.EOF) // nothing receives this error
 				case tooLate:
-					pass(28500 * time.Millisecond) // past the timeout, within the lease
+					pass(28500 * time.Millisecond) // after the timeout, within the lease
 					return semel.Retry(io.EOF)
 				}
 				return is.err

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedkey.Keys.Do returns store.ErrClaimLost of a key, which is no claim of the engine's.
+// leasedkey.Keys.Do returns store.ErrClaimLost for a key, which is not a claim of the engine.
 func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
 	bubble(t, "C4_its_error_is_an_attempt_as_any_other", func(t *testing.T) {
 		calls := 0

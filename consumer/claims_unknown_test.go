@@ -74,8 +74,7 @@ func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
 	})
 }
 
-// losing is a store that loses the answers of so many retakes, whether or not they
-// happen.
+// losing is a store that loses the responses to a number of Reclaim calls, whether or not they were carried out.
 type losing struct {
 	*watchedStore
 	lost    int
@@ -116,7 +115,7 @@ func TestARetakeWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// answersLate is a store whose answer to a claim comes when nobody waits for it any more.
+// answersLate is a store that responds to a claim after the engine has stopped waiting.
 type answersLate struct {
 	*memstore.Store
 	claimed func()

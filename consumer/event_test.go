@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// inHeaders is an event in binary mode; attributes come as name, value pairs.
+// inHeaders returns an event in binary mode. Attributes are pairs of name and value.
 func inHeaders(attributes ...string) *semel.Message {
 	m := &semel.Message{Body: []byte("{}"), Origin: semel.Origin{Partition: -1, Offset: -1}}
 	for i := 0; i < len(attributes); i += 2 {

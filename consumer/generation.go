@@ -14,13 +14,12 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Generation says in which generation a consumer works. Everything that is kept of it (its
-// markers, rows, versions, positions) stands under admin.GenerationName, so that nothing
-// of one is found in another.
+// Generation says in which generation a consumer works. All records of a generation (markers, rows, versions,
+// positions) are stored under admin.GenerationName, so that generations are separate.
 type Generation struct {
-	// Number is 0 for the first, which has the consumer's own name.
+	// Number is 0 for the first generation, which has the consumer's own name.
 	Number int64
-	// Building: it is being built by a rebuild, and is not the active one.
+	// Building means that a rebuild is filling the generation and that it is not the active one.
 	Building bool
 }
 
@@ -32,7 +31,7 @@ func (g *Generation) state() generations.State {
 	return generations.Active
 }
 
-// generation returns the number of the generation that the consumer works in.
+// generation returns the number of the consumer's generation.
 func (c *Config) generation() int64 {
 	if c.Generation == nil {
 		return 0
@@ -40,7 +39,7 @@ func (c *Config) generation() int64 {
 	return c.Generation.Number
 }
 
-// unfencedAgain is the time between two checks whether a switch has ended.
+// unfencedAgain is the interval between checks whether a switch has ended.
 const unfencedAgain = 100 * time.Millisecond
 
 // errTurned: the consumer may no longer work in this generation.

@@ -73,7 +73,7 @@ func ExampleNewLeased() {
 	ask(api, "8e03978e")
 	// Output:
 	// attempt 1 under 73609278 unknown: false
-	// 502 no answer of the provider (replayed: false)
+	// 502 no response from the provider (replayed: false)
 	// attempt 2 under 73609278 unknown: true
 	// 201 charged (replayed: false)
 	// 201 charged (replayed: true)

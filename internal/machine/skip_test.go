@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// skipping is a machine whose store is down and that has a message to skip.
+// skipping returns a machine whose store is down and that has a message to skip.
 func skipping(t *testing.T) (*Machine, source.Lane) {
 	t.Helper()
 	c := testConfig()

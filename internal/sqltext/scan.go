@@ -223,7 +223,7 @@ func (s *scanner) dollarBody() error {
 }
 
 func (s *scanner) open(what string) error {
-	return fmt.Errorf("%s that begins at character %d is not closed", what, len([]rune(s.text[:s.at]))+1)
+	return fmt.Errorf("%s that begins at character %d never ends", what, len([]rune(s.text[:s.at]))+1)
 }
 
 // isBlank reports whether PostgreSQL and SQLite treat c as white space. Characters outside ASCII are part of names
