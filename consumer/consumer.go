@@ -174,12 +174,12 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 }
 
 // Ready reports whether the consumer works, and if not, why. It is not ready
-//  - before store and source have responded, and while one of them is down;
-//  - while a handler does not return after its timeout;
-//  - while the key store does not record the outcomes of calls;
-//  - while nothing is fetched because messages that a newer release marked, and messages behind them, fill
-//    Config.MaxUnacked;
-//  - while the circuit breaker is open.
+//   - before store and source have responded, and while one of them is down;
+//   - while a handler does not return after its timeout;
+//   - while the key store does not record the outcomes of calls;
+//   - while nothing is fetched because messages that a newer release marked, and messages behind them, fill
+//     Config.MaxUnacked;
+//   - while the circuit breaker is open.
 //
 // A source without messages counts as working when it assigns its first lane, or a minute after the start. A
 // consumer for Process checks its store with the first call, and is ready until then.

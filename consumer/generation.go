@@ -45,14 +45,13 @@ const unfencedAgain = 100 * time.Millisecond
 // errTurned: the consumer may no longer work in this generation.
 var errTurned = errors.New("semel: the generation was switched, or is about to be")
 
-// InGenerations runs a consumer in whichever of its generations is the active one: run is
-// called with it, makes the consumer with a source of its own (Config.Generation) and runs it
-// until its ctx ends. When another generation is switched to, or is about to be, that ctx ends,
-// the run drains, and when the switch is over run is called again, with what is active then.
-// A store that does not answer meanwhile is asked again.
+// InGenerations runs a consumer in the active one of its generations. It calls run with that generation; run
+// creates the consumer with a source of its own (Config.Generation) and runs it until its ctx ends. When a switch
+// to another generation begins, that ctx ends, the run drains, and after the switch run is called again with the
+// generation that is active then. If the store does not respond meanwhile, it is asked again.
 //
-// It returns what run returns that was not ended so, or nil when ctx has ended between two
-// runs. An error before the first run says that the generations could not be read.
+// InGenerations returns what run returns if that was not caused by a switch, or nil if ctx has ended between two
+// runs. An error before the first run means that the generations could not be read.
 func InGenerations(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) error {
 	if err := st.BeginGenerations(ctx, name); err != nil {
 		return fmt.Errorf("semel: consumer %q cannot start: %w", name, err)
@@ -75,9 +74,9 @@ func InGenerations(ctx context.Context, st admin.Generations, name string, run f
 	}
 }
 
-// Rebuild runs the rebuild of a generation, as InGenerations does the consumer, until it is
-// switched to, or dropped, and returns what it is then: generations.Building if run
-// ended by itself, or ctx did. g is one that Building says of.
+// Rebuild runs the rebuild of a generation, as InGenerations runs the consumer, until the generation is switched
+// to or dropped. It returns the generation's state then: generations.Building if run ended by itself or ctx ended.
+// g must have Building set.
 func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (generations.State, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
 		all, err := st.Generations(ctx, name)
@@ -97,7 +96,7 @@ func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name stri
 	return generations.Building, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
-// mayWork reports whether a generation has this state and, with unfenced, no fence.
+// mayWork reports whether a generation has this state and, with unfenced, has no fence.
 func mayWork(all []admin.StoredGeneration, number int64, in generations.State, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {
@@ -125,8 +124,8 @@ func awaitActive(ctx context.Context, st admin.Generations, name string) (int64,
 	}
 }
 
-// watched calls run, and cancels its context when turned, which is called every few seconds, returns
-// true. It reports whether that happened.
+// watched calls run and cancels its context when turned returns true; it calls turned every few seconds. It
+// reports whether it cancelled the context.
 func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

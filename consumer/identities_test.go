@@ -64,7 +64,7 @@ func TestScopesOfIdentities(t *testing.T) {
 	})
 }
 
-// after are what can have become of a message, by the verdict on a copy.
+// after are the possible states of a message, by the verdict on a copy.
 var after = []struct {
 	name  string
 	says  error
@@ -157,7 +157,7 @@ func TestWhatADeathLeaves(t *testing.T) {
 		ctx, die := context.WithCancel(t.Context())
 		st.onCommit = func(context.Context, func(context.Context) store.Result) store.Result {
 			die()
-			return lost // the request never reached the store, whose connection is gone
+			return lost // the connection was lost before the request reached the store
 		}
 		src := newListSource(numbered("m", 10)...)
 		c := config(src)

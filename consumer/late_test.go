@@ -17,7 +17,7 @@ import (
 )
 
 func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
-	// reaped is a store whose low-water mark is now.
+	// reaped returns a store whose low-water mark is now.
 	reaped := func(t *testing.T) *memstore.Store {
 		st := memstore.New()
 		if _, err := consume(t, st, add, keeping(newListSource(now("1")))); err != nil {

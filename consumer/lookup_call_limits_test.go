@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// limiting is a store that allows a batch so many messages.
+// limiting is a store with a maximum number of messages in a batch.
 type limiting struct {
 	*marked
 	most int
@@ -64,7 +64,7 @@ func TestWhatAnswersMayShare(t *testing.T) {
 }
 
 func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
-	// slowly applies the answer of m1 for so long, and those of others at once.
+	// slowly takes d to apply the answer of m1, and no time for others.
 	slowly := func(d time.Duration) func(context.Context, *memstore.Tx, int64, *semel.Message) error {
 		return func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID == "m1" {
@@ -138,15 +138,15 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 	})
 }
 
-// downs is a store whose errors say that it is down.
+// downs is a store whose errors have ClassDown.
 type downs struct{ *marked }
 
 func (downs) Classify(error) store.Class { return store.ClassDown }
 
-// contended is a store whose errors say that somebody else has what is to be had.
+// contended is a store whose errors have ClassContended.
 type contended struct{ *marked }
 
-// observing is an observer.
+// observing is a function as semel.Observer.
 type observing func(semel.Event)
 
 func (o observing) Observe(e semel.Event) { o(e) }
@@ -163,7 +163,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 			}
 			return nil
 		}
-		var others atomic.Int64 // when the last of them was applied; transactions run at once
+		var others atomic.Int64 // when the last of them was applied; transactions take no time
 		serialised := false
 		c := pureConfig(numbered("m", 20)...)
 		c.Retry.MaxAttempts = 1

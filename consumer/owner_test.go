@@ -71,7 +71,7 @@ func TestANewNameBesideASimilarOneIsTold(t *testing.T) {
 		} {
 			log, err := logged(t, store, func(c *consumer.Config) { c.Name = name })
 			if err != nil || (similar == "") != (log == "") || !strings.Contains(log, similar) {
-				t.Errorf("%s is told to be like %q: %s, %v", name, similar, log, err)
+				t.Errorf("for %s the log names %q: %s, %v", name, similar, log, err)
 			}
 		}
 	})

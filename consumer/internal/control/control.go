@@ -1,5 +1,4 @@
-// Package control keeps a consumer to what operators want of it: a pause and a limit, which are
-// read from the store.
+// Package control applies an operator's pause and limit to a consumer. Both are read from the store.
 package control
 
 import (
@@ -27,7 +26,7 @@ const (
 	claimsAgain = 250 * time.Millisecond
 )
 
-// Options say whose controls are read, and how.
+// Options say whose controls are read and how.
 type Options struct {
 	// Consumer is the name in the log, Stored the name under which the store keeps the controls.
 	Consumer, Stored string
@@ -40,9 +39,9 @@ type Options struct {
 	NotAsked func()
 }
 
-// Control keeps a consumer to a pause and a limit: while it is paused, nothing is fetched and
-// nothing is claimed, and never more than the limit allows. Messages in flight are finished, so
-// the machine need not know of it. The methods of a nil Control set no limits.
+// Control applies a pause and a limit. While the consumer is paused, nothing is fetched or claimed; with a limit,
+// never more than the limit allows. Messages in flight are finished, so the machine need not know of controls. The
+// methods of a nil Control set no limits.
 type Control struct {
 	options Options
 	store   admin.Controls
@@ -55,7 +54,7 @@ type Control struct {
 	// mutex.
 	fetching context.CancelFunc
 	bucket   bucket // guarded by mutex
-	// failing: the last reading failed. Used by Watch.
+	// failing: the last read failed. Used by Watch.
 	failing bool
 }
 
@@ -75,7 +74,7 @@ func (g *Control) Start(ctx context.Context) error {
 		return nil
 	}
 	if err := g.read(ctx); err != nil {
-		return fmt.Errorf("semel: consumer %q cannot start: whether it is paused is not known: %w", g.options.Consumer, err)
+		return fmt.Errorf("semel: consumer %q cannot start: its pause and limit cannot be read: %w", g.options.Consumer, err)
 	}
 	return nil
 }
@@ -277,7 +276,7 @@ func (g *Control) logLimited(wanted admin.Control) {
 	g.options.Logger.Info("not limited any more", "consumer", g.options.Consumer, "by", by)
 }
 
-// notify passes the operators' wishes to the observers.
+// notify passes the controls to the observers.
 func (g *Control) notify(wanted admin.Control, why string) {
 	e := semel.Event{Kind: eventkind.Control, Messages: wanted.PerSecond, Err: errors.New(why)}
 	if wanted.Paused {

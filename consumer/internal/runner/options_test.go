@@ -16,7 +16,7 @@ func TestTheTimeOutOfACommitFitsWhatWasQueued(t *testing.T) {
 	})
 }
 
-// queuing is a batch with so many statements that wait for the commit.
+// queuing is a batch with a number of statements that wait for the commit.
 type queuing int
 
 // Queued implements admin.QueuedStatements.
