@@ -48,9 +48,9 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 		"A7_retention":              {change: func(c *consumer.Config) { c.Retention.Keep = 1e15 }},
 		"A7_natural":                {natural, "writes no markers"},
 		"A7_business_key":           {func(c *consumer.Config) { c.Strategy = consumer.StrategyBusinessKey }, "writes no markers"},
-		"A7_versions":               {version, "beside Version"},
+		"A7_versions":               {version, "and Version are both set"},
 		"A7_without_a_fingerprint":  {func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }, "all but one would be lost"},
-		"A7_versions_of_an_inbox":   {func(c *consumer.Config) { version(c); c.Strategy = consumer.StrategyInbox }, "beside Version"},
+		"A7_versions_of_an_inbox":   {func(c *consumer.Config) { version(c); c.Strategy = consumer.StrategyInbox }, "and Version are both set"},
 		"A7_natural_with_a_version": {func(c *consumer.Config) { natural(c); version(c) }, "PreviousIdentity: is set"},
 	} {
 		t.Run(name, func(t *testing.T) {

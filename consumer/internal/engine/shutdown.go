@@ -134,7 +134,7 @@ func (e *Engine[Tx]) stuck() error {
 		}
 	}
 	if handlers > 0 {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were closed and nothing of them is committed", e.config.Consumer, handlers))
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were cut and nothing of them is committed", e.config.Consumer, handlers))
 	}
 	if err == nil {
 		err = fmt.Errorf("semel: consumer %s: the store ignores its context and is still running; none of those messages is settled", e.config.Consumer)
