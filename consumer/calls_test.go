@@ -68,7 +68,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 		if p.calls != 0 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown || r.CallsStarted != 1 || !r.UnknownOutcome() || r.Attempts != 0 {
 			t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
 		}
-		if !strings.Contains(r.LastError, "is not known, the first was made 23h59m") {
+		if !strings.Contains(r.LastError, "is unknown: the first call was made 23h59m") {
 			t.Errorf("it says %q", r.LastError)
 		}
 	})

@@ -88,9 +88,9 @@ func (g *Control) Watch(base context.Context) {
 		case base.Err() != nil:
 			return
 		case err != nil && !g.failing:
-			g.options.Logger.Warn("whether operators want the consumer to pause cannot be read; what they wanted last stays", "consumer", g.options.Consumer, "error", err)
+			g.options.Logger.Warn("operator controls cannot be read; the last ones stay in force", "consumer", g.options.Consumer, "error", err)
 		case err == nil && g.failing:
-			g.options.Logger.Info("what operators want can be read again", "consumer", g.options.Consumer)
+			g.options.Logger.Info("operator controls are readable again", "consumer", g.options.Consumer)
 		}
 		g.failing = err != nil
 	}
@@ -258,11 +258,11 @@ func (g *Control) logPaused(wanted admin.Control) {
 	by := ordered(wanted.Pause)
 	if wanted.Paused {
 		g.notify(wanted, "paused by "+by)
-		g.options.Logger.Warn("paused: nothing more is taken, and what is in memory goes on to its end", "consumer", g.options.Consumer, "by", by)
+		g.options.Logger.Warn("paused: no new messages are fetched; messages in flight are finished", "consumer", g.options.Consumer, "by", by)
 		return
 	}
 	g.notify(wanted, "resumed by "+by)
-	g.options.Logger.Info("resumed: messages are taken again", "consumer", g.options.Consumer, "by", by)
+	g.options.Logger.Info("resumed: messages are fetched again", "consumer", g.options.Consumer, "by", by)
 }
 
 // logLimited reports how many messages a second the consumer fetches from now on.
@@ -270,10 +270,10 @@ func (g *Control) logLimited(wanted admin.Control) {
 	by := ordered(wanted.Limit)
 	g.notify(wanted, "limited by "+by)
 	if wanted.PerSecond > 0 {
-		g.options.Logger.Warn("limited: this process takes so many messages a second", "consumer", g.options.Consumer, "per_second", wanted.PerSecond, "by", by)
+		g.options.Logger.Warn("limited: this process fetches at most per_second messages a second", "consumer", g.options.Consumer, "per_second", wanted.PerSecond, "by", by)
 		return
 	}
-	g.options.Logger.Info("not limited any more", "consumer", g.options.Consumer, "by", by)
+	g.options.Logger.Info("limit removed", "consumer", g.options.Consumer, "by", by)
 }
 
 // notify passes the controls to the observers.
