@@ -33,7 +33,7 @@ func TestASettlementThatIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAHandlerOfWholeBatchesIsToldTheAttempt(t *testing.T) {
+func TestAHandlerOfWholeBatchesGetsTheAttempt(t *testing.T) {
 	bubble(t, "each_message_has_the_number_of_its_attempt", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(message("1", `{}`))
 		var attempts []int

@@ -21,7 +21,7 @@ type finite struct {
 
 func (s *finite) Info() source.Info { return source.Info{AtEnd: s.atEnd} }
 
-func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
+func TestUnfinishedWithMessagesOfANewerRelease(t *testing.T) {
 	leaves := func(t *testing.T, unread ...semel.Unfinished) ([]semel.Unfinished, error) {
 		t.Helper()
 		store := memstore.New()

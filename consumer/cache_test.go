@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-func TestWhatIsRememberedInMemoryDecidesNothing(t *testing.T) {
+func TestCachesDecideNothing(t *testing.T) {
 	for _, op := range []string{"scope", "begin", "commit-before", "commit-after"} {
 		t.Run("trap_T15_a_write_that_failed_once_rejects_nothing_for_ever/"+op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

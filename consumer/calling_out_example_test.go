@@ -159,7 +159,7 @@ func TestThePageAboutCallingOutShowsTheExample(t *testing.T) {
 	pages.Shows(t, "../docs/calling-out.md", 1, pages.Read(t, "calling_out_example_test.go"))
 }
 
-func TestWhatAnAnswerOfAProviderMeans(t *testing.T) {
+func TestResponsesOfAProvider(t *testing.T) {
 	for status, want := range map[int]semel.Decision{
 		http.StatusTooManyRequests: semel.DecideRetry, http.StatusConflict: semel.DecideUnknown, http.StatusBadGateway: semel.DecideUnknown,
 		http.StatusUnprocessableEntity: semel.DecidePermanent, http.StatusNotFound: semel.DecidePermanent,

@@ -243,7 +243,7 @@ func TestAProcessThatDiesBetweenCallAndCommit(t *testing.T) {
 	})
 }
 
-func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
+func TestCallsWithUnappliedAnswers(t *testing.T) {
 	for name, fails := range map[string]struct{ call, apply error }{
 		"its_answer_was_lost":                {errTest, nil},
 		"its_answer_was_not_applied":         {nil, errTest},

@@ -53,7 +53,7 @@ func (p *provides) call(_ context.Context, _ consumer.Call, m *semel.Message) er
 	return nil
 }
 
-func TestOutcomesThatNobodyKnows(t *testing.T) {
+func TestUnknownOutcomes(t *testing.T) {
 	bubble(t, "E3_trap_119_within_the_window_it_is_called_again_under_the_same_key", func(t *testing.T) {
 		st, p := diedCalling(t, 23*time.Hour), provides{}
 		counts := runsLeased(t, st, p.call, callsOut())
@@ -169,7 +169,7 @@ func TestAProviderIsAsked(t *testing.T) {
 	})
 }
 
-func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
+func TestOutcomesAfterAnAnswer(t *testing.T) {
 	panics := errors.New("panic")
 	late, tooLate := errors.New("late"), errors.New("too late")
 	for name, is := range map[string]struct {

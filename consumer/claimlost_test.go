@@ -14,7 +14,7 @@ import (
 )
 
 // leasedkey.Keys.Do returns store.ErrClaimLost for a key, which is not a claim of the engine.
-func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
+func TestAHandlerThatReturnsErrClaimLost(t *testing.T) {
 	bubble(t, "C4_its_error_is_an_attempt_as_any_other", func(t *testing.T) {
 		calls := 0
 		c := config(newListSource(message("1", "")))

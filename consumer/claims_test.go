@@ -273,7 +273,7 @@ func TestAnInboxThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestAHandlerWhoseClaimIsLost(t *testing.T) {
+func TestAHandlerThatLosesItsClaim(t *testing.T) {
 	bubble(t, "law_7_trap_128_one_row_that_a_person_takes_away_charges_nobody_of_its_batch", func(t *testing.T) {
 		st := memstore.New()
 		received(t, st, 5)

@@ -44,7 +44,7 @@ func (b *judgingBatch) Commit(ctx context.Context, e store.Ending) store.Result 
 	return b.Batch.Commit(ctx, e)
 }
 
-func TestWhatAHandlersErrorMeans(t *testing.T) {
+func TestClassesOfHandlersErrors(t *testing.T) {
 	bubble(t, "case_10_the_store_is_asked_under_a_context_that_does_not_end_with_the_run", func(t *testing.T) {
 		asked, st := 0, &judging{Store: memstore.New()}
 		st.judge = func(ctx context.Context, _ error) store.Class {

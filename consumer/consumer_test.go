@@ -181,7 +181,7 @@ func TestCopiesHaveOneEffect(t *testing.T) {
 	})
 }
 
-func TestWhatHandlersReturn(t *testing.T) {
+func TestResultsOfHandlers(t *testing.T) {
 	failing := map[string]func() error{
 		"retry":     func() error { return errors.New("no") },
 		"permanent": func() error { return semel.Permanent(errors.New("no")) },

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-func TestWhatProcessSaysOfAMessage(t *testing.T) {
+func TestTheDispositionOfAMessage(t *testing.T) {
 	bubble(t, "case_12_applied_duplicate_conflict_busy_and_what_is_set_aside_are_told_apart", func(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)

@@ -256,7 +256,7 @@ func states(t *testing.T, st *memstore.Store) (all []store.RowState) {
 	return all
 }
 
-func TestWhatIsNotSentAgain(t *testing.T) {
+func TestIntentsThatAreNotSentAgain(t *testing.T) {
 	anHour := func(c *consumer.Config) { c.Provider.Window = time.Hour }
 	bubble(t, "C12_E3_what_the_other_side_may_have_forgotten_is_left_and_counted", func(t *testing.T) {
 		m := newMailing(t)

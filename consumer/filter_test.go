@@ -137,7 +137,7 @@ func TestATopicIsShared(t *testing.T) {
 	})
 }
 
-func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
+func TestSkippedMessagesOfProcess(t *testing.T) {
 	bubble(t, "C16_Process_says_so_and_TryMark_marks_nothing", func(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)
@@ -160,7 +160,7 @@ func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
 	})
 }
 
-func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
+func TestSkippedMessagesWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, "law_13_it_is_not_settled_before_the_store_is_back", func(t *testing.T) {
 		st, source := watch(memstore.New()), newListSource(typedAs("order", "1"), typedAs("invoice", "2"))
 		back, down := time.Now().Add(time.Minute), make(chan struct{})

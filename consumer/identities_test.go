@@ -76,7 +76,7 @@ var after = []struct {
 	{"discarded", semel.Discard("not ours"), store.Discarded, store.StateDiscarded},
 }
 
-func TestWhatACopyMeets(t *testing.T) {
+func TestTheVerdictOnACopy(t *testing.T) {
 	bubble(t, "trap_10_what_became_of_the_first_decides_what_a_copy_is", func(t *testing.T) {
 		for _, a := range after {
 			st := memstore.New()
@@ -151,7 +151,7 @@ func TestWhatACopyMeets(t *testing.T) {
 	})
 }
 
-func TestWhatADeathLeaves(t *testing.T) {
+func TestStateAfterACrash(t *testing.T) {
 	bubble(t, "trap_3_a_death_before_the_commit_leaves_nothing_and_the_redelivery_is_applied_once", func(t *testing.T) {
 		st := watch(memstore.New())
 		ctx, die := context.WithCancel(t.Context())

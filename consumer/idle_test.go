@@ -37,7 +37,7 @@ func (s *lateSource) Fetch(ctx context.Context, most source.Bound) ([]source.Del
 	return s.listSource.Fetch(ctx, most)
 }
 
-func TestWhatIsNotKnownToBeEmptyDoesNotEndARun(t *testing.T) {
+func TestARunDoesNotEndWhileASourceMayHaveMore(t *testing.T) {
 	idle := func(t *testing.T, s *lateSource) (semel.Counts, time.Duration) {
 		s.endless = true
 		c := config(s)

@@ -156,7 +156,7 @@ func TestReceipt(t *testing.T) {
 	})
 }
 
-func TestWhatSomebodyRetries(t *testing.T) {
+func TestRowsThatAnOperatorRetries(t *testing.T) {
 	for name, set := range map[string]func(*consumer.Config){
 		"a_consumer_with_markers_works_on_it": func(*consumer.Config) {},
 		"a_natural_consumer_does_too": func(c *consumer.Config) {

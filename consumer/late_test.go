@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
+func TestMessagesOlderThanTheRetention(t *testing.T) {
 	// reaped returns a store whose low-water mark is now.
 	reaped := func(t *testing.T) *memstore.Store {
 		st := memstore.New()

@@ -22,7 +22,7 @@ type limiting struct {
 
 func (s *limiting) Limits() store.Limits { return store.Limits{Batch: s.most} }
 
-func TestWhatAnswersMayShare(t *testing.T) {
+func TestAnswersThatShareATransaction(t *testing.T) {
 	bubble(t, "law_7_as_many_as_the_store_lets_a_batch_have", func(t *testing.T) {
 		for _, most := range []int{1, 3} {
 			st := &limiting{&marked{Store: memstore.New()}, most}
@@ -182,7 +182,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAnAnswerWhoseEffectIsThere(t *testing.T) {
+func TestAnAnswerToADuplicateEffect(t *testing.T) {
 	bubble(t, "law_9_law_12_is_a_duplicate_and_marked", func(t *testing.T) {
 		st, a := memstore.New(), &asked{}
 		there := func(context.Context, *memstore.Tx, int64, *semel.Message) error { return semel.Duplicate(errTest) }

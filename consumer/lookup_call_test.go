@@ -243,7 +243,7 @@ func values(c calls) (all []int) {
 	return all
 }
 
-func TestWhatCannotBeCalledForAtOnceIsClaimedLater(t *testing.T) {
+func TestMessagesThatCannotBeCalledForAtOnceAreClaimedLater(t *testing.T) {
 	bubble(t, "case_6_a_wait_longer_than_hold_ends_in_the_inbox_and_is_called_for_from_there", func(t *testing.T) {
 		store, a, first := memstore.New(), &asked{}, atomic.Bool{}
 		call := func(ctx context.Context, m *semel.Message) (int64, error) {
@@ -287,7 +287,7 @@ func TestWhatCannotBeCalledForAtOnceIsClaimedLater(t *testing.T) {
 	})
 }
 
-func TestWhatIsInTheWayOfCallsWithoutAClaim(t *testing.T) {
+func TestConfigurationsThatExcludeCallsWithoutAClaim(t *testing.T) {
 	c := pureConfig()
 	for name, one := range map[string]struct {
 		store  store.TxStore[*memstore.Tx]

@@ -37,7 +37,7 @@ type panicky struct{ observerFunc }
 
 func (panicky) Measure(measure.Batch) { panic("no") }
 
-func TestAMeterIsToldOfEachBatch(t *testing.T) {
+func TestAMeterGetsEachBatch(t *testing.T) {
 	bubble(t, "K4_with_what_its_parts_took", func(t *testing.T) {
 		st := watch(memstore.New())
 		st.onBegin = func(context.Context, []store.Mark) error { pass(time.Millisecond); return nil }
@@ -105,7 +105,7 @@ func TestAMeterIsToldOfEachBatch(t *testing.T) {
 	})
 }
 
-func TestWhatIsInHand(t *testing.T) {
+func TestTheLoadOfAConsumer(t *testing.T) {
 	bubble(t, "K4_it_has_an_age_and_a_place", func(t *testing.T) {
 		goOn := make(chan struct{})
 		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, config(newListSource(message("1", `{}`), message("2", `{}`))))
@@ -127,7 +127,7 @@ func TestWhatIsInHand(t *testing.T) {
 	})
 }
 
-func TestTheAgeOfWhatIsInHand(t *testing.T) {
+func TestTheAgeOfTheLoad(t *testing.T) {
 	bubble(t, "K4_it_is_that_of_the_first_that_has_not_ended_and_not_the_run_s", func(t *testing.T) {
 		goOn := make(chan struct{})
 		src := watchSource(message("1", `{}`))

@@ -49,7 +49,7 @@ func inLane(lane, id string) *semel.Message {
 	return m
 }
 
-func TestWhatANewerReleaseMarked(t *testing.T) {
+func TestMessagesMarkedByANewerRelease(t *testing.T) {
 	bubble(t, "law_4_it_is_held_with_its_lane_until_this_release_knows_it_and_other_lanes_go_on", func(t *testing.T) {
 		for _, o := range []store.Outcome{6, 9} { // the next release, and a later one
 			heldWithItsLane(t, o)

@@ -57,7 +57,7 @@ func TestAConsumersNameHasAnOwner(t *testing.T) {
 	})
 }
 
-func TestANewNameBesideASimilarOneIsTold(t *testing.T) {
+func TestANewNameSimilarToAKnownOneIsLogged(t *testing.T) {
 	store := memstore.New()
 	for _, name := range []string{"billing", "audit-eu"} {
 		if _, err := store.Scope(t.Context(), name, "shop", 0); err != nil {

@@ -30,7 +30,7 @@ func reapedOnce(t *testing.T) (*memstore.Store, time.Time) {
 	return st, first
 }
 
-func TestWhatWasRemovedUnderAnEarlierPolicy(t *testing.T) {
+func TestMarkersRemovedUnderAnEarlierPolicy(t *testing.T) {
 	for name, bodies := range map[string]time.Duration{"H4_for_a_policy_that_keeps_all": 0, "H4_for_one_that_removes_bodies": time.Hour} {
 		bubble(t, name, func(t *testing.T) {
 			st, first := reapedOnce(t)

@@ -197,7 +197,7 @@ func TestCallsOfProcessThatEnd(t *testing.T) {
 	})
 }
 
-func TestWhatProcessDoesNotTake(t *testing.T) {
+func TestCallsThatProcessRejects(t *testing.T) {
 	bubble(t, "a_message_that_is_nil_is_an_error_of_the_call_and_harms_no_other", func(t *testing.T) {
 		running := mustNew(t, memstore.New(), add, config(nil))
 		if _, err := running.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), nil}); err == nil || !strings.Contains(err.Error(), "message 1 of 2 is nil") {

@@ -54,7 +54,7 @@ func ran(t *testing.T, run *started) {
 	}
 }
 
-func TestWhatARunRecordsOfItsProgress(t *testing.T) {
+func TestARunRecordsItsProgress(t *testing.T) {
 	bubble(t, "H2_of_all_that_was_delivered_since_the_last_record_the_oldest_counts", func(t *testing.T) {
 		store, source := memstore.New(), newFeed()
 		run := start(t, mustNew(t, store, add, keeping(source)))

@@ -132,7 +132,7 @@ func foretells(t *testing.T, store *memstore.Store, c consumer.Config, messages 
 	return all
 }
 
-func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
+func TestPreviewPredictsTheEndOfMessages(t *testing.T) {
 	want := func(t *testing.T, got []string, want ...string) {
 		t.Helper()
 		if fmt.Sprint(got) != fmt.Sprint(want) {

@@ -97,7 +97,7 @@ func permanentlyBad(context.Context, *memstore.Tx, *semel.Message) error {
 	return semel.Permanent(errors.New("no"))
 }
 
-func TestWhatStandsStillIsSaid(t *testing.T) {
+func TestOutagesAreLogged(t *testing.T) {
 	bubble(t, "a_broker_that_cannot_settle_a_source_that_cannot_be_read_and_a_store_that_is_down_are_told_apart", func(t *testing.T) {
 		var log log
 		st, src := watch(memstore.New()), watchSource(numbered("m", 5)...)

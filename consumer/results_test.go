@@ -37,7 +37,7 @@ func (o told) hook(_ context.Context, m *semel.Message, result []byte) error {
 	return nil
 }
 
-func TestADuplicateIsToldOfItsResult(t *testing.T) {
+func TestADuplicateGetsItsResult(t *testing.T) {
 	for _, strategy := range []consumer.Strategy{consumer.StrategyMarker, consumer.StrategyInbox} {
 		bubble(t, "C12_the_result_of_its_first_processing_in_one_batch_and_later_"+strings.ReplaceAll(strategy.String(), " ", "_"), func(t *testing.T) {
 			store := memstore.New()

@@ -143,7 +143,7 @@ func TestARetryThatFails(t *testing.T) {
 	})
 }
 
-func TestWhatARetrysHandlerDecides(t *testing.T) {
+func TestDecisionsOfARetriedHandler(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  error
 		state   store.RowState
@@ -165,7 +165,7 @@ func TestWhatARetrysHandlerDecides(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeverProcessedIsNotByARetry(t *testing.T) {
+func TestARetryDoesNotProcessUnprocessableMessages(t *testing.T) {
 	for reason, c := range map[semel.Reason]struct {
 		only consumer.Filter
 		body string

@@ -134,7 +134,7 @@ func (s *askedStore) Scopes(ctx context.Context, consumer string, sources []stri
 	return numbers, nil
 }
 
-func TestWhatIsRememberedOfAStoreThatWasAway(t *testing.T) {
+func TestScopesAreForgottenAfterAnOutage(t *testing.T) {
 	bubble(t, "law_1_its_scopes_are_numbered_again_since_a_standby_may_not_have_the_last", func(t *testing.T) {
 		st := &askedStore{downStore: &downStore{watch(memstore.New())}}
 		var begun int

@@ -67,7 +67,7 @@ func decode(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return add(ctx, tx, m)
 }
 
-func TestNothingOfAPayloadIsTold(t *testing.T) {
+func TestNoPayloadIsReported(t *testing.T) {
 	bubble(t, "law_15_no_payload_and_no_header_is_in_a_log_an_event_or_an_error", func(t *testing.T) {
 		corpus := []*semel.Message{
 			secretive("fits", `{"note":"HIDDEN"}`), secretive("fits", `{"note": "HIDDEN"}`), secretive("fits", `{"note":"other HIDDEN"}`),

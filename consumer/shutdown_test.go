@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestWhatARunLeavesBehind(t *testing.T) {
+func TestTheEndOfARunWithStuckCalls(t *testing.T) {
 	bubble(t, "case_10_a_commit_that_does_not_end_is_cut_when_the_run_gives_up", func(t *testing.T) {
 		st, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
 		cut := make(chan struct{})
@@ -106,7 +106,7 @@ func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 	})
 }
 
-func TestWhatAStopWaitsFor(t *testing.T) {
+func TestAStopWaitsForHandlersAndClose(t *testing.T) {
 	bubble(t, "a_Close_that_obeys_has_its_time_although_a_handler_ignores_its_context", func(t *testing.T) {
 		source, release := &slowlyClosing{listSource: newListSource(numbered("m", 1)...)}, make(chan struct{})
 		defer close(release)

@@ -50,7 +50,7 @@ func (s firstThen) Fetch(ctx context.Context, most source.Bound) ([]source.Deliv
 	return s.listSource.Fetch(ctx, most)
 }
 
-func TestAFetchWhoseFirstMessageTakesASecondToRead(t *testing.T) {
+func TestAFetchWithAFirstMessageThatTakesASecondToRead(t *testing.T) {
 	bubble(t, "is_handed_on_in_order_and_a_stop_finds_everything_else_done", func(t *testing.T) {
 		src := firstThen{newListSource(append(numbered("before", 1), slowly("m")...)...)}
 		src.endless = true

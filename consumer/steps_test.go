@@ -192,7 +192,7 @@ func TestStepsThatChange(t *testing.T) {
 	}
 }
 
-func TestWhatStepsAskFor(t *testing.T) {
+func TestRequirementsOfSteps(t *testing.T) {
 	good := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", nil)}
 	for want, change := range map[string]func(c *consumer.Config, steps *[]consumer.Step[*memstore.Tx]){
 		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckOnReceipt = 0, false },

@@ -222,7 +222,7 @@ func TestAStopOfASource(t *testing.T) {
 	})
 }
 
-func TestWhatOfABatchIsSettled(t *testing.T) {
+func TestSettlementsOfABatchDuringAStop(t *testing.T) {
 	bubble(t, "trap_25_what_ends_out_of_order_is_settled_one_by_one_and_never_for_its_predecessors", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 40)...)
 		source.endless = true

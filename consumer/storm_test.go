@@ -53,7 +53,7 @@ func before(at time.Time, all []time.Time) (n int) {
 	return n
 }
 
-func TestWhatAHandlerCallsIsAway(t *testing.T) {
+func TestTheSystemThatAHandlerCallsIsDown(t *testing.T) {
 	away := func(t *testing.T, set func(*consumer.Config)) (*partner, *witness, semel.Counts, time.Time) {
 		store, source, seen := memstore.New(), newListSource(numbered("m", 3000)...), &witness{}
 		source.endless = true

@@ -84,7 +84,7 @@ func withParent(id, flags string) *semel.Message {
 	return m
 }
 
-func TestATracerIsToldOfSampledMessages(t *testing.T) {
+func TestATracerGetsSampledMessages(t *testing.T) {
 	bubble(t, "K4_the_handler_runs_within_the_span_of_its_message", func(t *testing.T) {
 		told := &scribe{}
 		original := sampled("1")

@@ -75,7 +75,7 @@ func (burying) Info() source.Info {
 	return source.Info{DeadLetters: func(string) error { return nil }}
 }
 
-func TestWhatMisbehavesIsAnAttemptWhateverMakesEffectsHappenOnce(t *testing.T) {
+func TestMisbehaviourIsAnAttemptInEveryWay(t *testing.T) {
 	const attempts = 4
 	for way, run := range waysOfEffects {
 		for name, does := range misbehaviours {

@@ -55,7 +55,7 @@ func besideNewer(t *testing.T, n, room int, open func(path string) source.Source
 	return c.Unfinished(), time.Since(began), err
 }
 
-func TestWhatANewerReleaseMarkedFillsTheMemory(t *testing.T) {
+func TestMessagesOfANewerReleaseFillTheMemory(t *testing.T) {
 	t.Run("a_file_that_is_followed_has_no_end_and_its_run_goes_on", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, ran, err := besideNewer(t, 1000, 100, func(path string) source.Source { return file.Open(path, file.Options{Follow: true}) }, 0)

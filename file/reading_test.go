@@ -138,7 +138,7 @@ func (d *desk) noticed(words ...string) {
 	d.notices = nil
 }
 
-func TestLinesAreFoundInWhateverAnEditorMakesOfThem(t *testing.T) {
+func TestLinesAreFoundWithAllKindsOfLineEnds(t *testing.T) {
 	for name, text := range map[string]string{
 		"a line end after each line":  "1\n2\n[3]\n",
 		"no line end after the last":  "1\n2\n[3]",
@@ -238,7 +238,7 @@ func tooLarge(t *testing.T, d source.Delivery, offset, length int64) {
 	}
 }
 
-func TestWhatCannotBeReadSaysSoBeforeAndAtTheFirstFetch(t *testing.T) {
+func TestAnUnreadableFileIsReportedBeforeAndAtTheFirstFetch(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "file"), "")
 	for name, c := range map[string]struct {

@@ -36,7 +36,7 @@ func completing(c *httpkey.Config, l *httpkey.LeaseConfig) {
 	l.Completion.Headers = []string{"x-currency"}
 }
 
-func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
+func TestF2ACompleterSendsTheClientsRequestWithoutSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *http.Request
 		var body []byte
@@ -74,7 +74,7 @@ func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
 	})
 }
 
-func TestF2ACompleterLeavesWhatIsNotToBeFinished(t *testing.T) {
+func TestF2ACompleterFinishesOnlyAbandonedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		after  time.Duration

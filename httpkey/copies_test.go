@@ -117,7 +117,7 @@ func TestF1CallersWithOneKeyDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-func TestF1ACopyWhoseClientHasGoneDoesNotWait(t *testing.T) {
+func TestF1ACopyDoesNotWaitAfterItsClientDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, func(w http.ResponseWriter, r *http.Request) {
 			pass(20 * time.Second)
@@ -140,7 +140,7 @@ func TestF1ACopyWhoseClientHasGoneDoesNotWait(t *testing.T) {
 }
 
 // A copy does not get an answer that was not kept.
-func TestF1ACopyOfWhatWasReleasedIsToldToComeAgain(t *testing.T) {
+func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, func(w http.ResponseWriter, r *http.Request) {
 			pass(time.Second)
@@ -157,7 +157,7 @@ func TestF1ACopyOfWhatWasReleasedIsToldToComeAgain(t *testing.T) {
 }
 
 // Between the rollback of an error and the commit of its answer, another process may answer first.
-func TestF2AnErrorThatIsKeptNeverStandsBesideAnotherAnswer(t *testing.T) {
+func TestF2AnErrorIsNotKeptIfAnotherAnswerExists(t *testing.T) {
 	s := open(t, nil, nil)
 	other, err := httpkey.New[*memstore.Tx](s.store, config())
 	if err != nil {

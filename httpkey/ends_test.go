@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
+func TestTrap133AHandlerWithoutAnAnswerHasNoEffect(t *testing.T) {
 	secret := errors.New("card 4111")
 	for name, c := range map[string]struct {
 		end  func()

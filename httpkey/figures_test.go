@@ -27,7 +27,7 @@ func figures(g *httpkey.Guard) map[string]float64 {
 	return all
 }
 
-func TestK4WhatBecameOfRequestsIsCounted(t *testing.T) {
+func TestK4OutcomesOfRequestsAreCounted(t *testing.T) {
 	t.Run("K4_by_fate_and_by_why_they_were_refused", func(t *testing.T) {
 		s := open(t, effect, func(c *httpkey.Config) { c.MostOpen, c.Pass = 3, []string{http.MethodGet} })
 		s.post(`"k"`, "tea")

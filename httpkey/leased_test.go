@@ -268,7 +268,7 @@ func TestF1ACopyWaitsForAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestF1ACopyIsToldWhenTheLeaseEnds(t *testing.T) {
+func TestF1ACopyGetsTheEndOfTheLeaseAsRetryAfter(t *testing.T) {
 	for lease, after := range map[time.Duration]string{time.Minute: "59", time.Hour: "60"} {
 		t.Run("F1_of_"+lease.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
 	})
 }
 
-func TestTrapT76APersonDecidesWhatNobodyKnows(t *testing.T) {
+func TestTrapT76APersonResolvesUnknownOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		finding leasedkey.Finding
 		status  int

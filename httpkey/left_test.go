@@ -96,7 +96,7 @@ func TestAHandlerThatEndsItsGoroutineGivesTheConnectionBack(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatAHandlerSwallowedIsTold(t *testing.T) {
+func TestAnErrorThatAHandlerIgnoredIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		class  store.Class
 		status int
@@ -121,7 +121,7 @@ func TestAnErrorThatAHandlerSwallowedIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenWhenTheHandlerHasReturnedIsInNoAnswer(t *testing.T) {
+func TestWritesAfterTheHandlerHasReturnedAreIgnored(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"to an answer":    effect,
 		"to an empty one": func(http.ResponseWriter, *http.Request) {},
@@ -212,7 +212,7 @@ func TestAnAnswerIsSentAsItsLengthSays(t *testing.T) {
 	}
 }
 
-func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
+func TestACompleterReadsOldKeysAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var replayed atomic.Int64
 		keys, change := memstore.NewKeys(), func(c *httpkey.Config, l *httpkey.LeaseConfig) {

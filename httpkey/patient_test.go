@@ -31,7 +31,7 @@ func TestLaw11AStoreThatIsSilentIsNotWaitedForForEver(t *testing.T) {
 	})
 }
 
-func TestF1AClaimWhoseAnswerWasLostIsNobodysLease(t *testing.T) {
+func TestF1AClaimWithALostResponseDoesNotBlockTheKey(t *testing.T) {
 	lost := false
 	keys := memstore.NewKeys(memstore.Fail(func(op string) error {
 		if op != "key-after" || lost {

@@ -60,7 +60,7 @@ func TestF1ABodyIsReadBeforeAnythingIsDone(t *testing.T) {
 	})
 }
 
-func TestTrapT74AKeyStandsForOneRequest(t *testing.T) {
+func TestTrapT74AKeyBelongsToOneRequest(t *testing.T) {
 	path := func(path string) func(*http.Request) {
 		return func(r *http.Request) { r.URL = httptest.NewRequest(http.MethodPost, path, nil).URL }
 	}
@@ -107,7 +107,7 @@ func TestTrapT74AnEscapedSlashIsNoSlash(t *testing.T) {
 	wantProblem(t, s.post(`"k"`, "tea", path("/orders/a/b")), http.StatusUnprocessableEntity, "idempotency-key-reused")
 }
 
-func TestTrapT73TheStatusOfAMismatchAndOfWhatIsInProgressCanBeChosen(t *testing.T) {
+func TestTrapT73TheStatusesForMismatchesAndRequestsInProgressCanBeChosen(t *testing.T) {
 	t.Run("F1_trap_T73_of_an_api_in_which_they_say_something_else", func(t *testing.T) {
 		s := open(t, effect, func(c *httpkey.Config) {
 			c.MismatchStatus, c.Problems = http.StatusConflict, "https://example.org/problems/"
@@ -161,7 +161,7 @@ func TestF1TenantsByHostAreKeptApartByTheirCallers(t *testing.T) {
 	})
 }
 
-func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
+func TestF1RequestsWithoutAKeyPassOnlyIfConfigured(t *testing.T) {
 	s := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config) { c.Pass = []string{http.MethodGet} })
 	if w := s.post("", "", func(r *http.Request) { r.Method = http.MethodGet }); w.Code != http.StatusAccepted {
 		t.Errorf("a GET: %d", w.Code)

@@ -12,7 +12,7 @@ import (
 
 // A Completer may be frozen between looking for abandoned requests and claiming one. The test changes the key in
 // the Completer's handler, before the guard is reached.
-func TestF2WhatACompleterSawIsRunAsItSawItOrNotAtAll(t *testing.T) {
+func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		status    int // the status of a client's request meanwhile
 		forgotten bool

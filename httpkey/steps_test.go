@@ -164,7 +164,7 @@ func TestF2AProcessThatDiesAtEachPointOfItsSteps(t *testing.T) {
 	}
 }
 
-func TestF2AStepOfWhichNobodyKnows(t *testing.T) {
+func TestF2AStepWithUnknownOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		finding leasedkey.Finding
 		body    string

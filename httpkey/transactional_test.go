@@ -111,7 +111,7 @@ func TestCase3ACommitThatDidNotHappenIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestTrapT75WhatBecomesOfErrors(t *testing.T) {
+func TestTrapT75RulesForErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		status   int
 		change   func(*httpkey.Config)

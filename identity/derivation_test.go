@@ -3,7 +3,7 @@ package identity
 import "testing"
 
 // Stores contain each of these texts. A release that wrote one differently would refuse to start.
-func TestWhatAnIdentityTellsOfItself(t *testing.T) {
+func TestTheDerivationOfAnIdentity(t *testing.T) {
 	t.Run("A7_the_derivation_is_one_text_for_one_identity", func(t *testing.T) {
 		for _, c := range []struct {
 			by   *Selected

@@ -144,7 +144,7 @@ func TestSelectedValuesDecideAFingerprint(t *testing.T) {
 	})
 }
 
-func TestAFingerprintOfWhatDiffersBetweenCopiesIsRefused(t *testing.T) {
+func TestAFingerprintOfValuesThatDifferBetweenCopiesIsRejected(t *testing.T) {
 	for selector, want := range map[string]string{
 		"offset": "between copies", "partition": "between copies", "topic": "between copies", "header:x-death": "between copies", "header:semel-attempts": "between copies",
 		"const:x": "other than a constant", "headr:x": "did you mean",

@@ -220,7 +220,7 @@ func TestAnyIDWorks(t *testing.T) {
 	})
 }
 
-func TestWhatChangesBetweenCopiesIsRefusedAsIdentity(t *testing.T) {
+func TestValuesThatChangeBetweenCopiesAreRejectedAsIdentity(t *testing.T) {
 	refused := func(i Identity, parts ...string) func(*testing.T) {
 		return func(t *testing.T) {
 			err := i.Validate()

@@ -132,7 +132,7 @@ func TestE3TheOtherSideIsAsked(t *testing.T) {
 
 var errPanic = errors.New("it panics")
 
-func TestE3APersonDecidesOnlyWhatIsThere(t *testing.T) {
+func TestE3APersonDecidesOnlyAboutExistingKeys(t *testing.T) {
 	b := open(t, nil)
 	if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); !errors.Is(err, semel.ErrState) {
 		t.Errorf("Resolve accepted a request that was never made: %v", err)
@@ -172,7 +172,7 @@ func TestE3APersonDecides(t *testing.T) {
 	})
 }
 
-func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
+func TestTrapT77AnErrorThatWrapsUnknownIsUnknown(t *testing.T) {
 	lost := errors.New("no answer came")
 	for name, call := range map[string]func(context.Context, leasedkey.Attempt) ([]byte, error){
 		"that waits": func(context.Context, leasedkey.Attempt) ([]byte, error) {
@@ -201,7 +201,7 @@ func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
 	}
 }
 
-func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
+func TestAResultThatIsTooLongStillCompletesTheKey(t *testing.T) {
 	long := make([]byte, keystore.MaxResult+1)
 	synctest.Test(t, func(t *testing.T) {
 		b := inDoubt(t, 25*time.Hour, func(to *leasedkey.Config) {
@@ -238,7 +238,7 @@ func (s lateAnswers) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.A
 	return s.Store.ClaimKey(ctx, c)
 }
 
-func TestNobodyIsCalledUnderALeaseThatIsOver(t *testing.T) {
+func TestNoCallIsMadeAfterTheLeaseHasEnded(t *testing.T) {
 	for late, called := range map[time.Duration]bool{59 * time.Second: true, time.Minute: false} {
 		synctest.Test(t, func(t *testing.T) {
 			keys, err := leasedkey.New(lateAnswers{memstore.NewKeys(), late}, config())

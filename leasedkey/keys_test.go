@@ -104,7 +104,7 @@ func TestACallIsMadeOnceAndItsResultIsKept(t *testing.T) {
 	}
 }
 
-func TestLaw2WhoIsNotFirstHearsThatAnotherIsCalling(t *testing.T) {
+func TestLaw2LaterRequestsFindTheKeyHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, nil)
 		var all sync.WaitGroup
@@ -126,7 +126,7 @@ func TestLaw2WhoIsNotFirstHearsThatAnotherIsCalling(t *testing.T) {
 	})
 }
 
-func TestC4WhatACallSaysOfItself(t *testing.T) {
+func TestC4TheErrorOfACallDecidesTheOutcome(t *testing.T) {
 	lost := errors.New("connection reset")
 	for name, c := range map[string]struct {
 		says          error
@@ -229,7 +229,7 @@ func TestACallIsEndedByItsTimeout(t *testing.T) {
 	})
 }
 
-func TestLaw5ACallThatLostItsKeyIsTold(t *testing.T) {
+func TestLaw5ACallThatLostItsKeyGetsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, nil)
 		down := errors.New("it is away")

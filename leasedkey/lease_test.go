@@ -112,7 +112,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 	})
 }
 
-func TestLaw13WhatACallDidIsRecordedAlsoWhenItsCallerHasGone(t *testing.T) {
+func TestLaw13TheOutcomeOfACallIsRecordedAfterItsCallerHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, nil)
 		ctx, gone := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ var kinds = map[string]semel.EventKind{"parked": semel.EventParked, "dead_letter
 // noEndings are the reasons of messages that wait, are released, or were changed by an operator.
 var noEndings = []semel.Reason{reasonname.Behind, reasonname.Suppressed, reasonname.Erased, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
 
-func TestWhatCanBeSetAside(t *testing.T) {
+func TestEndingsWithoutAnEffect(t *testing.T) {
 	all := measure.Asides()
 	t.Run("K4_whatever_is_told_is_one_of_them", func(t *testing.T) {
 		for how, kind := range kinds {

@@ -57,7 +57,7 @@ func compare(t *testing.T, got, want map[string]float64) {
 	}
 }
 
-func TestEachCountIsToldUnderItsName(t *testing.T) {
+func TestEachCountIsReportedUnderItsName(t *testing.T) {
 	t.Run("K4_figures_of_counts", func(t *testing.T) {
 		var c semel.Counts
 		numbered(reflect.ValueOf(&c).Elem(), 1)

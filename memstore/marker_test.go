@@ -30,7 +30,7 @@ func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	return s, mark
 }
 
-func TestAClaimWhoseMarkerDoesNotWait(t *testing.T) {
+func TestAClaimIfTheMarkerDoesNotWait(t *testing.T) {
 	t.Run("law_12_it_begins_and_ends_nothing", func(t *testing.T) {
 		s, mark := claimed(t, time.Hour)
 		b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})

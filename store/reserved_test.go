@@ -35,7 +35,7 @@ func values(t *testing.T, file, kind string) map[string]string {
 	return found
 }
 
-func TestWhatIsStoredIsReserved(t *testing.T) {
+func TestStoredNumbersAndNamesAreReserved(t *testing.T) {
 	t.Run("trap_T104_a_number_means_what_it_always_meant", func(t *testing.T) {
 		for name, value := range values(t, "outcome.go", "Outcome") {
 			n, err := strconv.ParseUint(value, 10, 8)

@@ -164,7 +164,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-func TestWhatIsSignedIsWhatMessagesHave(t *testing.T) {
+func TestMessagesContainOnlySignedHeaders(t *testing.T) {
 	t.Run("F3_headers_that_are_signed", func(t *testing.T) {
 		v, err := webhook.NewVerifier(webhook.StandardWebhooks(), []string{standardSecret}, time.Hour)
 		if err != nil {
@@ -225,7 +225,7 @@ func hmacFault(o webhook.HMACOptions) error {
 	return err
 }
 
-func TestWhatNoRequestWouldEverHaveIsAFault(t *testing.T) {
+func TestConfigurationsThatNoRequestMatchesAreRejected(t *testing.T) {
 	for name, make := range map[string]func() error{
 		"a secret with a line end":      func() error { return verifier(webhook.GitHub(), 0, githubSecret+"\n") },
 		"a secret behind a space":       func() error { return verifier(webhook.Stripe(), 0, " "+stripeSecret) },

@@ -179,7 +179,7 @@ func TestAnEventThatANewerReleaseHasMarked(t *testing.T) {
 	})
 }
 
-func TestWhatIsRememberedOfARequest(t *testing.T) {
+func TestHeadersInTheMessageOfARequest(t *testing.T) {
 	bubble(t, "F3_trap_T75_a_refusal_is_not_remembered", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, func(c *webhook.Config) { c.MaxBody = 200 })
 		running := receives(t, store, r, nil)

@@ -27,7 +27,7 @@ func TestWhichMarksAskForTheirLine(t *testing.T) {
 	})
 }
 
-func TestWhatStandsBehindAnother(t *testing.T) {
+func TestVerdictsBehindAnotherMessage(t *testing.T) {
 	const fresh, behind, seen = store.Fresh, store.Behind, store.Seen
 	waits := of("a", "a", "b")
 	waits[0].As = store.Waiting

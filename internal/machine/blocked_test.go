@@ -41,7 +41,7 @@ func newBlocking(t *testing.T) *keyed {
 	return k
 }
 
-func TestWhatIsBehindAnother(t *testing.T) {
+func TestMessagesBehindAnother(t *testing.T) {
 	t.Run("case_7_C8_rides_in_the_next_flight_as_a_row", func(t *testing.T) {
 		k := newBlocking(t)
 		k.fetched(7)

@@ -72,7 +72,7 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsAndLeaves(t *testing.T) {
+func TestHeldItemsThatLeave(t *testing.T) {
 	t.Run("law_11_it_is_not_kept_until_its_moment_comes", func(t *testing.T) {
 		m := New(testConfig())
 		waits := func(lane source.Lane) {

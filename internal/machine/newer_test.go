@@ -64,7 +64,7 @@ func hourOf(c Config, n int, v store.Verdict) (begins int) {
 	return begins
 }
 
-func TestWhatANewerReleaseMarkedCostsTheStore(t *testing.T) {
+func TestTransactionsForMessagesOfANewerRelease(t *testing.T) {
 	t.Run("law_13_many_that_are_held_ask_again_in_few_transactions", func(t *testing.T) {
 		c := testConfig()
 		c.Lanes, c.MaxMessages = NoOrder, 50
@@ -76,7 +76,7 @@ func TestWhatANewerReleaseMarkedCostsTheStore(t *testing.T) {
 	})
 }
 
-func TestWhatIsToldOfAWaitIsOfItsKind(t *testing.T) {
+func TestReportsOfAWaitHaveItsKind(t *testing.T) {
 	m := New(testConfig())
 	it := &Item{}
 	told := func(at time.Duration, kind ReportKind) bool {
@@ -123,7 +123,7 @@ func verdictsOn(f *Flight, newer string) []store.Verdict {
 	return all
 }
 
-func TestARunEndsBesideWhatANewerReleaseMarked(t *testing.T) {
+func TestARunEndsWithMessagesOfANewerReleaseLeft(t *testing.T) {
 	four := func() []*Item {
 		var all []*Item
 		for i, lane := range []string{"a", "a", "a", "b"} {
@@ -204,7 +204,7 @@ func TestARunEndsBesideWhatANewerReleaseMarked(t *testing.T) {
 	})
 }
 
-func TestWhatIsSaidOfAMarkerOfANewerRelease(t *testing.T) {
+func TestTheErrorForAMarkerOfANewerRelease(t *testing.T) {
 	t.Run("trap_T104_it_names_the_number_that_stands_there", func(t *testing.T) {
 		for number, want := range map[int64]string{9: "outcome 9,", 257: "outcome 257,", -1: "outcome -1,", 0: "outcome 0,"} {
 			if text := newerError(store.Found(number)).Error(); !strings.Contains(text, want) {

@@ -59,7 +59,7 @@ func (w *world) named(id string) (n int) {
 	return n
 }
 
-func TestAMessageWhoseErrorIsAlwaysTheStores(t *testing.T) {
+func TestAMessageThatAlwaysFailsLikeTheStore(t *testing.T) {
 	t.Run("C17_and_trap_T83_alone_it_is_named_charged_and_set_aside", func(t *testing.T) {
 		for _, lanes := range []Lanes{Partition, NoOrder} {
 			for name, fails := range ways {
@@ -221,7 +221,7 @@ func TestAMessageThatLosesAgainstOthers(t *testing.T) {
 	})
 }
 
-func TestAnUnknownCommitSuspectsNobody(t *testing.T) {
+func TestAnUnknownCommitCausesNoSuspicion(t *testing.T) {
 	t.Run("case_3_a_commit_of_unknown_outcome_charges_nobody", func(t *testing.T) {
 		times := 40
 		w := newWorld(t, testConfig())

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-func TestASourceGetsBackWhatItDelivered(t *testing.T) {
+func TestASourceGetsBackItsDelivery(t *testing.T) {
 	c := Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}
 	want := deliveriesOf("{}")[0]
 	want.Before = 7

@@ -76,7 +76,7 @@ func someBody(r *rand.Rand) string {
 	return fmt.Sprintf(`{"amount":[%d,"%s"],"order":{"id":%d}}`, r.IntN(9), text, r.IntN(1000))
 }
 
-func TestManyReadersTellTheMachineWhatOneDoes(t *testing.T) {
+func TestManyReadersReturnTheSameItemsAsOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	prints := []identity.Fingerprinter{identity.FingerprintBody(), identity.FingerprintNone(), identity.FingerprintOf("body:/amount", "body:/order?", "header:id")}
 	identities := []identity.Identity{identity.By("body:/order/id"), identity.By("header:id", "body:/order/id"), identity.By("header:id"), nil}

@@ -16,7 +16,7 @@ func readAs(c Rules, m *semel.Message) machine.Item {
 	return Read(&c, &source.Delivery{Message: m, Before: source.Unknown}).Item
 }
 
-func TestWhatTheMachineIsToldOfADelivery(t *testing.T) {
+func TestTheItemOfADelivery(t *testing.T) {
 	c := Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("header:id"), Fingerprint: identity.FingerprintBody(), MaxBody: 64 << 10}
 	named := func(id, key, body string) *semel.Message {
 		return &semel.Message{Key: []byte(key), Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte(body)}

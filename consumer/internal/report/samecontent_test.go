@@ -23,7 +23,7 @@ func met(n int) []machine.Item {
 	return all
 }
 
-func TestWhatIsRememberedOfContents(t *testing.T) {
+func TestRecentContentsAreRemembered(t *testing.T) {
 	t.Run("A8_of_the_last_ten_thousand_nearly_all_are_known_and_none_is_mistaken", func(t *testing.T) {
 		var r recent
 		all := met(200_000)

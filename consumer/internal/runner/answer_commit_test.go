@@ -18,7 +18,7 @@ func (s saying) CommitCombined(context.Context, store.TxOptions, []admin.QueuedB
 	return s.result
 }
 
-func TestWhatASharedTransactionSaysOfEach(t *testing.T) {
+func TestTheResultsOfASharedTransaction(t *testing.T) {
 	for name, c := range map[string]struct {
 		outcome store.CommitOutcome
 		class   store.Class

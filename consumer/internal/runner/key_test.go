@@ -43,7 +43,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 	}
 }
 
-func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
+func TestNoCallIsMadeAfterTheKeyWasLostDuringLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
 		c.store.config = &Options{Timeouts: Timeouts{Timeout: time.Minute}, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {

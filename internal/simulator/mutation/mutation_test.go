@@ -164,7 +164,7 @@ func TestMutantsAreTheSmallMistakesOfAFunction(t *testing.T) {
 	}
 }
 
-func TestAnEditThatFindsNoPlaceOrSeveralSaysWhatItLookedFor(t *testing.T) {
+func TestAnEditWithoutAUniquePlaceSaysWhatWasLookedFor(t *testing.T) {
 	folder := written(t)
 	for want, edit := range map[string]Edit{
 		"(*set).judge has 0 places to change, not 1: a call that uses nobody; name what does this now":  Call("nobody", "0"),
