@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// String is the decision's name.
+// String returns the name of the decision.
 func (d Decision) String() string {
 	return enum.Name([]string{
 		DecideRetry: "retry", DecidePermanent: "permanent", DecidePark: "park", DecideDiscard: "discard",
@@ -16,36 +16,34 @@ func (d Decision) String() string {
 	}, d, "Decision")
 }
 
-// What a handler can return besides nil. Every one of them, like any other
-// error, rolls back what the handler wrote; nothing else of the batch is harmed.
-// An error that none of these made is retryable.
+// Besides nil, a handler returns one of the following errors. Every error rolls back what the handler wrote for
+// this message; other messages of the batch are not affected. Any other error means that the message is retried.
 
-// Decision is what a handler decided about its message; errors made by Retry,
-// Permanent, Park and their siblings carry one.
+// Decision is what a handler decides about its message. The errors of Retry, Permanent, Park and the other
+// functions below carry one.
 type Decision uint8
 
-// The decisions.
 const (
-	// DecideRetry: run again later.
+	// DecideRetry: run the handler again later.
 	DecideRetry Decision = iota + 1
-	// DecidePermanent: waiting cannot mend it; consumer.RetryPolicy.OnExhausted ends it.
+	// DecidePermanent: a retry cannot succeed; consumer.RetryPolicy.OnExhausted says what happens to the message.
 	DecidePermanent
-	// DecidePark: set aside for a person.
+	// DecidePark: park the message for a person.
 	DecidePark
-	// DecideDiscard: close it; no effect will ever happen.
+	// DecideDiscard: close the message without an effect.
 	DecideDiscard
-	// DecideDuplicate: the effect is there already, as its own constraint says.
+	// DecideDuplicate: the effect exists already, because a unique constraint rejected it.
 	DecideDuplicate
-	// DecidePreconditionFailed: a guarded effect found nothing to change.
+	// DecidePreconditionFailed: a guarded statement changed no row.
 	DecidePreconditionFailed
-	// DecideUnknown: nobody knows whether what it called for was done; run again later.
+	// DecideUnknown: the outcome of a call is unknown; run the handler again later.
 	DecideUnknown
 )
 
 // HandlerError is an error with a decision.
 type HandlerError struct {
 	Decision Decision
-	// After is the wait a retry asks for; 0 leaves it to the policy.
+	// After is the delay that RetryAfter asks for; 0 means the delay of the policy.
 	After  time.Duration
 	Reason Reason
 	Err    error
@@ -64,13 +62,13 @@ func (e *HandlerError) Error() string {
 
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// Retry asks for another attempt after the policy's wait. It returns nil for a
-// nil error, as its siblings that take an error do.
+// Retry asks for another attempt after the delay of the policy. Like the other functions here that take an error,
+// it returns nil if err is nil.
 func Retry(err error) error { return RetryAfter(err, 0) }
 
-// RetryAfter asks for another attempt no sooner than after d. A wait longer
-// than consumer.Config.MaxInMemoryWait is kept in the store's inbox; where that is none, or no
-// marker is written, the message is parked as "wait too long".
+// RetryAfter asks for another attempt after at least d. If d is longer than consumer.Config.MaxInMemoryWait, the
+// message waits in the store's inbox. If the store has no inbox, or the consumer writes no markers, the message is
+// parked with the reason "wait too long".
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -78,13 +76,13 @@ func RetryAfter(err error, d time.Duration) error {
 	return &HandlerError{Decision: DecideRetry, After: max(d, 0), Err: err}
 }
 
-// Unknown says that nobody knows whether a call of the handler took effect: its answer was
-// lost, or came too late. The message is tried again after the policy's wait. With
-// consumer.NewLeased the row remembers that its outcome is unknown until it is known what
-// became of it, and after consumer.Provider.Window nobody calls blindly. There an error
-// that has no decision, and a panic, say the same; Retry and RetryAfter say that this
-// attempt had no effect, unless it is Unknown what they wrap. Calls of leasedkey are
-// understood in the same way.
+// Unknown says that the outcome of a call is unknown: the call may have taken effect, but its response was lost or
+// came too late. The message is retried after the delay of the policy.
+//
+// A consumer of consumer.NewLeased stores with the row that the outcome is unknown, until it is found out. Once
+// consumer.Provider.Window has passed, the call is not repeated. In such a consumer an error without a decision
+// and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that this attempt had no effect,
+// unless they wrap an error of Unknown. Package leasedkey treats the errors of its calls in the same way.
 func Unknown(err error) error {
 	if err == nil {
 		return nil
@@ -92,8 +90,7 @@ func Unknown(err error) error {
 	return &HandlerError{Decision: DecideUnknown, Err: err}
 }
 
-// Permanent says that waiting cannot mend err: the message ends at once as
-// consumer.Config.Retry.OnExhausted says.
+// Permanent says that a retry cannot succeed. The message ends at once, as consumer.Config.Retry.OnExhausted says.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -101,7 +98,7 @@ func Permanent(err error) error {
 	return &HandlerError{Decision: DecidePermanent, Reason: ReasonPermanent, Err: err}
 }
 
-// Park sets the message aside for a person, with a reason.
+// Park parks the message for a person, with a reason.
 func Park(reason string) error {
 	return &HandlerError{Decision: DecidePark, Reason: Reason(reason)}
 }
@@ -111,8 +108,8 @@ func Discard(reason string) error {
 	return &HandlerError{Decision: DecideDiscard, Reason: Reason(reason)}
 }
 
-// Duplicate says that the effect is there already: its own unique constraint
-// refused the second. The message is settled as a duplicate.
+// Duplicate says that the effect exists already, for example because a unique constraint rejected the insert. The
+// message is settled as a duplicate.
 func Duplicate(err error) error {
 	if err == nil {
 		return nil
@@ -120,15 +117,15 @@ func Duplicate(err error) error {
 	return &HandlerError{Decision: DecideDuplicate, Err: err}
 }
 
-// PreconditionFailed says that a guarded effect (… where status = 'awaiting') met no row.
-// consumer.Config.OnPrecondition decides what becomes of the message.
+// PreconditionFailed says that a guarded statement (… where status = 'awaiting') changed no row.
+// consumer.Config.OnPrecondition decides what happens to the message.
 func PreconditionFailed(what string) error {
 	return &HandlerError{Decision: DecidePreconditionFailed, Reason: ReasonPrecondition, Err: errors.New(what)}
 }
 
-// OneRow turns the answer to a guarded statement, such as a sql.Result, into the
-// handler's outcome: err as it is, PreconditionFailed unless the statement changed one row.
-// For pgx there is pgxstore.OneRow.
+// OneRow turns the result of a guarded statement, such as a sql.Result, into the error that the handler returns.
+// It returns err if err is not nil, PreconditionFailed if the statement did not change exactly one row, and
+// otherwise nil. For pgx use pgxstore.OneRow.
 //
 //	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
 func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {

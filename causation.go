@@ -7,16 +7,19 @@ import (
 	"github.com/semel-go/semel/internal/semelheader"
 )
 
-// correlationHeaders are looked for in an incoming message, in this order.
+// correlationHeaders are the headers of an incoming message that may contain a correlation id; the first one
+// counts.
 var correlationHeaders = [...]string{semelheader.Correlation, "ce-correlationid", "correlation-id", "x-correlation-id"}
 
-// Causation returns the headers that an output of m should carry: the id of m
-// as its cause (semel-causation-id), the correlation id that m came with (semel-correlation-id,
-// ce-correlationid, correlation-id or x-correlation-id, the first that is
-// there) or else the id of m, and the trace context (traceparent, tracestate)
-// as it came, with the transport or, where that has none, as attributes of a CloudEvent
-// (ce-traceparent, ce-tracestate). The ids are written as Printable writes them, so that an id can
-// forge no header. A message without id gives only what it came with.
+// Causation returns the headers for an output that m causes:
+//   - semel-causation-id: the id of m;
+//   - semel-correlation-id: the correlation id of m, which is the first of the headers semel-correlation-id,
+//     ce-correlationid, correlation-id and x-correlation-id; without one of them the id of m;
+//   - traceparent and tracestate: the trace context of m, from its headers or, if the transport has none, from
+//     its CloudEvents attributes (ce-traceparent, ce-tracestate).
+//
+// Control characters in ids are escaped, so that an id cannot forge a header. If m has no id, only the headers
+// that m brought are returned.
 func (m *Message) Causation() Headers {
 	id := m.Identity.ID
 	if id == "" {
@@ -27,11 +30,11 @@ func (m *Message) Causation() Headers {
 	out = out.with(semelheader.Correlation, m.correlation(id))
 	of, parent := m.traceparent()
 	if parent == nil {
-		return out // a tracestate alone means nothing (W3C Trace Context, section 3.3)
+		return out // a tracestate without a traceparent means nothing (W3C Trace Context, section 3.3)
 	}
 	out = append(out, Header{headerTraceparent, parent})
 	for i := range m.Headers {
-		if strings.EqualFold(m.Headers[i].Name, of+headerTracestate) { // it may stand several times; the order counts
+		if strings.EqualFold(m.Headers[i].Name, of+headerTracestate) { // the header may be repeated; the order matters
 			out = append(out, Header{headerTracestate, m.Headers[i].Value})
 		}
 	}

@@ -8,31 +8,27 @@ import (
 	"github.com/semel-go/semel/internal/digest"
 )
 
-// IdempotencyKey is the key to give to a provider with the call that this step
-// makes ("charge", "refund"): the same for every attempt, copy and replay of
-// the message, different for other steps, messages, sources and consumers.
+// IdempotencyKey returns the idempotency key to pass to a provider with the call of this step ("charge",
+// "refund"). It is the same for every attempt, copy and replay of the message, and different for other steps,
+// messages, sources and consumers.
 //
-// It is a UUID of version 8 (RFC 9562, section 5.8) made from a SHA-256 of the
-// consumer, source, id and step, each with its length before it; version 5
-// would be the same with SHA-1. It panics if m has no Identity, which the
-// engine sets before a handler sees m: without one all messages would share
-// one key.
+// The key is a UUID of version 8 (RFC 9562, section 5.8) made from a SHA-256 of the consumer, source, id and step,
+// each preceded by its length. IdempotencyKey panics if m has no Identity, because all such messages would share
+// one key. The engine sets Identity before it calls a handler.
 func (m *Message) IdempotencyKey(step string) string {
 	return m.derivedID("idempotency-key/1", step)
 }
 
-// OutputID is the id of an output that this message causes for a purpose
-// ("receipt") and a recipient: the same for every attempt, copy and replay. It
-// is made as IdempotencyKey is, and never equal to one.
+// OutputID returns an id for an output that this message causes, with a purpose ("receipt") and a recipient. The
+// id is the same for every attempt, copy and replay. It is computed like IdempotencyKey and never equal to one.
 func (m *Message) OutputID(purpose, recipient string) string {
 	return m.derivedID("output-id/1", purpose, recipient)
 }
 
-// OutputName is OutputID in a readable form, for systems where people look at
-// ids: consumer, source, id, purpose and recipient between slashes. Bytes other
-// than letters, digits, point, hyphen and underscore are written as % and two
-// hexadecimal digits, so that different parts never give the same name; it may
-// be three times as long as its parts.
+// OutputName returns OutputID in a readable form, for systems where people look at ids: consumer, source, id,
+// purpose and recipient, separated by slashes. Bytes other than letters, digits, '.', '-' and '_' are written as %
+// and two hexadecimal digits, so that different parts never give the same name. The name can be three times as
+// long as its parts.
 func (m *Message) OutputName(purpose, recipient string) string {
 	k := m.mustIdentity()
 	var b strings.Builder
@@ -66,7 +62,7 @@ func (m *Message) mustIdentity() Key {
 	return m.Identity
 }
 
-// derivedID makes a UUID from the identity and further parts.
+// derivedID returns a UUID made from the identity and further parts.
 func (m *Message) derivedID(domain string, parts ...string) string {
 	k := m.mustIdentity()
 	h := sha256.New()

@@ -14,7 +14,7 @@ func keyed(consumer, source, id string) *Message {
 
 var uuidVersion8 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// shopEvent is an event of the producer "shop".
+// shopEvent returns a message of the producer "shop".
 func shopEvent(id string) *Message {
 	return &Message{Headers: Headers{{"ce-source", []byte("shop")}, {"ce-id", []byte(id)}, {"ce-type", []byte("payment.made")}, {"ce-specversion", []byte("1.0")}}}
 }
@@ -35,7 +35,7 @@ func TestDerivedIDsAreStableAndNeverShared(t *testing.T) {
 			for _, id := range ids {
 				text := id(m)
 				if seen[text] || !uuidVersion8.MatchString(text) {
-					t.Errorf("%s is shared or no UUID", text)
+					t.Errorf("%s is not unique or not a UUID", text)
 				}
 				seen[text] = true
 			}
@@ -59,13 +59,13 @@ func TestDerivedIDsAreStableAndNeverShared(t *testing.T) {
 		a, b := keyed("c", "s", "1"), keyed("c", "s", "1")
 		b.Attempt, b.Headers, b.Body, b.Origin.Offset, b.Topic = 7, Headers{{"x", nil}}, []byte("{}"), 9, "retry"
 		if a.IdempotencyKey("charge") != b.IdempotencyKey("charge") || a.OutputID("p", "r") != b.OutputID("p", "r") {
-			t.Error("a copy has other ids")
+			t.Error("a copy of the message has different ids")
 		}
 	})
-	t.Run("a message without identity has no ids", func(t *testing.T) {
+	t.Run("IdempotencyKey panics without an identity", func(t *testing.T) {
 		defer func() {
 			if recover() == nil {
-				t.Error("all messages share one key")
+				t.Error("a message without identity got a key")
 			}
 		}()
 		(&Message{}).IdempotencyKey("charge")
@@ -73,8 +73,8 @@ func TestDerivedIDsAreStableAndNeverShared(t *testing.T) {
 }
 
 func TestDerivedIDsNeverChange(t *testing.T) {
-	// Providers have seen these keys and consumers these ids: another value
-	// after an upgrade charges twice.
+	// Providers have stored these keys, and consumers these ids. If they change with an upgrade, a charge is made
+	// twice.
 	m := keyed("billing", "shop", "order-7")
 	if got := m.IdempotencyKey("charge"); got != "4fb4ea48-b05a-8d84-87fe-27243e3594cc" {
 		t.Error(got)

@@ -12,46 +12,42 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Message is what a producer said, as one delivery brought it. A handler must
-// not change it: a later attempt sees the same value.
+// Message is a message as one delivery brought it. A handler must not change it, because later attempts get the
+// same value.
 type Message struct {
-	// Topic is the topic, queue or file the delivery came from.
+	// Topic is the topic, queue or file from which the message was delivered.
 	Topic string
-	// Key is the producer's routing key; nil when it gave none.
+	// Key is the producer's routing key; nil if there is none.
 	Key []byte
-	// Headers are the producer's headers in their order; names may repeat.
+	// Headers are the producer's headers in their original order; names may repeat.
 	Headers Headers
 	// Body is the payload, byte for byte.
 	Body []byte
-	// Attributes are what the producer declared outside of headers, for
-	// transports that have a place of their own for it.
+	// Attributes are the CloudEvents attributes, for transports that do not carry them in headers.
 	Attributes Attributes
-	// Origin says where the delivery lay in the broker. It is for people and
-	// for parameters and is refused as identity: redelivery may change it.
+	// Origin is the position of the delivery in the broker. It is for logs and for parameters. It cannot be used
+	// as identity, because it may differ when the message is delivered again.
 	Origin Origin
 	// Identity is set by the engine before a handler sees the message.
 	Identity Key
-	// Attempt is 1 for the first run of the handler that can be charged to
-	// this message, as far as this process knows. Set by the engine; whoever
-	// calls consumer.Consumer's Process sets it to the broker's count of deliveries, this one
-	// included, or leaves it 0 where the broker does not count. Where the broker
-	// counts what was no attempt, see consumer.Disposition.
+	// Attempt is the number of this run of the handler, from 1, counted by this process. Runs that were not
+	// charged to the message are not counted. The engine sets it. A caller of consumer.Consumer.Process sets it to
+	// the broker's delivery count, including this delivery, or leaves it 0 if the broker does not count. If the
+	// broker also counts deliveries that were not attempts, see consumer.Disposition.
 	Attempt int
-	// Replayed is set by the engine: the replay that the message is part of, nil if it is
-	// part of none. Handlers ask Replay, and change nothing of it: its messages share it.
+	// Replayed is the replay that the message is part of; nil if none. The engine sets it. Handlers call Replay
+	// instead, and must not change the value, which all messages of the replay share.
 	Replayed *Replay `json:"-"`
-	// Strict is of no use but to Semel, which sets it when it has read Body as
-	// strict JSON, so that values are found in it without reading it all again. It
-	// holds for that very memory: a copy of the message with another Body is read
-	// as if it were not set.
+	// Strict is for Semel only. Semel sets it after it has read Body as strict JSON, so that values can be found
+	// without parsing Body again. It is valid only for that slice: it has no effect in a copy of the message with
+	// another Body.
 	Strict strictjson.Proof `json:"-"`
 }
 
-// NewMessage returns a message as a handler sees it at its first attempt: with
-// its identity, a body and headers. It is for tests of a handler, where no engine
-// sets the identity and IdempotencyKey and OutputID would panic without one. The
-// attributes id and source are those of the identity, and it has no place in a
-// broker. It panics if of has no ID.
+// NewMessage returns a message as a handler sees it in its first attempt, with an identity, a body and headers. It
+// is for tests of handlers, because IdempotencyKey and OutputID panic if a message has no identity. The
+// CloudEvents attributes id and source are set from the identity, and Origin has no coordinates. NewMessage panics
+// if of.ID is empty.
 func NewMessage(of Key, body []byte, headers ...Header) *Message {
 	m := &Message{
 		Headers: headers, Body: body, Attributes: Attributes{ID: of.ID, Source: of.Source},
@@ -61,28 +57,26 @@ func NewMessage(of Key, body []byte, headers ...Header) *Message {
 	return m
 }
 
-// Attributes are the CloudEvents attributes a producer may set.
+// Attributes are the CloudEvents attributes of a message.
 type Attributes struct {
 	ID, Source, Type, Subject, DataSchema string
 	Time                                  time.Time
 }
 
-// Origin is where a delivery lay in the broker.
+// Origin is the position of a delivery in the broker.
 type Origin struct {
-	// Partition is -1 where the broker has none.
+	// Partition is -1 if the broker has no partitions.
 	Partition int32
-	// Written is when the record was written, as the broker has it, in seconds since
-	// 1970; 0 where it has no time. See Time.
+	// Written is the broker's timestamp of the record in seconds since 1970; 0 if it has none. See Time.
 	Written uint32
-	// Offset is the broker's number of the delivery in its lane; for a file
-	// the byte at which the line begins; -1 where there is none.
+	// Offset is the broker's number of the delivery in its lane; for a file, the byte at which the line begins; -1
+	// if there is none.
 	Offset int64
-	// BrokerID is the broker's own id of the message, empty where it has none.
+	// BrokerID is the broker's own id of the message; empty if it has none.
 	BrokerID string
 }
 
-// Time is when the record was written, as the broker has it, to the second; the zero time
-// where it has no time.
+// Time returns the broker's timestamp of the record, to the second; the zero time if it has none.
 func (o Origin) Time() time.Time {
 	if o.Written == 0 {
 		return time.Time{}
@@ -90,8 +84,8 @@ func (o Origin) Time() time.Time {
 	return time.Unix(int64(o.Written), 0)
 }
 
-// SetTime sets Written. The zero time is none; times that it cannot hold become the
-// nearest that it can, 1970 and 2106.
+// SetTime sets Written. The zero time sets 0. Times before 1970 or after 2106 are set to the nearest time that
+// Written can hold.
 func (o *Origin) SetTime(at time.Time) {
 	o.Written = 0
 	if !at.IsZero() {
@@ -108,8 +102,7 @@ type Header struct {
 // Headers are the headers of a message, in the producer's order.
 type Headers []Header
 
-// Get returns the value of the first header of this name, compared without
-// regard to case, and whether there is one.
+// Get returns the value of the first header with this name, ignoring case, and whether there is one.
 func (h Headers) Get(name string) ([]byte, bool) {
 	for i := range h {
 		if strings.EqualFold(h[i].Name, name) {
@@ -119,29 +112,28 @@ func (h Headers) Get(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// Key is the identity of a message for one consumer. Two messages with equal
-// keys are copies of one another; nothing else makes them so.
+// Key is the identity of a message for one consumer. Two messages are copies of one another if and only if their
+// keys are equal.
 type Key struct {
-	// Consumer is the name of the consumer; two consumers never hide each
-	// other's messages.
+	// Consumer is the name of the consumer. Consumers with different names process messages independently.
 	Consumer string
-	// Source is the producer's name for itself; it may be empty.
+	// Source is the name of the producer; it may be empty.
 	Source string
-	// ID is any bytes, 1 to MaxID of them.
+	// ID has 1 to MaxID bytes of any value.
 	ID string
 }
 
-// MaxID is the longest identity in bytes. A longer one is no usable identity.
+// MaxID is the maximum length of an id in bytes. A longer id cannot be used as identity.
 const MaxID = 4096
 
-// ID is the producer's id: the attribute, or the header ce-id; empty if neither.
+// ID returns the producer's id of the message: the attribute, or else the header ce-id; empty if there is neither.
 func (m *Message) ID() string { return m.attribute(m.Attributes.ID, "ce-id") }
 
-// Source is the producer's name: the attribute, or the header ce-source.
+// Source returns the name of the producer: the attribute, or else the header ce-source.
 func (m *Message) Source() string { return m.attribute(m.Attributes.Source, "ce-source") }
 
-// Type is the kind of event: what consumer.Config.Type finds, or else the attribute, or the
-// header ce-type.
+// Type returns the type of the event: the value that consumer.Config.Type finds, or else the attribute, or else
+// the header ce-type.
 func (m *Message) Type() string {
 	kind := m.attribute(m.Attributes.Type, "ce-type")
 	if kind == "" {
@@ -150,14 +142,14 @@ func (m *Message) Type() string {
 	return kind
 }
 
-// Subject is what the event is about: the attribute, or the header ce-subject.
+// Subject returns the subject of the event: the attribute, or else the header ce-subject.
 func (m *Message) Subject() string { return m.attribute(m.Attributes.Subject, "ce-subject") }
 
-// DataSchema is the schema of the body: the attribute, or the header ce-dataschema.
+// DataSchema returns the schema of the body: the attribute, or else the header ce-dataschema.
 func (m *Message) DataSchema() string { return m.attribute(m.Attributes.DataSchema, "ce-dataschema") }
 
-// Time is when the event happened as the producer says: the attribute, or the
-// header ce-time in RFC 3339; the zero time if there is none or it is malformed.
+// Time returns the producer's timestamp of the event: the attribute, or else the header ce-time in RFC 3339; the
+// zero time if there is none or it is malformed.
 func (m *Message) Time() time.Time {
 	if !m.Attributes.Time.IsZero() {
 		return m.Attributes.Time
@@ -174,9 +166,9 @@ func (m *Message) attribute(field, header string) string {
 	return string(v)
 }
 
-// JSON decodes the body of m into a T, as encoding/json does. Its error is permanent: waiting does
-// not mend a body. The error's text tells the place and not the value, which
-// would go into logs; errors.As finds the error of encoding/json.
+// JSON decodes the body of m into a T with encoding/json. Its error is permanent, because a retry gets the same
+// body. The text of the error names the position but not the value, so that no payload gets into logs. errors.As
+// finds the error of encoding/json.
 func JSON[T any](m *Message) (T, error) {
 	var v T
 	if err := json.Unmarshal(m.Body, &v); err != nil {
@@ -185,7 +177,7 @@ func JSON[T any](m *Message) (T, error) {
 	return v, nil
 }
 
-// decodeError hides the values of a body that encoding/json names.
+// decodeError is an error of encoding/json without the values of the body.
 type decodeError struct {
 	target string
 	err    error

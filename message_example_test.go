@@ -41,7 +41,7 @@ func ExampleMessage_Causation() {
 	// semel-correlation-id: visit-1
 }
 
-// charge is a handler that notes what is to be asked of a provider.
+// charge is a handler that writes a request to a provider.
 func charge(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	order, err := semel.JSON[struct{ Amount int }](m)
 	if err != nil {
@@ -50,8 +50,7 @@ func charge(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("charge "+m.IdempotencyKey("charge"), int64(order.Amount))
 }
 
-// A handler is a function: its test calls it, in a transaction of the store
-// that the test has, with a message that has an identity.
+// A handler is a function, so its test calls it with a transaction of a store and a message that has an identity.
 func ExampleNewMessage() {
 	ctx, st := context.Background(), memstore.New()
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"Amount": 12}`))

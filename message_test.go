@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func TestWhatSemelKeepsForItselfIsNotInAMessagesJSON(t *testing.T) {
+func TestPrivateFieldsAreNotInAMessagesJSON(t *testing.T) {
 	text, err := json.Marshal(semel.NewMessage(semel.Key{ID: "1"}, []byte(`{}`)))
 	if err != nil || strings.Contains(string(text), "Strict") || !strings.Contains(string(text), `"Attempt":1`) {
 		t.Errorf("%v %s", err, text)

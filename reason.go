@@ -1,11 +1,10 @@
 package semel
 
-// Reason is the name of why a message was set aside; "" is none. The constants are those of
-// the engine's reasons that programs act on; docs/guarantees.md has them all. A handler may
-// give its own.
+// Reason is the name of the reason why a message was parked or ended; "" means none. The constants are the
+// engine's reasons on which programs act; docs/guarantees.md lists all of them. A handler may use its own reasons.
 type Reason string
 
-// The engine's reasons that programs act on.
+// The engine's reasons on which programs act.
 const (
 	ReasonMalformed    Reason = "malformed"
 	ReasonTooLarge     Reason = "too large"
@@ -15,12 +14,11 @@ const (
 	ReasonPermanent    Reason = "permanent failure"
 	ReasonExhausted    Reason = "attempts exhausted"
 	ReasonPrecondition Reason = "condition unmet"
-	// ReasonGap: an earlier version of its stream has not taken effect.
+	// ReasonGap: an earlier version of the stream has not been applied.
 	ReasonGap Reason = "gap"
-	// ReasonOutcomeUnknown: nobody knows whether a call for it took effect, and the other
-	// side may have forgotten its key.
+	// ReasonOutcomeUnknown: the outcome of a call is unknown, and the other system may have forgotten its
+	// idempotency key.
 	ReasonOutcomeUnknown Reason = "outcome unknown"
-	// ReasonPaused, of a message that is handed back: an operator has paused the
-	// consumer.
+	// ReasonPaused: the message was released because an operator has paused the consumer.
 	ReasonPaused Reason = "paused"
 )

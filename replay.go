@@ -1,22 +1,21 @@
 package semel
 
-// Replay is the deliberate reprocessing of messages by an operator, of which a message is
-// part: who started it and why is recorded in the store under its ID.
+// Replay describes the replay that a message is part of. An operator starts a replay to process messages again;
+// the store records under ID who started it and why.
 type Replay struct {
-	// ID is the replay's number in the consumer's store, 1 and up.
+	// ID is the number of the replay in the consumer's store, from 1.
 	ID int64
-	// Generation is the scope of deduplication that its messages are applied in: 0 is the
-	// live one, where only what is missing is applied; others are those of rebuilds.
+	// Generation is the generation in which the messages are applied. Generation 0 is the active one, in which
+	// only messages without a marker are applied. Others belong to rebuilds.
 	Generation int64
-	// Effects says whether effects outside of the store are allowed. Where they are not,
-	// intents are written down as suppressed, and a handler must call
-	// nobody whom a second call would harm.
+	// Effects reports whether effects outside of the store are allowed. If not, intents are stored as suppressed,
+	// and a handler must not make calls that would do harm when repeated.
 	Effects bool
 }
 
-// Replay says of which replay the message is part, and whether it is part of one. It says
-// so, too, of a message that a replay left in the inbox, whoever works on it later: what
-// was parked in a replay without effects has none when a person lets it be tried again.
+// Replay returns the replay that the message is part of, and whether there is one. It stays with a message that a
+// replay left in the inbox: if an operator later retries a message that was parked by a replay without effects,
+// the retry has no effects either.
 func (m *Message) Replay() (Replay, bool) {
 	if m.Replayed == nil {
 		return Replay{}, false

@@ -4,22 +4,21 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// String says what the broker is told.
+// String returns the name of the kind.
 func (k SettleKind) String() string {
 	return enum.Name([]string{Ack: "ack", Nack: "hand back", DeadLetter: "dead letter"}, k, "SettleKind")
 }
 
-// SettleKind is what the broker is told of a delivery.
+// SettleKind is how a delivery is settled with the broker.
 type SettleKind uint8
 
 // The ways to settle.
 const (
-	// Ack: never deliver it again.
+	// Ack: the broker must not deliver the message again.
 	Ack SettleKind = iota + 1
-	// Nack: deliver it again, after Settlement.After where the broker can wait.
+	// Nack: the broker should deliver the message again, after Settlement.After if the broker supports a delay.
 	Nack
-	// DeadLetter: copy it durably to the broker's dead letters. The delivery
-	// stays unsettled: its Ack follows when the store knows of the copy. A
-	// crash between the two makes a second copy of the same identity.
+	// DeadLetter: copy the message durably to the dead-letter topic. The delivery stays unsettled until the store
+	// has recorded the copy; then it is acked. A crash in between causes a second copy with the same identity.
 	DeadLetter
 )

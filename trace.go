@@ -9,27 +9,26 @@ import (
 const (
 	headerTraceparent = "traceparent"
 	headerTracestate  = "tracestate"
-	// insideEvent begins their names where they are attributes of a CloudEvent.
+	// insideEvent is the prefix of these names if they are CloudEvents attributes.
 	insideEvent = "ce-"
 )
 
-// TraceContext is where in a trace something stands, as the headers traceparent and
-// tracestate say it (W3C Trace Context, section 3).
+// TraceContext is a position in a trace, as given by the headers traceparent and tracestate (W3C Trace Context,
+// section 3).
 type TraceContext struct {
 	TraceID [16]byte
-	// SpanID is the span in which the message was sent: the parent of what follows.
+	// SpanID is the span in which the message was sent: the parent of later spans.
 	SpanID [8]byte
-	// Flags are the trace-flags: bit 0 says that the trace is sampled.
+	// Flags are the trace-flags: bit 0 means that the trace is sampled.
 	Flags byte
-	// State is the tracestate as it came, several headers of it joined by commas. Nobody has
-	// read it.
+	// State is the tracestate, unparsed; several headers are joined by commas.
 	State string
 }
 
-// Sampled reports whether who began the trace records it.
+// Sampled reports whether the trace is sampled.
 func (t TraceContext) Sampled() bool { return t.Flags&1 != 0 }
 
-// Traceparent is the header that says it, of version 00.
+// Traceparent returns the header traceparent in version 00.
 func (t TraceContext) Traceparent() string {
 	b := make([]byte, 0, traceparentLength)
 	b = append(b, "00-"...)
@@ -38,10 +37,10 @@ func (t TraceContext) Traceparent() string {
 	return string(hex.AppendEncode(append(b, '-'), []byte{t.Flags}))
 }
 
-// TraceContext returns the trace context that m came with, and whether there is one that can
-// be read: the headers traceparent and tracestate or, where the transport has none, the
-// attributes of these names of a CloudEvent. A handler of a message whose span is recorded
-// (measure.Tracer) sees that span there, so that what it calls is told as caused by it.
+// TraceContext returns the trace context of m and reports whether there is a valid one. It reads the headers
+// traceparent and tracestate or, if the transport has none, the CloudEvents attributes with these names. If the
+// span of the message is recorded (measure.Tracer), a handler gets that span, so that calls of the handler become
+// its children.
 func (m *Message) TraceContext() (TraceContext, bool) {
 	of, parent := m.traceparent()
 	t, ok := parseTraceparent(parent)
@@ -51,7 +50,7 @@ func (m *Message) TraceContext() (TraceContext, bool) {
 	return t, ok
 }
 
-// Sampled reports whether m came with a trace context that is sampled. It allocates nothing.
+// Sampled reports whether m has a trace context that is sampled. It does not allocate.
 func (m *Message) Sampled() bool {
 	_, parent := m.traceparent()
 	if len(parent) < traceparentLength || !sampledDigit(parent[traceparentLength-1]) {
@@ -61,8 +60,8 @@ func (m *Message) Sampled() bool {
 	return ok
 }
 
-// sampledDigit reports whether the last digit of trace-flags has bit 0; parseTraceparent says
-// whether it is one at all.
+// sampledDigit reports whether the last digit of trace-flags has bit 0 set. parseTraceparent checks that it is a
+// digit.
 func sampledDigit(c byte) bool {
 	if c >= 'a' {
 		return (c-'a')&1 != 0 // b, d, f
@@ -70,7 +69,7 @@ func sampledDigit(c byte) bool {
 	return c&1 != 0
 }
 
-// WithTraceContext returns a copy of m that came with t. It shares all but its headers with m.
+// WithTraceContext returns a copy of m with trace context t. The copy shares everything except the headers with m.
 func (m *Message) WithTraceContext(t TraceContext) *Message {
 	out := *m
 	out.Headers = make(Headers, 0, len(m.Headers)+2)
@@ -93,12 +92,12 @@ func isTrace(name string) bool {
 	return strings.EqualFold(name, headerTraceparent) || strings.EqualFold(name, headerTracestate)
 }
 
-// traceparent is the header that counts, with what its name begins with: the transport's own
-// is newer than the one inside the event. It is nil if there is none.
+// traceparent returns the traceparent that counts, and the prefix of its name. The header of the transport comes
+// before the CloudEvents attribute, because it is newer. parent is nil if there is none.
 func (m *Message) traceparent() (of string, parent []byte) {
 	var inside []byte
 	for i := range m.Headers {
-		switch name := m.Headers[i].Name; len(name) { // most names differ in their lengths
+		switch name := m.Headers[i].Name; len(name) { // compare lengths first: most names differ in them
 		case len(headerTraceparent):
 			if strings.EqualFold(name, headerTraceparent) {
 				return "", m.Headers[i].Value
@@ -112,7 +111,7 @@ func (m *Message) traceparent() (of string, parent []byte) {
 	return insideEvent, inside
 }
 
-// tracestate joins what may stand in several headers, whose order counts.
+// tracestate joins the values of repeated tracestate headers in their order.
 func (m *Message) tracestate(of string) string {
 	var all []string
 	for i := range m.Headers {
@@ -123,11 +122,11 @@ func (m *Message) tracestate(of string) string {
 	return strings.Join(all, ",")
 }
 
-// traceparentLength is how long a traceparent of version 00 is.
+// traceparentLength is the length of a traceparent in version 00.
 const traceparentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
-// parseTraceparent reads a traceparent as section 3.2 says: a version that is not known is
-// read as 00, with more behind it, and lower case is a must.
+// parseTraceparent parses a traceparent as section 3.2 requires: an unknown version is parsed like version 00 and
+// may have more fields; upper-case digits are invalid.
 func parseTraceparent(s []byte) (t TraceContext, ok bool) {
 	if len(s) < traceparentLength || s[2] != '-' || s[35] != '-' || s[52] != '-' {
 		return t, false
@@ -151,7 +150,7 @@ func parseTraceparent(s []byte) (t TraceContext, ok bool) {
 	return t, true
 }
 
-// lowerHex decodes digits of lower case.
+// lowerHex decodes lower-case hexadecimal digits.
 func lowerHex(to, from []byte) bool {
 	for i := range to {
 		high, low := digit(from[2*i]), digit(from[2*i+1])
@@ -163,7 +162,7 @@ func lowerHex(to, from []byte) bool {
 	return true
 }
 
-// digit is the value of a hexadecimal digit of lower case, and more than 15 of anything else.
+// digit returns the value of a lower-case hexadecimal digit, and more than 15 for any other byte.
 func digit(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':

@@ -61,7 +61,7 @@ func TestTheTraceContextOfAMessage(t *testing.T) {
 			}
 		}
 		if _, ok := withHeaders("tracestate", "a=1").TraceContext(); ok {
-			t.Error("a tracestate alone is one")
+			t.Error("a tracestate without traceparent counts as a trace context")
 		}
 	})
 	t.Run("C14_both_ways_of_asking_whether_it_is_sampled_say_the_same", func(t *testing.T) {
@@ -96,12 +96,12 @@ func FuzzTraceparent(f *testing.F) {
 			t.Errorf("%q: Sampled says %t", s, m.Sampled())
 		}
 		if again, is := withHeaders("traceparent", c.Traceparent()).TraceContext(); ok && (!is || again != c) {
-			t.Errorf("%q: %+v is read again as %+v", s, c, again)
+			t.Errorf("%q: %+v is parsed again as %+v", s, c, again)
 		}
 	})
 }
 
-// BenchmarkSampled is what it costs to ask a message with five headers.
+// BenchmarkSampled measures Sampled for a message with five headers.
 func BenchmarkSampled(b *testing.B) {
 	for name, headers := range map[string][]string{"none": {"id", "1", "ce-type", "a", "content-type", "b", "ce-source", "c", "x-request-id", "d"},
 		"unsampled": {"id", "1", "ce-type", "a", "content-type", "b", "ce-source", "c", "traceparent", untraced}, "sampled": {"id", "1", "ce-type", "a", "content-type", "b", "ce-source", "c", "traceparent", traced}} {

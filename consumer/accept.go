@@ -14,18 +14,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Accept receives messages into the store's inbox in a transaction that the user
-// opened, on a store that can (store.CallerTx), for webhooks, outboxes and jobs
-// of their own: when tx commits they wait there, and the consumer works on them. The
-// verdicts say which were new; one that is not Fresh was here before, as Verdict.Was
-// says, or stands in conflict with what was. Commit tx, and only then tell whoever
-// sent them. An error says that the transaction must be rolled back: of messages
-// without a usable identity it is an identity.Error, before anything was written, and
-// semel.ErrOld of such as are older than what is kept.
+// Accept receives messages into the store's inbox in a transaction that the caller has opened, for webhooks,
+// outboxes and jobs of your own. The store must implement store.CallerTx. When tx commits, the messages wait in
+// the inbox and the consumer processes them. A verdict other than Fresh means that the message was received
+// before, as Verdict.Was says, or that it conflicts with such a message. Confirm messages to their sender only
+// after tx has committed.
+//
+// After an error the caller must roll tx back. A message without a usable identity gives an *identity.Error before
+// anything is written. A message that is older than the retention gives semel.ErrOld.
 func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Message) ([]store.Verdict, error) {
 	receiver, ok := c.store.(store.CallerTx[Tx])
 	if !ok {
-		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
+		return nil, fmt.Errorf("semel: the store cannot receive messages in your transaction: %w", semel.ErrUnsupported)
 	}
 	if !c.config.rows {
 		return nil, fmt.Errorf("semel: consumer %q: the store has no inbox (store.Inbox) in which an accepted message could wait: %w", c.config.Name, semel.ErrUnsupported)
@@ -60,8 +60,8 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	return verdicts, err
 }
 
-// readAll reads messages that are to be received. It asks the store for the scopes of their identities,
-// unless the store numbers scopes in the transaction that marks.
+// readAll reads messages that will be received. It gets the scopes of their identities from the store, unless the
+// store assigns scopes in the marking transaction.
 func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*delivery.Delivery, error) {
 	all := make([]*delivery.Delivery, len(messages))
 	var unknown []scopes.Of
@@ -81,8 +81,8 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 	return all, c.scopes.Know(ctx, unknown)
 }
 
-// tooOld returns an error if a message is older than what is kept. The user's transaction must then be
-// rolled back, because only that removes the mark.
+// tooOld returns an error if a message is older than the retention. The caller must then roll the transaction
+// back, because that removes the mark.
 func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) error {
 	c.config.retention.JudgeTimes(marks, verdicts)
 	for i, v := range verdicts {
@@ -93,7 +93,7 @@ func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) erro
 	return nil
 }
 
-// markIn returns the mark of a message for a transaction of the user.
+// markIn returns the mark of a message for a transaction of the caller.
 func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *delivery.Delivery, as store.Outcome) (store.Mark, error) {
 	it := &p.Item
 	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.retention.AgeOf(p)}

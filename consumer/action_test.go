@@ -16,7 +16,7 @@ func TestEveryEndingOfAPolicyIsTheMachinesOfThatName(t *testing.T) {
 			t.Errorf("%s is the machine's %d, not %d", then, got, ending)
 		}
 	}
-	// A value that is added must get a line in the switch and here.
+	// A new action needs a case in the switch and an entry here.
 	if next := Action(len(want)); next.String() != "Action(6)" {
 		t.Errorf("%s is not tested", next)
 	}

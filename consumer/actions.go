@@ -4,7 +4,7 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// LaneMode says what keeps its order.
+// LaneMode says which messages are processed in order.
 type LaneMode uint8
 
 // The lane modes.
@@ -13,58 +13,57 @@ const (
 	LanesPartition LaneMode = iota
 	// LanesNone: no order is kept.
 	LanesNone
-	// LanesKey: messages with one key (semel.Message.Key) run in order and never at
-	// once, whatever partitions they are of; different keys run beside one another. A
-	// message without a key has no order.
+	// LanesKey: messages with the same key (semel.Message.Key) are processed in order, whatever their partition.
+	// Messages with different keys, and messages without a key, are processed in parallel.
 	LanesKey
 )
 
-// Action is how a message ends that cannot be applied. The set is closed.
+// Action is what happens to a message that cannot be applied.
 type Action uint8
 
-// The endings.
+// The actions.
 const (
-	// ActionPark sets the message aside for a person. The default. It needs a store with an
-	// inbox (store.Inbox): without one New refuses it, and what a handler parks ends as
+	// ActionPark parks the message in the inbox until a person decides. It is the default and needs a store with
+	// an inbox (store.Inbox). Without an inbox New refuses it, and a message that a handler parks ends as
 	// RetryPolicy.OnExhausted says.
 	ActionPark Action = iota
-	// ActionHalt stops the consumer; the message stays unsettled.
+	// ActionHalt stops the consumer. The message stays unsettled.
 	ActionHalt
-	// ActionDiscard closes it; only where a person or the policy names a reason.
+	// ActionDiscard closes the message without an effect. It is allowed only if a person or the policy gives a
+	// reason.
 	ActionDiscard
-	// ActionKeepFirst, for conflicts: the first content stands, the other is
+	// ActionKeepFirst, for conflicts, keeps the effect of the first content. The message with other content is
 	// settled and counted as a conflict.
 	ActionKeepFirst
-	// ActionRetry, for OnPrecondition: the condition may be met later.
+	// ActionRetry, for OnPrecondition, retries the message, because the condition may be met later.
 	ActionRetry
-	// ActionDeadLetter copies it to the source's dead letters, then sets it aside
-	// in the store as dead-lettered, then settles it.
+	// ActionDeadLetter copies the message to the source's dead-letter topic, records it in the store as
+	// dead-lettered, and then settles it.
 	ActionDeadLetter
 )
 
-// Strategy says what makes the effect happen once.
+// Strategy is the way in which a consumer makes an effect happen once.
 type Strategy uint8
 
 // The strategies.
 const (
 	// StrategyMarker: a marker commits with the effect. The default.
 	StrategyMarker Strategy = iota
-	// StrategyNatural: the effect is idempotent by nature and late copies do
-	// no harm; no marker is written. Config.NaturalReason says why.
+	// StrategyNatural: the effect is idempotent by nature, and late copies do no harm. No marker is written.
+	// Config.NaturalReason says why.
 	StrategyNatural
-	// StrategyBusinessKey: the effect's own unique constraint decides; the
-	// handler reports its violation with Duplicate. No marker is written.
+	// StrategyBusinessKey: a unique constraint of the effect rejects copies; the handler reports that with
+	// semel.Duplicate. No marker is written.
 	StrategyBusinessKey
-	// StrategyInbox: a marker, and a row of the store's inbox with the message,
-	// commit with the effect. Config.AckOnReceipt says whether the effect comes with the
-	// receipt or after it.
+	// StrategyInbox: a marker and an inbox row with the message are written in the transaction of the effect.
+	// Config.AckOnReceipt says whether the effect happens with the receipt or later.
 	StrategyInbox
 )
 
-// marks reports whether a marker is written.
+// marks reports whether the strategy writes markers.
 func (s Strategy) marks() bool { return s == StrategyMarker || s == StrategyInbox }
 
-// String is the ending's word in a policy file.
+// String returns the name of the action in a policy file.
 func (t Action) String() string {
 	return enum.Name([]string{
 		ActionPark: "park", ActionHalt: "halt", ActionDiscard: "discard", ActionKeepFirst: "keep_first", ActionRetry: "retry",
@@ -72,12 +71,12 @@ func (t Action) String() string {
 	}, t, "Action")
 }
 
-// String is the mode's word in a policy file.
+// String returns the name of the mode in a policy file.
 func (m LaneMode) String() string {
 	return enum.Name([]string{LanesPartition: "partition", LanesNone: "none", LanesKey: "key"}, m, "LaneMode")
 }
 
-// String is the strategy's word in a policy file.
+// String returns the name of the strategy in a policy file.
 func (s Strategy) String() string {
 	return enum.Name([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key", StrategyInbox: "inbox"}, s, "Strategy")
 }

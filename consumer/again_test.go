@@ -28,12 +28,12 @@ func TestASettlementThatIsTriedAgain(t *testing.T) {
 			return semel.Permanent(errTest)
 		}, c)
 		if n := len(seen.of(semel.EventParked)); n != 1 || counts.Parked != 1 || refused < 4 {
-			t.Errorf("%+v, told %d times, settled with try %d", counts, n, refused)
+			t.Errorf("%+v, %d events, settled at attempt %d", counts, n, refused)
 		}
 	})
 }
 
-func TestAHandlerOfWholeBatchesIsToldTheAttempt(t *testing.T) {
+func TestAHandlerOfWholeBatchesGetsTheAttempt(t *testing.T) {
 	bubble(t, "each_message_has_the_number_of_its_attempt", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(message("1", `{}`))
 		var attempts []int

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sharing is a store that takes its time to commit, and refuses a transaction in which the
-// message m3 is; it notes how many shared each that it was asked for.
+// sharing is a store whose commits take a while and which rejects a transaction that contains message m3. It
+// records how many messages each transaction had.
 type sharing struct {
 	*memstore.Store
 	class store.Class
@@ -87,7 +87,7 @@ func TestAnswersShareTransactions(t *testing.T) {
 				st.mutex.Lock()
 				last = time.Since(began)
 				st.mutex.Unlock()
-			} else if time.Since(began) < 5*time.Minute { // somebody keeps it for so long
+			} else if time.Since(began) < 5*time.Minute { // the row of m0 is locked until then
 				if err := tx.Set("refused", []byte("1")); err != nil {
 					return err
 				}
@@ -100,7 +100,7 @@ func TestAnswersShareTransactions(t *testing.T) {
 	})
 }
 
-// keptStart is a store in which somebody keeps the row of the message m0 for a minute.
+// keptStart is a store in which another transaction has locked the row of message m0 for a minute.
 type keptStart struct{ *memstore.Store }
 
 func (s keptStart) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
@@ -131,7 +131,7 @@ func TestAStartThatWaitsForALock(t *testing.T) {
 				late++
 			}
 		}
-		if len(took) < 29 || late > 2 { // m0, and one that shared its start
+		if len(took) < 29 || late > 2 { // m0, and one message of the same call
 			t.Errorf("%d of %d calls waited for it", late, len(took))
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// finite is a listSource that waits at its end and says whether it is there.
+// finite is a listSource that waits at its end and reports whether it is there.
 type finite struct {
 	*listSource
 	atEnd func() bool
@@ -21,7 +21,7 @@ type finite struct {
 
 func (s *finite) Info() source.Info { return source.Info{AtEnd: s.atEnd} }
 
-func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
+func TestUnfinishedWithMessagesOfANewerRelease(t *testing.T) {
 	leaves := func(t *testing.T, unread ...semel.Unfinished) ([]semel.Unfinished, error) {
 		t.Helper()
 		store := memstore.New()

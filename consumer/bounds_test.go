@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// flood is a source without end that counts what is delivered and not settled.
+// flood is an endless source that counts unsettled deliveries.
 type flood struct {
 	observer source.LaneObserver
 	size     int
@@ -26,14 +26,14 @@ type flood struct {
 	bytes    int64
 	most     int
 	mostSize int64
-	largest  int // Fetch
+	largest  int // size of the largest Fetch
 }
 
 func (s *flood) Lanes(o source.LaneObserver) { s.observer = o }
 
 func (s *flood) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.mutex.Lock()
-	if s.open > 5000 { // far beyond every bound: the test has failed and must end
+	if s.open > 5000 { // far above every limit: the test has failed and must end
 		s.mutex.Unlock()
 		<-ctx.Done()
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// deployment is a handler that fails for good until it is mended, and for messages whose
-// id begins with "bad" always. It takes a while for each.
+// deployment is a handler that fails permanently until it is fixed, and always for messages whose id begins with
+// "bad". Each run takes a while.
 type deployment struct {
 	mended time.Time
 	takes  time.Duration
@@ -74,7 +74,7 @@ func TestTheCircuitBreaker(t *testing.T) {
 		running, _, _, _ := broken(t, deployment{}, lane("a", numbered("m", 1), numbered("bad", 100)), func(c *consumer.Config) { c.Retry.BreakerThreshold = 50; c.Workers = 1 })
 		run := start(t, running)
 		pass(time.Minute)
-		// The first failed before the message in front of it had succeeded.
+		// The first message failed before the earlier message had succeeded.
 		if ready, _ := running.Ready(); ready || parkedIn(running) != 1+49 {
 			t.Errorf("ready %v, %d are parked", ready, parkedIn(running))
 		}
@@ -122,13 +122,13 @@ func TestTheCircuitBreaker(t *testing.T) {
 	})
 }
 
-// parkedIn are the messages of a run that were parked, delivered or claimed.
+// parkedIn returns the number of parked messages of a run, both delivered and claimed.
 func parkedIn(c *consumer.Consumer[*memstore.Tx]) int64 {
 	counts := c.Counts()
 	return counts.Parked + counts.Inbox.Parked
 }
 
-// lane puts messages into one lane, in this order.
+// lane puts messages in one lane, in this order.
 func lane(name string, parts ...[]*semel.Message) (all []*semel.Message) {
 	for _, part := range parts {
 		for _, m := range part {

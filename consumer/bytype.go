@@ -12,17 +12,15 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// ByType makes one handler of several, by the type of the message (the
-// attribute type, or the header ce-type). A handler is registered under a type
-// ("payment.made") or a type and schema version ("payment.made@2"). The schema
-// version is the message's dataschema attribute, or the header ce-dataschema:
-// all of it ("payment.made@https://example.com/schemas/payment/2"), or what
-// follows its last slash, colon or number sign ("payment.made@2"). The first
-// that is there runs: type and whole schema, type and version, type.
+// ByType combines several handlers into one that calls the handler for the type of the message (the attribute
+// type, or the header ce-type). A handler is registered under a type ("payment.made"), or under a type and a
+// schema version ("payment.made@2"). The schema version is the message's dataschema attribute, or the header
+// ce-dataschema: either all of it ("payment.made@https://example.com/schemas/payment/2") or the part after its
+// last slash, colon or number sign ("payment.made@2"). ByType calls the first handler that exists for: type and
+// whole schema, type and version, type.
 //
-// A message for which there is none ends at once as Config.Retry.OnExhausted says,
-// with reason "unknown_type", and spends no further attempt. ByType panics if a
-// handler is nil.
+// A message without a handler ends at once as Config.Retry.OnExhausted says, with the reason "unknown_type" and
+// without further attempts. ByType panics if a handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
 	handlers = maps.Clone(handlers)
 	for name, handle := range handlers {
@@ -45,8 +43,7 @@ func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *seme
 	}
 }
 
-// typeNames are the names under which a handler of m may be registered, the
-// most exact first.
+// typeNames returns the names under which a handler of m may be registered, the most specific first.
 func typeNames(m *semel.Message) []string {
 	kind, schema := m.Type(), m.DataSchema()
 	if schema == "" {
@@ -59,7 +56,7 @@ func typeNames(m *semel.Message) []string {
 	return names
 }
 
-// mostKnownTypes keeps the error of an unknown type readable.
+// mostKnownTypes limits the number of types in an error.
 const mostKnownTypes = 20
 
 func knownTypes[H any](handlers map[string]H) string {

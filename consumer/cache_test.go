@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-func TestWhatIsRememberedInMemoryDecidesNothing(t *testing.T) {
+func TestCachesDecideNothing(t *testing.T) {
 	for _, op := range []string{"scope", "begin", "commit-before", "commit-after"} {
 		t.Run("trap_T15_a_write_that_failed_once_rejects_nothing_for_ever/"+op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestFollowersOfAParkedMessageGoOn(t *testing.T) {
 			if err != nil || counts.Applied != 3 || counts.Parked != 1 || len(source.settled) != 4 {
 				t.Errorf("%+v, %v, settled %v", counts, err, source.settled)
 			}
-			// 1 runs twice: the first time it is rolled back with its neighbour.
+			// Message 1 runs twice: the first run is rolled back with the other message.
 			if got, want := order, []string{"1", "1", "2", "3"}; !slices.Equal(got, want) {
 				t.Errorf("ran %v, want %v", got, want)
 			}

@@ -15,13 +15,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// calling is a store whose batches call back in their commit.
+// calling is a store whose batches call back during their commit.
 type calling struct {
 	*memstore.Store
-	back func(mark store.Mark) // of each message
-	// contended is how many of the next commits lose against another batch.
+	back func(mark store.Mark) // called for each message
+	// contended is the number of next commits that fail because of another batch.
 	contended atomic.Int32
-	cut       chan struct{} // when a batch is killed
+	cut       chan struct{} // receives when a batch is killed
 }
 
 type callingBatch struct {
@@ -58,7 +58,7 @@ func (b *callingBatch) Commit(ctx context.Context, e store.Ending) store.Result 
 	return b.Batch.Commit(ctx, e)
 }
 
-// sticks is a store where the callback of message m3 waits for release.
+// sticks returns a store in which the callback of message m3 waits for release.
 func sticks(release chan struct{}) *calling {
 	return &calling{Store: memstore.New(), cut: make(chan struct{}, 9), back: func(m store.Mark) {
 		if string(m.ID) == "m3" {
@@ -67,7 +67,7 @@ func sticks(release chan struct{}) *calling {
 	}}
 }
 
-// stuck is a run of eight workers over a hundred messages. Message m3 sticks.
+// stuck is a run of eight workers over a hundred messages, in which the callback of m3 does not return.
 type stuck struct {
 	t        *testing.T
 	release  chan struct{}
@@ -90,10 +90,10 @@ func startStuck(t *testing.T, contended int32) *stuck {
 	return s
 }
 
-// ends checks that the others went on beside m3, and ends m3 and the run.
+// ends checks that the other messages were applied meanwhile, and ends m3 and the run.
 func (s *stuck) ends() {
 	if n := s.consumer.Counts().Applied; n < 50 { // how many wait behind m3 depends on the hash of their ids
-		s.t.Errorf("%d were applied beside it", n)
+		s.t.Errorf("%d other messages were applied", n)
 	}
 	close(s.release)
 	pass(time.Minute)
@@ -111,13 +111,13 @@ func TestACallbackThatSticks(t *testing.T) {
 		s := startStuck(t, 0)
 		pass(5500 * time.Millisecond)
 		if len(s.store.cut) != 0 {
-			t.Error("it was cut within its time")
+			t.Error("the connection was closed before the timeout")
 		}
 		pass(time.Second)
 		synctest.Wait()
 		told := s.seen.of(eventkind.Stuck)
 		if len(s.store.cut) != 1 || len(told) != 1 || told[0].Key.ID != "m3" {
-			t.Errorf("cut %d times, told of %+v", len(s.store.cut), told)
+			t.Errorf("closed %d connections, with events %+v", len(s.store.cut), told)
 		}
 		if ready, why := s.consumer.Ready(); ready || !strings.Contains(why, "callback") {
 			t.Errorf("ready %t: %s", ready, why)

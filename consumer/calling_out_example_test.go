@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// capture asks the provider for the money of an order. Asked again with the
-// same key, the provider answers what it answered before.
+// capture asks the provider to capture the money of an order. The provider responds to a repeated request with the
+// same key as it did before.
 func capture(ctx context.Context, provider string, m *semel.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // less than Config.Timeout
 	defer cancel()
@@ -32,13 +32,13 @@ func capture(ctx context.Context, provider string, m *semel.Message) error {
 	request.Header.Set("Idempotency-Key", m.IdempotencyKey("capture"))
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return semel.Unknown(err) // whether it was done: ask again
+		return semel.Unknown(err) // the outcome is unknown: call again
 	}
 	defer func() { _ = answer.Body.Close() }()
 	return judge(answer)
 }
 
-// judge says what an answer means for the message.
+// judge returns the handler's error for a response.
 func judge(answer *http.Response) error {
 	err := errors.New("the provider answered " + answer.Status)
 	switch {
@@ -48,7 +48,7 @@ func judge(answer *http.Response) error {
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
 		return semel.RetryAfter(err, time.Duration(seconds)*time.Second)
 	case answer.StatusCode < 500 && answer.StatusCode != http.StatusConflict:
-		return semel.Permanent(err) // asking again gets the same answer
+		return semel.Permanent(err) // a repeated request gets the same response
 	}
 	return semel.Unknown(err) // also 409: the first call with this key still runs
 }
@@ -56,9 +56,9 @@ func judge(answer *http.Response) error {
 func callingOut(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.CloudEvents(),
-		Batch:           consumer.BatchLimits{MaxSize: 1}, // a neighbour's failure repeats no call
+		Batch:           consumer.BatchLimits{MaxSize: 1}, // a failure of another message repeats no call
 		Timeout:         10 * time.Second,
-		MaxInMemoryWait: 10 * time.Minute, // the longest wait; the lane waits with it
+		MaxInMemoryWait: 10 * time.Minute, // the maximum wait; the lane waits too
 		Retry:           consumer.RetryPolicy{MaxAttempts: 30, InitialDelay: time.Second, MaxDelay: time.Minute},
 	}
 }
@@ -86,7 +86,7 @@ func callThenWrite(store *memstore.Store, src source.Source, provider string) (*
 }
 
 func ExampleNewCalling() {
-	taken, calls := map[string]bool{}, 1 // no answer is lost
+	taken, calls := map[string]bool{}, 1 // no response is lost
 	server := provider(taken, &calls)
 	defer server.Close()
 	store, m := memstore.New(), semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"amount":12}`))
@@ -98,8 +98,8 @@ func ExampleNewCalling() {
 	// Output: <nil> taken: 1 receipt: true
 }
 
-// asking is what is known of a provider that keeps keys for a day, and can be asked for
-// a capture by its key.
+// asking describes a provider that remembers keys for a day and can be asked whether a capture with a key
+// happened.
 func asking(provider string) consumer.Provider {
 	return consumer.Provider{
 		Window: 24 * time.Hour,
@@ -124,7 +124,7 @@ func asking(provider string) consumer.Provider {
 	}
 }
 
-// provider takes money once for each key, and loses its first answer.
+// provider captures money once for each key, and loses its first response.
 func provider(taken map[string]bool, calls *int) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		taken[r.Header.Get("Idempotency-Key")] = true
@@ -159,7 +159,7 @@ func TestThePageAboutCallingOutShowsTheExample(t *testing.T) {
 	pages.Shows(t, "../docs/calling-out.md", 1, pages.Read(t, "calling_out_example_test.go"))
 }
 
-func TestWhatAnAnswerOfAProviderMeans(t *testing.T) {
+func TestResponsesOfAProvider(t *testing.T) {
 	for status, want := range map[int]semel.Decision{
 		http.StatusTooManyRequests: semel.DecideRetry, http.StatusConflict: semel.DecideUnknown, http.StatusBadGateway: semel.DecideUnknown,
 		http.StatusUnprocessableEntity: semel.DecidePermanent, http.StatusNotFound: semel.DecidePermanent,

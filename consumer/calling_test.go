@@ -23,7 +23,7 @@ func callingConfig() consumer.Config {
 	return c
 }
 
-// asked answers each call with 1 and counts it.
+// asked responds to each call with 1 and counts it.
 type asked struct {
 	mutex sync.Mutex
 	calls calls
@@ -57,7 +57,7 @@ func callsThen[Answer any](t *testing.T, st store.TxStore[*memstore.Tx], call fu
 	return running.Counts()
 }
 
-// claimsOnce is a store that gives one process no second claim: a released row is another's.
+// claimsOnce is a store that lets a process claim each row once, as if another process claimed released rows.
 type claimsOnce struct {
 	*memstore.Store
 	over atomic.Bool
@@ -72,7 +72,7 @@ func (s *claimsOnce) Claim(ctx context.Context, o store.ClaimOptions) ([]store.C
 	return all, err
 }
 
-// refusing is a store whose next commits are refused so.
+// refusing is a store that rejects the next commits.
 type refusing struct {
 	*memstore.Store
 	left  atomic.Int32
@@ -147,7 +147,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 			st.left.Store(2)
 			received(t, st.Store, 1)
 			c := callingConfig()
-			c.Provider.Window = consumer.WindowNever // an answer that is here is no unknown outcome
+			c.Provider.Window = consumer.WindowNever // with an answer the outcome is known
 			counts := callsThen(t, st, a.call, addAnswer, c)
 			if counts.Inbox.Applied != 1 || a.calls["m0"] != 1 || effect(t, st.Store, "m0") != "1" || st.left.Load() >= 0 {
 				t.Errorf("%+v, %v", counts.Inbox, a.calls)
@@ -175,7 +175,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 	t.Run("K1_what_does_not_fit_is_refused", func(t *testing.T) {
 		a := &asked{}
 		if _, err := consumer.NewCalling(memstore.New(), a.call, nil, callingConfig()); err == nil {
-			t.Error("no function that applies is needed")
+			t.Error("NewCalling accepted a nil apply function")
 		}
 		if _, err := consumer.NewCalling(plain(memstore.New()), a.call, addAnswer, callingConfig()); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
@@ -183,8 +183,8 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 	})
 }
 
-// died runs a consumer of NewCalling until the n-th time it passes point, where its
-// process dies, and reports whether it came there.
+// died runs a consumer of NewCalling until its process dies at the n-th time that it passes point. It reports
+// whether the process died.
 func died(t *testing.T, store *memstore.Store, dead *atomic.Bool, a *asked, point faults.Point, n int) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -243,7 +243,7 @@ func TestAProcessThatDiesBetweenCallAndCommit(t *testing.T) {
 	})
 }
 
-func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
+func TestCallsWithUnappliedAnswers(t *testing.T) {
 	for name, fails := range map[string]struct{ call, apply error }{
 		"its_answer_was_lost":                {errTest, nil},
 		"its_answer_was_not_applied":         {nil, errTest},
@@ -270,7 +270,7 @@ func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
 		c.Provider.Window = c.Timeout + time.Second
 		counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
 			calls++
-			pass(30500 * time.Millisecond) // past the timeout, within the lease
+			pass(30500 * time.Millisecond) // after the timeout, within the lease
 			return 1, semel.Retry(errTest)
 		}, addAnswer, c)
 		if r := row(t, store, "m0"); calls != 1 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown {

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unrecorded is a store that takes no end of a call that took effect, and whose answer to
-// the start of one is slow.
+// unrecorded is a store that cannot record a successful end of a call, and whose response to the start of a call
+// is slow.
 type unrecorded struct {
 	*memstore.Store
 	refuses atomic.Bool
@@ -39,7 +39,7 @@ func (s *unrecorded) StartCalls(ctx context.Context, claims []store.Claim, lease
 	return all, err
 }
 
-// Extend finds nobody while the store's answers are slow.
+// Extend finds no valid claims while the store's responses are slow.
 func (s *unrecorded) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	if s.slow > 0 {
 		return nil, io.ErrUnexpectedEOF
@@ -74,12 +74,12 @@ func TestCallsOfTheFrozen(t *testing.T) {
 		st, c := &unrecorded{Store: memstore.New()}, callsOut()
 		received(t, st.Store, 1)
 		c.Inbox.Lease = 3 * time.Second
-		st.slow = 10 * time.Second // as long as another may have had it
+		st.slow = 10 * time.Second // long enough for another process to claim the row
 		made, since := 0, time.Now()
 		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			made++
 			if late := time.Since(since); late > 10*time.Second && late < 10*time.Second+time.Millisecond {
-				t.Error("it is made under the lease that has ended")
+				t.Error("the call was made after the lease had ended")
 			}
 			return nil
 		}, c)

@@ -15,15 +15,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// callsOut is a consumer of what was received that calls out, one message at a time.
+// callsOut returns the configuration of a consumer that calls for received messages, one at a time.
 func callsOut() consumer.Config {
 	c := working(config(nil))
 	c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Hour, 1
 	return c
 }
 
-// diedCalling is a store with a message "m0", for which a process that has died began a
-// call so long ago.
+// diedCalling returns a store with a message "m0", for which a process that has died started a call ago ago.
 func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	t.Helper()
 	st := memstore.New()
@@ -39,7 +38,7 @@ func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	return st
 }
 
-// provides counts the calls for a message, and keeps their keys.
+// provides counts the calls for a message and records their keys.
 type provides struct {
 	calls int
 	keys  map[string]bool
@@ -54,7 +53,7 @@ func (p *provides) call(_ context.Context, _ consumer.Call, m *semel.Message) er
 	return nil
 }
 
-func TestOutcomesThatNobodyKnows(t *testing.T) {
+func TestUnknownOutcomes(t *testing.T) {
 	bubble(t, "E3_trap_119_within_the_window_it_is_called_again_under_the_same_key", func(t *testing.T) {
 		st, p := diedCalling(t, 23*time.Hour), provides{}
 		counts := runsLeased(t, st, p.call, callsOut())
@@ -69,7 +68,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 		if p.calls != 0 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown || r.CallsStarted != 1 || !r.UnknownOutcome() || r.Attempts != 0 {
 			t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
 		}
-		if !strings.Contains(r.LastError, "is not known, the first was made 23h59m") {
+		if !strings.Contains(r.LastError, "is unknown: the first call was made 23h59m") {
 			t.Errorf("it says %q", r.LastError)
 		}
 	})
@@ -170,7 +169,7 @@ func TestAProviderIsAsked(t *testing.T) {
 	})
 }
 
-func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
+func TestOutcomesAfterAnAnswer(t *testing.T) {
 	panics := errors.New("panic")
 	late, tooLate := errors.New("late"), errors.New("too late")
 	for name, is := range map[string]struct {
@@ -197,15 +196,15 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 				if calls > 1 {
 					return nil
 				}
-				pass(2 * time.Second) // the window is over
+				pass(2 * time.Second) // the window has passed
 				switch is.err {
 				case panics:
 					panic("no")
 				case late:
 					pass(time.Minute)
-					return semel.Permanent(io.EOF) // which nobody hears
+					return semel.Permanent(io.EOF) // nothing receives this error
 				case tooLate:
-					pass(28500 * time.Millisecond) // past the timeout, within the lease
+					pass(28500 * time.Millisecond) // after the timeout, within the lease
 					return semel.Retry(io.EOF)
 				}
 				return is.err

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// check reports every fault of the policy that does not depend on the store.
+// check returns all faults of the policy that do not depend on the store.
 func (c *Config) check() error {
 	var faults []error
 	fault := func(field, format string, a ...any) {
@@ -88,7 +88,7 @@ func (c *Config) deadLetters() bool {
 	return c.OnFiltered == OnFilteredDeadLetter || c.Retention.OnExpired == ActionDeadLetter || c.Version != nil && c.Version.Missing == ActionDeadLetter || slices.Contains([]Action{c.OnConflict, c.OnBadIdentity, c.OnPrecondition, c.Retry.OnExhausted}, ActionDeadLetter)
 }
 
-// leastKey is how many bytes a key has at least: with fewer it could be guessed.
+// leastKey is the minimum length of a key in bytes; a shorter one could be guessed.
 const leastKey = 32
 
 func (c *Config) checkAuditKey(fault faultFunc) {
@@ -140,7 +140,7 @@ func (c *Config) checkLimits(fault faultFunc) {
 	}
 }
 
-// checkTracers reports more than one tracer: a span of a handler's calls has one parent.
+// checkTracers reports more than one tracer, because the span of a handler's call can have only one parent.
 func (c *Config) checkTracers(fault faultFunc) {
 	tracers := 0
 	for _, o := range c.Observers {
@@ -149,7 +149,7 @@ func (c *Config) checkTracers(fault faultFunc) {
 		}
 	}
 	if tracers > 1 {
-		fault("Observers", "has %d that make spans (measure.Tracer); what a handler calls has one parent, keep one of them", tracers)
+		fault("Observers", "has %d that create spans (measure.Tracer); keep one of them, because a span has one parent", tracers)
 	}
 }
 
@@ -159,7 +159,7 @@ func (c *Config) checkOwner(fault faultFunc) {
 	case len(c.Owner) > admin.MaxDerivation:
 		fault("Owner", "has %d bytes, more than %d", len(c.Owner), admin.MaxDerivation)
 	case c.Exclusive && c.Owner == "":
-		fault("Exclusive", "is set and Owner is empty; say whose the consumer is")
+		fault("Exclusive", "is set and Owner is empty; set Owner")
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *Config) checkProvider(fault faultFunc) {
 	}
 }
 
-// leastKeep is the shortest retention: shorter ones are a mistaken unit.
+// leastKeep is the minimum retention; a shorter value is probably given in a wrong unit.
 const leastKeep = time.Minute
 
 func (c *Config) checkRetention(fault faultFunc) {
@@ -200,7 +200,7 @@ func (c *Config) checkRetention(fault faultFunc) {
 	case r.DailyPartitions && r.IDTime == identity.NoIDTime:
 		fault("Retention.DailyPartitions", "needs ids that carry their time; set IDTime")
 	case r.Keep == 0 && (r.DailyPartitions || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnExpired != ActionPark):
-		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
+		fault("Retention", "is set, but without Keep all markers are kept; set Keep")
 	}
 }
 
@@ -213,7 +213,7 @@ func (c *Config) checkIdentity(fault faultFunc) {
 		fault("Identity", "%v", err)
 	}
 	if of, is := c.Identity.(*identity.Selected); is && of != nil && of.KeyAlone() && c.Strategy.marks() && c.Version == nil && c.Fingerprint == identity.FingerprintNone() {
-		fault("Fingerprint", "is FingerprintNone, and Identity is the key alone: messages of one key are told apart by nothing, and all but the first would be dropped as duplicates; use FingerprintBody, so that they are conflicts, or name what the producer sets once for a message, or set Version")
+		fault("Fingerprint", "is FingerprintNone, and Identity is the key alone: messages with the same key cannot be distinguished, and all but the first would be dropped as duplicates; use FingerprintBody, so that they are conflicts, or name what the producer sets once for a message, or set Version")
 	}
 	if err := c.Filter.Validate(); err != nil {
 		fault("Filter", "%v", err)
@@ -227,7 +227,7 @@ func (c *Config) checkIdentity(fault faultFunc) {
 func (c *Config) checkDuplicates(fault faultFunc) {
 	switch {
 	case !c.ReEmitIntents && len(c.SenderWindows) > 0:
-		fault("SenderWindows", "says how old an intent may be that is sent again, and ReEmitIntents is not set; set it, or remove SenderWindows")
+		fault("SenderWindows", "limits the age of intents that are sent again, but ReEmitIntents is not set; set it, or remove SenderWindows")
 	case c.ReEmitIntents && !c.Strategy.marks():
 		fault("ReEmitIntents", "is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
 	}
@@ -249,23 +249,23 @@ func (c *Config) checkGeneration(fault faultFunc) {
 	case g.Number < 0:
 		fault("Generation.Number", "is %d; it is 0 or more", g.Number)
 	case g.Number == 0 && g.Building:
-		fault("Generation.Building", "is true of generation 0, which is never built beside another")
+		fault("Generation.Building", "is true, but generation 0 is never built by a rebuild")
 	case !c.Strategy.marks() && g.Building:
-		fault("Generation.Building", "is true, and Strategy is %v, which writes no markers: what the rebuild has applied would not be known after the switch", c.Strategy)
+		fault("Generation.Building", "is true, and Strategy is %v, which writes no markers: after the switch it would be unknown what the rebuild has applied", c.Strategy)
 	}
 }
 
 func (c *Config) checkOnParked(fault faultFunc) {
 	switch {
 	case c.OnParked > OnParkedBlock:
-		fault("OnParked", "%v is no such choice; use OnParkedSkip or OnParkedBlock", c.OnParked)
+		fault("OnParked", "%v is not valid; use OnParkedSkip or OnParkedBlock", c.OnParked)
 	case c.OnParked != OnParkedBlock:
 	case c.Lanes == LanesNone:
-		fault("OnParked", "is block beside Lanes none, which keeps no order; use LanesKey or LanesPartition, or OnParkedSkip")
+		fault("OnParked", "is block, but Lanes is none, which keeps no order; use LanesKey or LanesPartition, or OnParkedSkip")
 	case !c.Strategy.marks():
 		fault("OnParked", "is block, and the strategy is %v, which writes no markers: a message that waits needs one; use StrategyMarker or StrategyInbox", c.Strategy)
 	case c.Version != nil:
-		fault("OnParked", "is block beside Version, which keeps back the later versions of a stream by itself; leave OnParked out")
+		fault("OnParked", "is block, but Version already blocks the later versions of a stream; leave OnParked out")
 	}
 }
 
@@ -286,11 +286,11 @@ func (c *Config) checkFormer(fault faultFunc) {
 	case !c.Strategy.marks():
 		fault("PreviousIdentity", "is set and Strategy is %v, which writes no markers that another identity could be marked beside; remove it", c.Strategy)
 	case c.Version != nil:
-		fault("PreviousIdentity", "is set beside Version: the streams of another identity begin anew, and their versions would be judged twice; start a consumer of another name where this one has ended")
+		fault("PreviousIdentity", "and Version are both set: with another identity the streams begin again, and versions would be checked twice; start a consumer with another name instead")
 	case unprinted:
 		fault("PreviousIdentity", "is set and Fingerprint is FingerprintNone: without one, several messages that had one former identity cannot be told from copies, and all but one would be lost; use FingerprintBody")
 	case own == "" || former == "":
-		fault("PreviousIdentity", "needs identities that tell their derivation; give their types a method Derivation() string, or make them of selectors with identity.By")
+		fault("PreviousIdentity", "needs identities that describe their derivation; give their types a method Derivation() string, or make them of selectors with identity.By")
 	case own == former:
 		fault("PreviousIdentity.Identity", "is what Identity is now, %s; name what it was before, or leave PreviousIdentity out", own)
 	}
@@ -322,7 +322,7 @@ func (c *Config) checkType(fault faultFunc) {
 	case err != nil:
 		fault("Type", "%v", err)
 	case kind.Unique():
-		fault("Type", "%q finds another value in each message, and a type is shared by many; name the place of the type, such as header:event-type or body:/type", c.Type)
+		fault("Type", "%q has another value in each message, but many messages share a type; name the place of the type, such as header:event-type or body:/type", c.Type)
 	}
 	if v, ok := c.versions(); ok && c.Type != "type" && v.UsesType() {
 		fault("Type", "is %q, and Version names the selector type, which would change with it; name %q in Version, too", c.Type, c.Type)
@@ -350,7 +350,7 @@ func (c *Config) checkVersion(fault faultFunc) {
 	}
 	switch {
 	case v.FirstSeen && v.Start != 0:
-		fault("Version.Start", "is %d beside FirstSeen, which begins a stream with what comes first; remove one", v.Start)
+		fault("Version.Start", "is %d, but FirstSeen begins a stream with the first version that arrives; remove one of them", v.Start)
 	case !v.FirstSeen && (v.Start < 1 || v.Start > versions.Max):
 		fault("Version.Start", "is %d; versions are from 1 to %d", v.Start, int64(versions.Max))
 	}

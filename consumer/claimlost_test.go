@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedkey.Keys.Do returns store.ErrClaimLost of a key, which is no claim of the engine's.
-func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
+// leasedkey.Keys.Do returns store.ErrClaimLost for a key, which is not a claim of the engine.
+func TestAHandlerThatReturnsErrClaimLost(t *testing.T) {
 	bubble(t, "C4_its_error_is_an_attempt_as_any_other", func(t *testing.T) {
 		calls := 0
 		c := config(newListSource(message("1", "")))

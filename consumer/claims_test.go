@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// received puts messages into the inbox of a store, as a consumer that ends does.
+// received stores messages in the inbox, like a consumer that then ends.
 func received(t *testing.T, st *memstore.Store, n int) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
@@ -35,7 +35,7 @@ func received(t *testing.T, st *memstore.Store, n int) {
 	}
 }
 
-// dies is a process that claims what is due, and is never heard of again.
+// dies is a process that claims due rows and then disappears.
 func dies(t *testing.T, st *memstore.Store, lease time.Duration) []store.Claimed {
 	t.Helper()
 	all, err := st.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1000, Lease: lease})
@@ -45,7 +45,7 @@ func dies(t *testing.T, st *memstore.Store, lease time.Duration) []store.Claimed
 	return all
 }
 
-// working is a consumer that has nothing but its inbox to work on.
+// working changes a configuration to a consumer that only processes its inbox.
 func working(c consumer.Config) consumer.Config {
 	source := newListSource()
 	source.endless = true
@@ -61,7 +61,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 		began := time.Now()
 		c := working(config(nil))
 		c.IdleExit = time.Minute
-		ended := atomic.Int64{} // of the last
+		ended := atomic.Int64{} // end of the last handler
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ended.Store(int64(time.Since(began)))
 			return add(ctx, tx, m)
@@ -79,7 +79,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 	bubble(t, "D5_a_message_that_is_begun_again_and_again_and_never_ends_is_parked", func(t *testing.T) {
 		st := memstore.New()
 		received(t, st, 2)
-		for range 3 { // a process each, that dies in its handler
+		for range 3 { // three processes that die in their handlers
 			claimed := dies(t, st, time.Second)
 			if _, err := st.Start(t.Context(), []store.Claim{claimed[0].Claim}); err != nil {
 				t.Fatal(err)
@@ -109,7 +109,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
 		ran, never := atomic.Int64{}, make(chan struct{})
 		var dead []*started
-		for range 4 { // what the first began counts when its lease has ended
+		for range 4 { // the start by the first process counts after its lease has ended
 			dead = append(dead, start(t, mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 				ran.Add(1)
 				<-never
@@ -117,7 +117,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 			}, working(c))))
 			pass(30 * time.Second)
 		}
-		pass(5 * time.Minute) // those whose workers are stuck claim it, too, and give it back
+		pass(5 * time.Minute) // processes whose workers are stuck claim the row too, and release it
 		if r := row(t, st, "m0"); ran.Load() != 3 || r.State != store.StateParked || r.Reason != reasonname.Kills {
 			t.Errorf("ran %d times, %+v", ran.Load(), r)
 		}
@@ -177,7 +177,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 		close(goesOn)
 		pass(time.Minute)
 		if effect(t, st, "m0") != "1" || stuck.Counts().Inbox.Applied != 0 {
-			t.Errorf("effect %q, the first has %+v", effect(t, st, "m0"), stuck.Counts())
+			t.Errorf("effect %q, the first process has %+v", effect(t, st, "m0"), stuck.Counts())
 		}
 		frozen.stop()
 		if err := frozen.wait(); err != nil {
@@ -273,7 +273,7 @@ func TestAnInboxThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestAHandlerWhoseClaimIsLost(t *testing.T) {
+func TestAHandlerThatLosesItsClaim(t *testing.T) {
 	bubble(t, "law_7_trap_128_one_row_that_a_person_takes_away_charges_nobody_of_its_batch", func(t *testing.T) {
 		st := memstore.New()
 		received(t, st, 5)
@@ -291,7 +291,7 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 			}
 		}, c)
 		run := start(t, running)
-		pass(7 * time.Second) // the second runs
+		pass(7 * time.Second) // the second process runs the handler
 		r := row(t, st, "m4")
 		if err := errors.Join(st.Discard(t.Context(), store.Act{Verb: "discard", Who: "ann"}, r.Seen())...); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
+func TestACommitOfClaimsWithUnknownOutcome(t *testing.T) {
 	for name, happened := range map[string]bool{"case_3_it_happened": true, "case_3_it_did_not": false} {
 		bubble(t, name, func(t *testing.T) {
 			inner := memstore.New()
@@ -41,7 +41,7 @@ func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
 	}
 }
 
-func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
+func TestACommitOfDuplicatesWithUnknownOutcome(t *testing.T) {
 	bubble(t, "law_11_it_is_asked_once_what_became_of_the_claims", func(t *testing.T) {
 		inner := memstore.New()
 		received(t, inner, 20)
@@ -74,8 +74,7 @@ func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
 	})
 }
 
-// losing is a store that loses the answers of so many retakes, whether or not they
-// happen.
+// losing is a store that loses the responses to a number of Reclaim calls, whether or not they were carried out.
 type losing struct {
 	*watchedStore
 	lost    int
@@ -94,7 +93,7 @@ func (s *losing) Reclaim(ctx context.Context, numbers []int64, from []store.Toke
 	return nil, errTest
 }
 
-func TestARetakeWhoseAnswerIsLost(t *testing.T) {
+func TestAReclaimWithALostResponse(t *testing.T) {
 	for name, happens := range map[string]bool{"case_3_it_happened": true, "case_3_it_did_not_happen": false} {
 		bubble(t, name, func(t *testing.T) {
 			inner := memstore.New()
@@ -116,7 +115,7 @@ func TestARetakeWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// answersLate is a store whose answer to a claim comes when nobody waits for it any more.
+// answersLate is a store that responds to a claim after the engine has stopped waiting.
 type answersLate struct {
 	*memstore.Store
 	claimed func()

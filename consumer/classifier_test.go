@@ -11,12 +11,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// judging is a store whose batches are asked what a handler's error means, and
-// do not say by themselves that they are broken.
+// judging is a store whose batches classify handlers' errors but do not report by themselves that they are broken.
 type judging struct {
 	*memstore.Store
 	judge  func(ctx context.Context, err error) store.Class
-	broken bool // the transaction takes no more
+	broken bool // the transaction is aborted
 }
 
 type judgingBatch struct {
@@ -45,13 +44,13 @@ func (b *judgingBatch) Commit(ctx context.Context, e store.Ending) store.Result 
 	return b.Batch.Commit(ctx, e)
 }
 
-func TestWhatAHandlersErrorMeans(t *testing.T) {
+func TestClassesOfHandlersErrors(t *testing.T) {
 	bubble(t, "case_10_the_store_is_asked_under_a_context_that_does_not_end_with_the_run", func(t *testing.T) {
 		asked, st := 0, &judging{Store: memstore.New()}
 		st.judge = func(ctx context.Context, _ error) store.Class {
 			asked++
 			select {
-			case <-time.After(4 * time.Second): // the run is over for two of them
+			case <-time.After(4 * time.Second): // the run ends before this
 			case <-ctx.Done():
 				t.Errorf("its context ended: %v", context.Cause(ctx))
 			}
@@ -104,7 +103,7 @@ func TestWhatAHandlersErrorMeans(t *testing.T) {
 			t.Errorf("%+v, %+v", counts, r)
 		}
 		if !met["m12"] {
-			t.Error("nobody met the aborted transaction")
+			t.Error("no handler got the aborted transaction")
 		}
 		for id, n := range highest {
 			if (n > 1) != (id == "m11") {

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// faultyConfigs are wrong values, each with the field that the error must name.
+// faultyConfigs are invalid configurations, each with the field that the error must name.
 var faultyConfigs = []struct {
 	field string
 	set   func(c *consumer.Config)
@@ -126,19 +126,19 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-// unfit is a store whose tables do not fit.
+// unfit is a store whose schema does not fit.
 type unfit struct{ *memstore.Store }
 
 func (unfit) Check(context.Context) error {
 	return fmt.Errorf("table semel_marker is missing; run semel migrate up: %w", semel.ErrSchema)
 }
 
-// limited is a store that takes batches of three.
+// limited is a store with batches of at most three.
 type limited struct{ *watchedStore }
 
 func (*limited) Limits() store.Limits { return store.Limits{Batch: 3} }
 
-// positioned is a source that needs positions.
+// positioned is a source that needs stored positions.
 type positioned struct {
 	*listSource
 	consumer string

@@ -25,8 +25,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Consumer is a named handler with its policy. Its methods may be called from
-// several goroutines.
+// Consumer is a named handler with its settings. It is safe for concurrent use.
 type Consumer[Tx any] struct {
 	config   *settings
 	store    runner.Store
@@ -35,13 +34,13 @@ type Consumer[Tx any] struct {
 	scopes   *scopes.Cache[Tx]
 	reporter *engine.Reporter
 	names    *naming.Names
-	control  *control.Control // nil: the store keeps none
+	control  *control.Control // nil if the store does not implement admin.Controls
 	turns    upkeep.Turns
-	failOpen *runner.FailOpenPath // nil: there is no way past the store
+	failOpen *runner.FailOpenPath // nil unless KeyPolicy.FailOpen is set
 
 	mutex      sync.Mutex
 	started    bool                        // guarded by mutex
-	engine     *engine.Engine[Tx]          // of the run, or of Process; guarded by mutex
+	engine     *engine.Engine[Tx]          // of Run, Work or Process; guarded by mutex
 	loop       *sources.Calls[Disposition] // of Process; guarded by mutex
 	oneAttempt bool                        // Process was called; guarded by mutex
 	stop       context.CancelFunc          // ends the run of Process; guarded by mutex
@@ -49,18 +48,17 @@ type Consumer[Tx any] struct {
 	ended      error // what the run of Process ended with; valid after group
 }
 
-// New returns a consumer that runs handle once for each message, in batches
-// that share a transaction. It reports every fault of the configuration at once.
-// handle must write its effect through tx, must not commit or roll back, and
-// may run again after a rollback; see Retry, Permanent, Park for what it can
-// return. Plans are for tests. Where the store has no inbox (store.Inbox), c must not park
-// messages, which is the default of Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition.
+// New returns a consumer that runs handle once for each message, in batches that share a transaction. It reports
+// all faults of the configuration together. handle must write its effect through tx, must not commit or roll back,
+// and may run again after a rollback. See semel.Retry, semel.Permanent and semel.Park for the errors that it can
+// return. If the store has no inbox (store.Inbox), c must not park messages, which is the default of
+// Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition. plans are for tests.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{One: handle}, c, plans)
 }
 
-// NewBatch is New for a handler of whole batches, for set-based effects. When it
-// fails, the batch is cut until the message to blame is alone.
+// NewBatch is New for a handler of whole batches, for set-based effects. After a failure the batch is split until
+// the failing message is alone.
 func NewBatch[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{All: handle}, c, plans)
 }
@@ -92,17 +90,19 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 	return made
 }
 
-// Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
-// a message halts it (semel.ErrHalted). semel.ErrUnfinished says that it ended because of IdleExit,
-// or of the source's end, and that lanes stand still: with what was not read, or
-// with messages that a newer release marked; see Unfinished. semel.ErrBehind says that the
-// store was found behind the broker, and that nothing more is read. When ctx ends it drains for
-// Config.Drain at most, and returns nil if all has ended then. Otherwise it
-// returns within 5 s more, with an error that says what still runs. It may be
-// called once. An error before the first fetch says what is missing; nothing has
-// happened then. While an operator has paused it (admin.Controls) it waits, and is
-// not idle. With StrategyInbox it may have no Source: then it works on the
-// store's inbox, until ctx ends or Config.IdleExit has passed.
+// Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or a message halts the consumer
+// (semel.ErrHalted). Run may be called once.
+//
+// When ctx ends, Run drains for at most Config.Drain, and returns nil if everything has ended by then. Otherwise
+// it returns within 5 s more, with an error that says what still runs.
+//
+// If Run returns an error before the first fetch, nothing has happened, and the error says what is missing.
+// semel.ErrUnfinished means that the run ended because of IdleExit or the end of the source, but lanes have
+// messages that were not read or that a newer release marked; see Unfinished. semel.ErrBehind means that the store
+// is behind the broker.
+//
+// While an operator has paused the consumer (admin.Controls), Run waits and is not idle. With StrategyInbox the
+// consumer may have no Source. Then Run processes the store's inbox until ctx ends or Config.IdleExit has passed.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
 	e, err := c.startRun(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 	return c.engine
 }
 
-// Counts returns what the consumer did so far. It may be called at any time.
+// Counts returns the counters of the consumer. It may be called at any time.
 func (c *Consumer[Tx]) Counts() semel.Counts {
 	e := c.running()
 	if e == nil {
@@ -162,10 +162,9 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	return e.Snapshot()
 }
 
-// Unfinished returns, when Run has ended because of Config.IdleExit or of the source's
-// end, what is left: what the source had and could not deliver, where it knows
-// (source.Info.Idle), and what is unsettled because a newer release marked it or a message
-// that it waits for. A source that has ended is waited for 5 s longer for those.
+// Unfinished returns the unsettled messages after Run has ended because of Config.IdleExit or the end of the
+// source: messages that the source could not deliver, if the source reports them (source.Info.Idle), and messages
+// that wait for a newer release. After the end of a source, Run waits 5 s longer for the latter.
 func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	e := c.running()
 	if e == nil {
@@ -174,19 +173,20 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	return e.Unfinished()
 }
 
-// Ready reports whether the consumer works, and if not, why: the store or the
-// source is down, or has not been asked yet, or a handler does not end, or the store of
-// the keys does not record what calls have come to, or nothing is fetched because messages
-// that a newer release marked, and what waits for them, fill Config.MaxUnacked. A source
-// that is quiet counts as asked when it gives its first lane, or a minute after
-// the start. A consumer for Process checks its store with the first call, and is
-// taken for ready until then.
+// Ready reports whether the consumer works, and if not, why. It is not ready
+//   - before store and source have responded, and while one of them is down;
+//   - while a handler does not return after its timeout;
+//   - while the key store does not record the outcomes of calls;
+//   - while nothing is fetched because messages that a newer release marked, and messages behind them, fill
+//     Config.MaxUnacked;
+//   - while the circuit breaker is open.
 //
-// A consumer that is ready may have a reason all the same: that an operator has paused
-// it, or limits what it takes (admin.Controls), messages that are held because a newer
-// release wrote their markers, that the store of its keys is down and it goes on without
-// (KeyPolicy.FailOpen), and lanes that stand still by a fault, on a source that
-// tells them (source.Info.LaneFaults), while the others go on.
+// A source without messages counts as working when it assigns its first lane, or a minute after the start. A
+// consumer for Process checks its store with the first call, and is ready until then.
+//
+// A consumer that is ready may also have a reason: an operator has paused or limited it (admin.Controls), messages
+// wait for a newer release, the key store is down and the consumer works without it (KeyPolicy.FailOpen), or lanes
+// have failed while others continue (source.Info.LaneFaults).
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.State()
 	var reasons []string
@@ -199,7 +199,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 
-// laneFaults returns which lanes stand still because of a fault, and why.
+// laneFaults returns the failed lanes and the causes.
 func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 	if c.config.Source == nil {
 		return nil
@@ -220,25 +220,24 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 	return reasons
 }
 
-// TryMark marks the message in a transaction that the user opened, on a store
-// that can (store.CallerTx). Fresh means that the effect belongs into tx now;
-// anything else that it must not happen. Commit tx with the effect; settle the
-// broker afterwards. semel.ErrUnsupported and identity errors say that nothing was
-// written. semel.ErrOld: it is older than what is kept; roll tx back. semel.ErrSchema, with the verdict Newer, says that a newer release marked it:
-// do not settle it.
+// TryMark marks the message in a transaction that the caller has opened. The store must implement store.CallerTx.
+// If the verdict is Fresh, write the effect in tx; otherwise do not. Commit tx with the effect, and ack the
+// message afterwards. semel.ErrUnsupported and identity errors mean that nothing was written. semel.ErrOld: the
+// message is older than the retention; roll tx back. semel.ErrSchema, with the verdict Newer: a newer release
+// marked the message; do not settle it.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (store.Verdict, error) {
 	marker, ok := c.store.(store.CallerTx[Tx])
 	if !ok {
-		return store.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
+		return store.Verdict{}, fmt.Errorf("semel: the store cannot write marks in your transaction: %w", semel.ErrUnsupported)
 	}
 	if err := c.config.ownTransactions(); err != nil {
 		return store.Verdict{}, err
 	}
 	if c.config.Identity == nil {
-		return store.Verdict{}, fmt.Errorf("semel: consumer %q has no Identity, and only what has one can be marked: %w", c.config.Name, semel.ErrUnsupported)
+		return store.Verdict{}, fmt.Errorf("semel: consumer %q has no Identity, so its messages cannot be marked: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if c.config.Version != nil {
-		return store.Verdict{}, fmt.Errorf("semel: consumer %q has versions, whose streams only its own batches move; use Process: %w", c.config.Name, semel.ErrUnsupported)
+		return store.Verdict{}, fmt.Errorf("semel: consumer %q has versions, which only its own batches can apply; use Process: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if err := c.deriveOnce(ctx); err != nil {
 		return store.Verdict{}, err
@@ -265,12 +264,10 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 	return verdicts[0], nil
 }
 
-// Work is Run for what stands in the store's inbox, without a source: it claims what
-// is due of this consumer, only the rows of these numbers if there are any, and ends
-// when none is due and none of its claims is open, or when ctx ends. So a program
-// that keeps no consumer running works on what was received or retried. While an
-// operator has paused the consumer it waits. Left says what is due later. It may be
-// called once, and not beside Run.
+// Work processes due rows of the store's inbox without a source: all of the consumer's, or only those with the
+// given numbers. It ends when no row is due and no claim is open, or when ctx ends. It is for programs that
+// process received or retried messages without a running consumer. While an operator has paused the consumer, Work
+// waits. Left reports the rows that are due later. Work may be called once, and not together with Run.
 // semel.ErrUnsupported: the store has no inbox.
 func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 	e, err := c.startWork(ctx, sources.None{Ends: true})
@@ -281,7 +278,7 @@ func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 	return e.Run(ctx)
 }
 
-// startWork starts a run that only works off the inbox.
+// startWork starts a run that only processes the inbox.
 func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.Engine[Tx], error) {
 	c.mutex.Lock()
 	in := c.inbox()
@@ -292,8 +289,8 @@ func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.E
 	return c.start(ctx, s)
 }
 
-// inbox returns a new inbox for a run, nil if the store has none, and for Process. A consumer without
-// markers also has an inbox, for parked rows that are retried. The caller holds the mutex.
+// inbox returns a new inbox for a run; nil for Process, or if the store has none. A consumer without markers also
+// has an inbox, for parked rows that are retried. The caller holds the mutex.
 func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	leases, claims := c.store.(store.Leases)
 	rows, keeps := c.store.(store.Inbox)

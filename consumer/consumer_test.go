@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// listSource delivers what it is given, lane by lane, and then ends.
+// listSource delivers the given messages, lane by lane, and then ends.
 type listSource struct {
 	lanes    []string
 	pending  []source.Delivery
@@ -30,12 +30,12 @@ type listSource struct {
 	observer source.LaneObserver
 
 	mutex   sync.Mutex
-	settled map[string]int // by id of the delivery
+	settled map[string]int // by id of the message
 	kinds   map[string]semel.SettleKind
 	flows   []bool
 	fetches int
-	takes   time.Duration // a Fetch that brings something
-	refuse  func() error  // of Settle
+	takes   time.Duration // duration of a Fetch with deliveries
+	refuse  func() error  // error of Settle
 }
 
 func newListSource(messages ...*semel.Message) *listSource {
@@ -119,7 +119,7 @@ func message(id, body string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte(body), Origin: semel.Origin{Partition: -1, Offset: -1}}
 }
 
-// firstSeed makes the waits of a test the same in each run.
+// firstSeed makes the delays of a test the same in each run.
 var firstSeed = faults.Plan{Seed: 1}
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
@@ -128,7 +128,7 @@ func config(src source.Source) consumer.Config {
 	return consumer.Config{Name: "billing", Source: src, Identity: identity.By("header:id"), Logger: quiet()}
 }
 
-// add is the handler of most tests: each message adds 1 to its own key.
+// add is the handler of most tests: it adds 1 to the value of the message's id.
 func add(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("effect "+m.Identity.ID, 1)
 }
@@ -181,7 +181,7 @@ func TestCopiesHaveOneEffect(t *testing.T) {
 	})
 }
 
-func TestWhatHandlersReturn(t *testing.T) {
+func TestResultsOfHandlers(t *testing.T) {
 	failing := map[string]func() error{
 		"retry":     func() error { return errors.New("no") },
 		"permanent": func() error { return semel.Permanent(errors.New("no")) },

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pause pauses the consumer, or lets it go on.
+// pause pauses or resumes the consumer.
 func pause(t *testing.T, s admin.Controls, name string, paused bool) {
 	t.Helper()
 	verb := map[bool]string{true: "pause", false: "resume"}[paused]
@@ -27,10 +27,10 @@ func pause(t *testing.T, s admin.Controls, name string, paused bool) {
 	}
 }
 
-// heard is longer than a consumer takes to hear what operators want.
+// heard is longer than a consumer takes to notice an operator's control.
 const heard = 3 * time.Second
 
-// pausedText is what readiness says of a consumer that pause has paused.
+// pausedText is the reason of Ready after pause.
 const pausedText = `paused by ana: the disk\nis full`
 
 func TestAPausedConsumer(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAPausedConsumer(t *testing.T) {
 		store, src := memstore.New(), newListSource(numbered("m", 3)...)
 		src.endless = true
 		c := config(src)
-		c.IdleExit = 2*time.Second + 2*time.Millisecond // it hears of the pause after 2 s
+		c.IdleExit = 2*time.Second + 2*time.Millisecond // it notices the pause after 2 s
 		run := start(t, mustNew(t, store, add, c))
 		pass(time.Second)
 		pause(t, store, "billing", true)
@@ -164,7 +164,7 @@ func TestAPausedConsumer(t *testing.T) {
 		src.observer.Revoking(within, source.Lane{ID: "m", Epoch: 1})
 		src.observer.Given(source.Lane{ID: "m", Epoch: 2})
 		if time.Since(began) > time.Second {
-			t.Errorf("the lane is given away after %v", time.Since(began))
+			t.Errorf("the lane was lost after %v", time.Since(began))
 		}
 		for i := range src.pending {
 			src.pending[i].Lane.Epoch = 2
@@ -186,7 +186,7 @@ func TestAPausedConsumer(t *testing.T) {
 		}
 		pass(heard)
 		if first.fetches != 0 {
-			t.Error("the paused one has fetched")
+			t.Error("the paused consumer has fetched")
 		}
 		run.stop()
 		if err := run.wait(); err != nil {
@@ -266,7 +266,7 @@ func TestPausedCalls(t *testing.T) {
 	})
 }
 
-// receive keeps messages in the inbox, as Accept of the consumer does.
+// receive stores messages in the inbox, like Accept of the consumer.
 func receive(t *testing.T, s *memstore.Store, c consumer.Config, messages ...*semel.Message) {
 	t.Helper()
 	b, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
@@ -342,7 +342,7 @@ func TestAControlThatCannotBeRead(t *testing.T) {
 			t.Errorf("%+v, %v", running.Counts(), err)
 		}
 		if n := strings.Count(lines.String(), "cannot be read"); n != 1 {
-			t.Errorf("it is said %d times:\n%s", n, lines)
+			t.Errorf("it is logged %d times:\n%s", n, lines)
 		}
 	})
 	bubble(t, "I0_nothing_is_taken_where_it_is_not_known_at_the_start", func(t *testing.T) {

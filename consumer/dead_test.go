@@ -18,13 +18,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// grave is a broker with dead letters that stops listening when the process is
-// dead, or refuses to make copies.
+// grave is a broker with a dead-letter topic. It stops when the process is dead, or rejects copies.
 type grave struct {
 	*sourcetest.Memory
 	dead    *atomic.Bool
-	refuses atomic.Int32 // so many copies
-	// copied is called with each copy before it is made.
+	refuses atomic.Int32 // number of copies to reject
+	// copied is called with each dead letter before it is written.
 	copied func(source.Settlement)
 }
 
@@ -48,7 +47,7 @@ func (g *grave) Settle(ctx context.Context, all []source.Settlement) ([]int, err
 	}
 	_, err := g.Memory.Settle(ctx, taken)
 	if left != nil {
-		err = errors.New("no room for dead letters")
+		err = errors.New("no space for dead letters")
 	}
 	return left, err
 }
@@ -67,7 +66,7 @@ func bury(t *testing.T, messages ...*semel.Message) *grave {
 	return g
 }
 
-// lies counts the dead letters by the id of their message.
+// lies returns the number of dead letters by the id of their message.
 func (g *grave) lies(t *testing.T) map[string]int {
 	t.Helper()
 	all, err := g.Dead()
@@ -87,7 +86,7 @@ func deadConfig(src source.Source) consumer.Config {
 	return c
 }
 
-// failsIf fails for good for the messages whose body says so.
+// failsIf fails permanently for messages whose body says so.
 func failsIf(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	switch string(m.Body) {
 	case "bad":
@@ -170,8 +169,7 @@ func TestDeadLettersAreNeitherLostNorForgotten(t *testing.T) {
 	})
 }
 
-// diesAt lets a process die that dead-letters every third message, starts
-// another, and looks at what there is in the end.
+// diesAt lets a process die that dead-letters every third message, starts another one, and checks the final state.
 func diesAt(t *testing.T, point faults.Point, n int) bool {
 	t.Helper()
 	var messages []*semel.Message
@@ -215,8 +213,7 @@ func diesAt(t *testing.T, point faults.Point, n int) bool {
 	return died
 }
 
-// runsUntil runs a consumer until the n-th time it passes point, where its
-// process dies.
+// runsUntil runs a consumer until its process dies at the n-th time that it passes point.
 func runsUntil(t *testing.T, store *memstore.Store, g *grave, point faults.Point, n int) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -27,7 +27,7 @@ const (
 	defaultMaxCrashes       = 3
 	defaultSerialAfter      = 20
 	defaultBreakerThreshold = 20
-	// Of a RetryBudget.
+	// Defaults of RetryBudget.
 	defaultRetriesPerSecond = 10
 	defaultRetriesPercent   = 10
 )
@@ -39,8 +39,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Defaults returns a Config in which every field that has a default is set to it. It lacks what
-// is required, and what depends on other fields: Fingerprint and Version.
+// Defaults returns a Config with all default values. Required fields are empty, and so are Fingerprint and
+// Version, whose defaults depend on other fields.
 func Defaults() Config {
 	var c Config
 	c.setLimits()
@@ -97,8 +97,7 @@ func (v *VersionPolicy) defaults() *VersionPolicy {
 	return &own
 }
 
-// breakerThreshold returns how many messages must fail for good to open the breaker; 0: it never
-// opens.
+// breakerThreshold returns the number of permanent failures that opens the breaker; 0 if it never opens.
 func (r *RetryPolicy) breakerThreshold() int {
 	switch {
 	case r.DisableBreaker:

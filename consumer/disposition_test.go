@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-func TestWhatProcessSaysOfAMessage(t *testing.T) {
+func TestTheDispositionOfAMessage(t *testing.T) {
 	bubble(t, "case_12_applied_duplicate_conflict_busy_and_what_is_set_aside_are_told_apart", func(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)
@@ -31,7 +31,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			m.Headers = append(m.Headers, semel.Header{Name: "region", Value: []byte("eu")})
 			return m
 		}
-		// another process has begun with this message and does not end
+		// another process has started this message and does not finish it
 		other := mustNew(t, store, slow(consumer.Defaults().Timeout/2), c)
 		under := make(chan error, 1)
 		go func() { _, err := other.Process(t.Context(), ours("busy", "{}")); under <- err }()

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// at is a message with a place in the broker.
+// at returns a message with an offset in the broker.
 func at(id string, offset int) *semel.Message {
 	m := message(id, fmt.Sprintf(`{"n": %d}`, offset))
 	m.Topic, m.Origin = "orders", semel.Origin{Partition: 2, Offset: int64(offset)}

@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mailing is a store with a consumer that writes an intent for each message, and what its
-// sender has sent.
+// mailing is a store with a consumer that writes an intent for each message, and records what the intents' sender
+// sent.
 type mailing struct {
 	t     *testing.T
 	store *memstore.Store
@@ -30,7 +30,7 @@ func newMailing(t *testing.T, options ...memstore.Option) *mailing {
 	return &mailing{t: t, store: memstore.New(options...)}
 }
 
-// handle adds, and writes an intent.
+// handle adds 1 and writes an intent.
 func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Message) error {
 	if err := intentsOf(m.t, m.store).Write(ctx, tx, message, mail(message)); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Me
 	return add(ctx, tx, message)
 }
 
-// comes has messages consumed by a consumer that sends again.
+// comes consumes messages with ReEmitIntents.
 func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Message) semel.Counts {
 	m.t.Helper()
 	c := config(newListSource(messages...))
@@ -53,7 +53,7 @@ func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Messag
 	return counts
 }
 
-// sends has the sender work on what is due, and wants so many calls.
+// sends runs the sender on due intents and checks the number of calls.
 func (m *mailing) sends(want int, change func(*consumer.Config)) semel.Counts {
 	m.t.Helper()
 	before := len(m.sent)
@@ -69,7 +69,7 @@ func (m *mailing) sends(want int, change func(*consumer.Config)) semel.Counts {
 
 func skips(c *consumer.Config) { c.ReEmitIntents = false }
 
-// copies are so many of the message "m1".
+// copies returns n copies of message "m1".
 func copies(n int) (all []*semel.Message) {
 	for range n {
 		all = append(all, numbered("m", 2)[1])
@@ -77,7 +77,7 @@ func copies(n int) (all []*semel.Message) {
 	return all
 }
 
-// revisions tell whether rows were written.
+// revisions returns the revisions of all rows, which show whether rows were written.
 func revisions(t *testing.T, store *memstore.Store) (all []int64) {
 	t.Helper()
 	for _, r := range rows(t, store) {
@@ -104,7 +104,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		}
 		first, last := m.sent[1], m.sent[4]
 		if first.Identity != last.Identity || first.IntentKey("send") != last.IntentKey("send") || string(first.Body) != string(last.Body) || last.Attempt != 1 {
-			t.Errorf("%+v was sent, and again %+v", first, last)
+			t.Errorf("first %+v was sent, and then %+v", first, last)
 		}
 		if effect(t, m.store, "m1") != "1" {
 			t.Errorf("m1 took effect %s times", effect(t, m.store, "m1"))
@@ -183,7 +183,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 			t.Errorf("%d calls, %+v", calls, counts)
 		}
 		if counts := m.comes(nil, numbered("m", 1)...); counts.ReEmitted != 0 {
-			t.Errorf("what is parked is sent again: %+v", counts)
+			t.Errorf("a parked intent was sent again: %+v", counts)
 		}
 	})
 	bubble(t, "C12_of_a_message_that_was_processed_under_a_former_identity", func(t *testing.T) {
@@ -207,13 +207,13 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.sends(1, nil)
 	})
 	bubble(t, "C12_before_it_is_settled_and_again_where_that_failed", func(t *testing.T) {
-		var lock sync.Mutex // of tries
+		var lock sync.Mutex // guards tries
 		tries := map[string]int{}
 		m := newMailing(t, memstore.Fail(func(op string) error {
 			lock.Lock()
 			defer lock.Unlock()
 			if tries[op]++; tries[op] <= 2 && strings.HasPrefix(op, "emit") {
-				return errors.New("the store is away")
+				return errors.New("the store is down")
 			}
 			return nil
 		}))
@@ -256,7 +256,7 @@ func states(t *testing.T, st *memstore.Store) (all []store.RowState) {
 	return all
 }
 
-func TestWhatIsNotSentAgain(t *testing.T) {
+func TestIntentsThatAreNotSentAgain(t *testing.T) {
 	anHour := func(c *consumer.Config) { c.Provider.Window = time.Hour }
 	bubble(t, "C12_E3_what_the_other_side_may_have_forgotten_is_left_and_counted", func(t *testing.T) {
 		m := newMailing(t)
@@ -277,7 +277,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 2 {
 			t.Errorf("%+v", counts)
 		}
-		pass(15 * time.Minute) // nobody was there to send them
+		pass(15 * time.Minute) // no sender was running
 		if counts := m.sends(0, anHour); counts.NotReEmitted != 2 || counts.Inbox.Applied != 2 {
 			t.Errorf("%+v", counts)
 		}
@@ -321,7 +321,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
-		// One that a sender of another kind has sent is not applied by this one.
+		// An intent that was sent by a sender of another kind is not applied by this one.
 		m.comes(nil, numbered("n", 1)...)
 		m.sends(1, nil)
 		pass(2 * admin.EmitInterval)

@@ -191,7 +191,7 @@ func TestWaitsInMemory(t *testing.T) {
 			return nil
 		}, c)
 		if last >= 5*time.Second || time.Since(began) < 5*time.Second {
-			t.Errorf("the last ran after %v, the run took %v", last, time.Since(began))
+			t.Errorf("the last handler ran after %v, the run took %v", last, time.Since(began))
 		}
 	})
 	bubble(t, "case_6_without_an_inbox_a_wait_longer_than_hold_ends_as_Retry_Then_says", func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ending returns the machine's name of an action.
+// ending converts an action to the machine's type.
 func (t Action) ending() machine.Ending {
 	switch t {
 	case ActionHalt:
@@ -36,7 +36,7 @@ func (t Action) ending() machine.Ending {
 	return machine.EndPark
 }
 
-// kept returns the machine's name of a lane mode.
+// kept converts a lane mode to the machine's type.
 func (m LaneMode) kept() machine.Lanes {
 	switch m {
 	case LanesNone:
@@ -47,8 +47,8 @@ func (m LaneMode) kept() machine.Lanes {
 	return machine.Partition
 }
 
-// engineConfig returns the configuration of the engine. byCalls: the messages come by calls of Process.
-// inbox: the store has an inbox whose rows can be claimed.
+// engineConfig returns the configuration of the engine. byCalls: messages are passed by calls of Process. inbox:
+// the store has an inbox whose rows can be claimed.
 func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.Config {
 	out := &engine.Config{
 		Guard: c.guard, Timeouts: c.run.Timeouts, PublicName: c.public, Strategy: c.Strategy.String(),
@@ -61,7 +61,7 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 		out.StrictPrevious = !c.PreviousIdentity.TrustUnfingerprinted
 	}
 	if !c.Strategy.marks() {
-		out.NoResults = fmt.Errorf("semel: consumer %q: a result is kept beside a marker, and the Strategy %v writes none: %w", c.Name, c.Strategy, semel.ErrUnsupported)
+		out.NoResults = fmt.Errorf("semel: consumer %q: a result needs a marker, and the Strategy %v writes none: %w", c.Name, c.Strategy, semel.ErrUnsupported)
 	}
 	if c.Recorder != nil {
 		out.Recorder = c.Recorder.recording()
@@ -69,13 +69,13 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 	return out
 }
 
-// lines returns which messages wait behind one another in the inbox.
+// lines returns which messages must wait for one another in the inbox.
 func (c *settings) lines() engine.Lines {
 	blocks := c.OnParked == OnParkedBlock
 	return engine.Lines{Consumer: c.Name, ByKey: blocks && c.Lanes != LanesPartition, ByLane: blocks && c.Lanes == LanesPartition}
 }
 
-// versionStart returns the first version of a stream; 0: any.
+// versionStart returns the first version of a stream; 0 means any.
 func (c *settings) versionStart() int64 {
 	if c.Version == nil {
 		return 0
@@ -105,9 +105,9 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 	}
 }
 
-// serialFor returns for how long batches run one at a time after contention. It is 0 if handlers call out
-// for rows of the inbox: otherwise a lock that concerns one message would make all calls run one at a
-// time, and applying one answer is short and can be tried again.
+// serialFor returns how long batches run one at a time after contention. It is 0 if handlers call other systems
+// for inbox rows: a lock that concerns one message would otherwise serialise all calls, while applying one answer
+// is short and can be repeated.
 func (c *settings) serialFor() time.Duration {
 	if c.way.overRows() {
 		return 0
@@ -131,9 +131,8 @@ func (c *settings) gap() (wait time.Duration, most int64) {
 	return c.Version.Gap, c.Version.GapCap
 }
 
-// neverProcessed returns why no handler may get the message of a row, even after a retry, and what to do;
-// nil if a handler may get it. A consumer without Identity also gets messages without a usable
-// identity.
+// neverProcessed returns why no handler may get the message of a row, even after a retry, and what to do; nil if a
+// handler may get it. A consumer without Identity also gets messages without a usable identity.
 func (c *settings) neverProcessed(r *store.StoredRow) error {
 	if !r.Surrogate {
 		return nil

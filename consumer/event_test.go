@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// inHeaders is an event in binary mode; attributes come as name, value pairs.
+// inHeaders returns an event in binary mode. Attributes are pairs of name and value.
 func inHeaders(attributes ...string) *semel.Message {
 	m := &semel.Message{Body: []byte("{}"), Origin: semel.Origin{Partition: -1, Offset: -1}}
 	for i := 0; i < len(attributes); i += 2 {
@@ -60,7 +60,7 @@ func TestEventsInHeadersAreHeldToTheirSpecification(t *testing.T) {
 	}
 }
 
-func TestWhatManyMessagesShareIsNoIdentity(t *testing.T) {
+func TestSharedValuesAreRejectedAsIdentity(t *testing.T) {
 	t.Run("A3_a_type_or_source_alone_or_a_time_is_refused_at_the_start", func(t *testing.T) {
 		for _, by := range []*identity.Selected{
 			identity.By("type"), identity.By("source"), identity.By("source", "type"), identity.By("type", "const:x"), identity.By("header:CE-Type"),

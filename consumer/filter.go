@@ -11,40 +11,37 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// String is its word in a policy file.
+// String returns the name in a policy file.
 func (o OnFiltered) String() string {
 	return enum.Name([]string{OnFilteredSkip: "skip", OnFilteredPark: "park", OnFilteredDeadLetter: "dead_letter"}, o, "OnFiltered")
 }
 
-// Filter selects the messages of a shared topic that belong to the consumer: those that
-// meet every condition. The zero value selects all. The filter is applied before the
-// identity of a message is determined. Config.OnFiltered says what happens to the others.
+// Filter selects the messages of a shared topic that are for the consumer: those that meet every condition. The
+// zero value selects all. The filter is applied before the identity of a message is determined. Config.OnFiltered
+// says what happens to the others.
 type Filter struct {
-	// Types lists the types that the consumer takes (see Config.Type). A message
-	// without a type is not taken.
+	// Types lists the types that the filter selects (see Config.Type). A message without a type is not selected.
 	Types []string
-	// Headers are, by the name of a header, the values of which it must have
-	// one, byte for byte. Names are compared without regard to case; of a header
-	// that stands several times one value suffices.
+	// Headers lists, by the name of a header, the values of which the header must have one, byte for byte. The
+	// case of names does not matter. If a header is repeated, one matching value is sufficient.
 	Headers map[string][]string
 }
 
 // OnFiltered is what happens to a message that Config.Filter excludes.
 type OnFiltered uint8
 
-// What can become of it.
+// The values.
 const (
-	// OnFilteredSkip settles it and counts it as skipped; nothing is written. The
-	// default.
+	// OnFilteredSkip settles the message and counts it as skipped; nothing is written. The default.
 	OnFilteredSkip OnFiltered = iota
-	// OnFilteredPark sets it aside for a person, with reason "not for this consumer".
+	// OnFilteredPark parks the message with the reason "not for this consumer".
 	OnFilteredPark
-	// OnFilteredDeadLetter copies it to the source's dead letters, then sets it
-	// aside in the store, with reason "not for this consumer".
+	// OnFilteredDeadLetter copies the message to the source's dead-letter topic and records it in the store, with
+	// the reason "not for this consumer".
 	OnFilteredDeadLetter
 )
 
-// ending is the machine's name for it.
+// ending converts o to the machine's type.
 func (o OnFiltered) ending() machine.Ending {
 	switch o {
 	case OnFilteredPark:
@@ -55,15 +52,14 @@ func (o OnFiltered) ending() machine.Ending {
 	return machine.EndSkip
 }
 
-// takesAll reports whether no condition is set.
+// takesAll reports whether there is no condition.
 func (o *Filter) takesAll() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
-// Validate reports every condition that no message could meet, at once; nil if
-// there is none.
+// Validate returns all conditions that no message can meet, in one error; nil if there are none.
 func (o Filter) Validate() error {
 	var faults []error
 	if slices.Contains(o.Types, "") {
-		faults = append(faults, errors.New("an empty type matches nothing: a message without a type has none of them; leave it out"))
+		faults = append(faults, errors.New("an empty type matches nothing, because a message without a type has none; leave it out"))
 	}
 	names := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(o.Headers)) {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// typedAs is a message of a type; an empty type is none.
+// typedAs returns a message with a type; an empty type means none.
 func typedAs(kind, id string, more ...semel.Header) *semel.Message {
 	m := message(id, "{}")
 	if id == "" {
@@ -33,7 +33,7 @@ func typedAs(kind, id string, more ...semel.Header) *semel.Message {
 	return m
 }
 
-// shared is a topic of which two messages are the consumer's.
+// shared returns a topic in which two messages are for the consumer.
 func shared() *listSource {
 	return newListSource(typedAs("order", "1"), typedAs("invoice", ""), typedAs("", ""), typedAs("order", "2"), typedAs("Order", "1"))
 }
@@ -58,7 +58,7 @@ func TestAConsumerThatSkipsEverythingSaysSo(t *testing.T) {
 			runs(t, memstore.New(), add, config)
 			some, ended := strings.Count(log.String(), "left out everything so far"), strings.Count(log.String(), "left out everything that was read")
 			if some != c.some || ended != c.ended {
-				t.Errorf("said %d times while it ran and %d times at the end:\n%s", some, ended, log.String())
+				t.Errorf("logged %d times during the run and %d times at the end:\n%s", some, ended, log.String())
 			}
 		})
 	}
@@ -81,14 +81,14 @@ func TestATopicIsShared(t *testing.T) {
 		st, source := memstore.New(), shared()
 		c := config(source)
 		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredPark
-		c.OnBadIdentity = consumer.ActionHalt // is another question
+		c.OnBadIdentity = consumer.ActionHalt // not tested here
 		counts := runs(t, st, add, c)
 		if counts.Applied != 2 || counts.Parked != 3 || counts.Skipped != 0 || len(source.settled) != 5 {
 			t.Errorf("%+v, settled %v", counts, source.settled)
 		}
 		for _, r := range rows(t, st) {
 			if r.Reason != reasonname.Filtered || r.Attempts != 0 || !r.Surrogate {
-				t.Errorf("a row says %q after %d attempts", r.Reason, r.Attempts)
+				t.Errorf("a row has the reason %q after %d attempts", r.Reason, r.Attempts)
 			}
 		}
 	})
@@ -137,7 +137,7 @@ func TestATopicIsShared(t *testing.T) {
 	})
 }
 
-func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
+func TestSkippedMessagesOfProcess(t *testing.T) {
 	bubble(t, "C16_Process_says_so_and_TryMark_marks_nothing", func(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)
@@ -160,7 +160,7 @@ func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
 	})
 }
 
-func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
+func TestSkippedMessagesWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, "law_13_it_is_not_settled_before_the_store_is_back", func(t *testing.T) {
 		st, source := watch(memstore.New()), newListSource(typedAs("order", "1"), typedAs("invoice", "2"))
 		back, down := time.Now().Add(time.Minute), make(chan struct{})
@@ -189,7 +189,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 			switch fetches++; fetches {
 			case 1:
 				source.pending = later
-			case 2: // it was under way when the store went down
+			case 2: // the message was in progress when the store went down
 				<-down
 			}
 		}}
@@ -222,7 +222,7 @@ func TestConditionsThatNothingMeetsAreRefused(t *testing.T) {
 	}
 }
 
-// tellOnce calls f at the first event of a kind.
+// tellOnce returns an observer that calls f at the first event of a kind.
 func tellOnce(kind semel.EventKind, f func()) semel.Observer { return &teller{kind: kind, tell: f} }
 
 type teller struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fits reports the first reason why the store does not fit the policy.
+// fits returns the first reason why the store does not fit the policy.
 func (c *settings) fits(store any) error {
 	for _, check := range []func(store any) error{
 		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits, c.fitsParking,
@@ -28,7 +28,7 @@ func (c *settings) fits(store any) error {
 	return nil
 }
 
-// fitsLookups reports why policy and store do not fit NewCalling with StrategyMarker.
+// fitsLookups returns why policy and store do not fit NewCalling with StrategyMarker.
 func (c *settings) fitsLookups(st any) error {
 	switch {
 	case !claimsRows(st):
@@ -39,7 +39,7 @@ func (c *settings) fitsLookups(st any) error {
 	return nil
 }
 
-// fitsReEmission reports why intents cannot be sent again although ReEmitIntents is set.
+// fitsReEmission returns why intents cannot be sent again although ReEmitIntents is set.
 func (c *settings) fitsReEmission(store any) error {
 	if !c.ReEmitIntents {
 		return nil
@@ -53,7 +53,7 @@ func (c *settings) fitsReEmission(store any) error {
 	return nil
 }
 
-// fitsDuplicates reports why OnDuplicate cannot be called although it is set.
+// fitsDuplicates returns why OnDuplicate cannot be called although it is set.
 func (c *settings) fitsDuplicates(st any) error {
 	if c.OnDuplicate == nil {
 		return nil
@@ -67,7 +67,7 @@ func (c *settings) fitsDuplicates(st any) error {
 	return nil
 }
 
-// fitsGeneration reports that the store cannot check the generation of a batch.
+// fitsGeneration returns an error if the store cannot check the generation of a batch.
 func (c *settings) fitsGeneration(store any) error {
 	if c.Generation == nil {
 		return nil
@@ -78,7 +78,7 @@ func (c *settings) fitsGeneration(store any) error {
 	return nil
 }
 
-// fitsKeys reports why policy and store do not fit NewKeyed.
+// fitsKeys returns why policy and store do not fit NewKeyed.
 func (c *settings) fitsKeys(st any) error {
 	switch {
 	case c.Strategy != StrategyMarker:
@@ -94,7 +94,7 @@ func (c *settings) fitsKeys(st any) error {
 	return nil
 }
 
-// fitsClaims reports why policy and store do not fit NewLeased, or NewCalling with StrategyInbox.
+// fitsClaims returns why policy and store do not fit NewLeased, or NewCalling with StrategyInbox.
 func (c *settings) fitsClaims(st any) error {
 	switch {
 	case !claimsRows(st):
@@ -107,7 +107,7 @@ func (c *settings) fitsClaims(st any) error {
 	return nil
 }
 
-// fitsLines reports OnParkedBlock with a store that keeps no lines.
+// fitsLines returns an error if OnParkedBlock is used with a store that keeps no lines.
 func (c *settings) fitsLines(store any) error {
 	if c.OnParked == OnParkedBlock && linesOf(store) == nil {
 		return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
@@ -123,14 +123,14 @@ func (c *settings) onParked(store any) OnParked {
 	return OnParkedSkip
 }
 
-// linesOf returns a store as admin.Lines, nil if it keeps no lines.
+// linesOf returns a store as admin.Lines; nil if it keeps no lines.
 func linesOf(st any) admin.Lines {
 	lines, _ := st.(admin.Lines)
 	return lines
 }
 
-// keepsRows reports whether a store has an inbox. A store without one must never be given rows: a
-// parked message would be acked and exist nowhere.
+// keepsRows reports whether a store has an inbox. A store without one must not be given rows: a parked message
+// would be acked and stored nowhere.
 func keepsRows(st any) bool {
 	_, keeps := st.(store.Inbox)
 	return keeps
@@ -142,7 +142,7 @@ func claimsRows(st any) bool {
 	return claims && keepsRows(st)
 }
 
-// fitsParking reports the fields of the policy that need an inbox if the store has none.
+// fitsParking returns an error that lists the fields of the policy that need an inbox, if the store has none.
 func (c *settings) fitsParking(any) error {
 	changes := c.withoutParking()
 	if c.rows || len(changes) == 0 {
@@ -155,7 +155,7 @@ func (c *settings) fitsParking(any) error {
 	return fmt.Errorf("%s, so no message can be parked, which is the default: %s; dead letters need a source that keeps them: %w", where, strings.Join(changes, "; "), semel.ErrUnsupported)
 }
 
-// withoutParking returns what must change in the policy if the store has no inbox.
+// withoutParking returns the changes of the policy that a store without an inbox needs.
 func (c *settings) withoutParking() (changes []string) {
 	for _, f := range []struct {
 		parks  bool
@@ -164,7 +164,8 @@ func (c *settings) withoutParking() (changes []string) {
 		{c.Retry.OnExhausted == ActionPark, "set Retry.OnExhausted to ActionHalt or ActionDeadLetter"},
 		{c.OnConflict == ActionPark, "set OnConflict to ActionHalt, ActionDeadLetter or ActionKeepFirst"},
 		{c.OnBadIdentity == ActionPark, "set OnBadIdentity to ActionHalt or ActionDeadLetter"},
-		// With NewKeyed an unmet condition ends as Retry.OnExhausted says: few of its handlers have one.
+		// With NewKeyed, a failed precondition ends as Retry.OnExhausted says, because few of its handlers have
+		// one.
 		{c.OnPrecondition == ActionPark && c.way != byKey, "set OnPrecondition to ActionRetry, ActionDiscard or ActionDeadLetter"},
 		{c.OnFiltered == OnFilteredPark, "set OnFiltered to OnFilteredSkip or OnFilteredDeadLetter"},
 		{c.Retention.OnExpired == ActionPark && c.Retention.Keep > 0, "set Retention.OnExpired to ActionHalt, ActionDeadLetter or ActionDiscard"},
@@ -178,7 +179,7 @@ func (c *settings) withoutParking() (changes []string) {
 	return changes
 }
 
-// fitsFormer reports why the store cannot mark under a previous identity.
+// fitsFormer returns why the store cannot mark under a previous identity.
 func (c *settings) fitsFormer(store any) error {
 	switch {
 	case c.PreviousIdentity == nil:
@@ -191,13 +192,13 @@ func (c *settings) fitsFormer(store any) error {
 	return nil
 }
 
-// derivationsOf returns a store as admin.Derivations, nil if it keeps none.
+// derivationsOf returns a store as admin.Derivations; nil if it keeps none.
 func derivationsOf(store any) admin.Derivations {
 	derivations, _ := store.(admin.Derivations)
 	return derivations
 }
 
-// fitsRetention reports a retention that the store cannot keep.
+// fitsRetention returns an error if the store cannot provide the retention.
 func (c *Config) fitsRetention(st any) error {
 	if _, able := st.(store.Reaper); !able && c.Retention != (RetentionPolicy{}) {
 		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
@@ -205,7 +206,7 @@ func (c *Config) fitsRetention(st any) error {
 	return c.fitsDays(st)
 }
 
-// fitsDays reports that only one of policy and store keeps markers by day, or that their kinds of ids
+// fitsDays returns an error if only one of policy and store partitions markers by day, or if their kinds of ids
 // differ.
 func (c *Config) fitsDays(st any) error {
 	kind := limitsOf(byTransaction, st).PartitionedBy
@@ -220,7 +221,7 @@ func (c *Config) fitsDays(st any) error {
 	return nil
 }
 
-// fitsWay reports why policy and store do not fit the way in which effects happen once.
+// fitsWay returns why policy and store do not fit the consumer's kind of handler.
 func (c *settings) fitsWay(store any) error {
 	switch c.way {
 	case byClaim, byAnswer:
@@ -236,7 +237,7 @@ func (c *settings) fitsWay(store any) error {
 	return nil
 }
 
-// fitsWaits reports waits that need an inbox if the store has none.
+// fitsWaits returns an error if delays need an inbox and the store has none.
 func (c *settings) fitsWaits(st any) error {
 	if claimsRows(st) {
 		return nil
@@ -250,7 +251,7 @@ func (c *settings) fitsWaits(st any) error {
 	return nil
 }
 
-// limitsOf returns the limits of a store. Keys have none, also those of a database.
+// limitsOf returns the limits of a store. Key stores have none, even in a database.
 func limitsOf(w way, st any) store.Limits {
 	if w == byKey {
 		return store.Limits{}
@@ -261,7 +262,7 @@ func limitsOf(w way, st any) store.Limits {
 	return store.Limits{}
 }
 
-// fitsSteps reports why policy and store do not fit a handler with steps, and faults of the steps.
+// fitsSteps returns why policy and store do not fit a handler with steps, or faults of the steps.
 func (c *settings) fitsSteps(any) error {
 	switch {
 	case c.steps == nil:
@@ -286,7 +287,7 @@ func (c *settings) fitsSteps(any) error {
 	return nil
 }
 
-// fitsVersions reports why the store cannot keep versions although Version is set.
+// fitsVersions returns why the store cannot keep versions although Version is set.
 func (c *settings) fitsVersions(store any) error {
 	if c.Version == nil {
 		return nil

@@ -116,7 +116,7 @@ func TestGaps(t *testing.T) {
 	})
 }
 
-// working2 is the consumer without anything to deliver.
+// working2 returns the consumer without messages to deliver.
 func working2(c consumer.Config) consumer.Config {
 	source := newListSource()
 	source.endless = true

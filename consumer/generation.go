@@ -14,13 +14,12 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Generation says in which generation a consumer works. Everything that is kept of it (its
-// markers, rows, versions, positions) stands under admin.GenerationName, so that nothing
-// of one is found in another.
+// Generation says in which generation a consumer works. All records of a generation (markers, rows, versions,
+// positions) are stored under admin.GenerationName, so that generations are separate.
 type Generation struct {
-	// Number is 0 for the first, which has the consumer's own name.
+	// Number is 0 for the first generation, which has the consumer's own name.
 	Number int64
-	// Building: it is being built by a rebuild, and is not the active one.
+	// Building means that a rebuild is filling the generation and that it is not the active one.
 	Building bool
 }
 
@@ -32,7 +31,7 @@ func (g *Generation) state() generations.State {
 	return generations.Active
 }
 
-// generation returns the number of the generation that the consumer works in.
+// generation returns the number of the consumer's generation.
 func (c *Config) generation() int64 {
 	if c.Generation == nil {
 		return 0
@@ -40,20 +39,19 @@ func (c *Config) generation() int64 {
 	return c.Generation.Number
 }
 
-// unfencedAgain is the time between two checks whether a switch has ended.
+// unfencedAgain is the interval between checks whether a switch has ended.
 const unfencedAgain = 100 * time.Millisecond
 
 // errTurned: the consumer may no longer work in this generation.
 var errTurned = errors.New("semel: the generation was switched, or is about to be")
 
-// InGenerations runs a consumer in whichever of its generations is the active one: run is
-// called with it, makes the consumer with a source of its own (Config.Generation) and runs it
-// until its ctx ends. When another generation is switched to, or is about to be, that ctx ends,
-// the run drains, and when the switch is over run is called again, with what is active then.
-// A store that does not answer meanwhile is asked again.
+// InGenerations runs a consumer in the active one of its generations. It calls run with that generation; run
+// creates the consumer with a source of its own (Config.Generation) and runs it until its ctx ends. When a switch
+// to another generation begins, that ctx ends, the run drains, and after the switch run is called again with the
+// generation that is active then. If the store does not respond meanwhile, it is asked again.
 //
-// It returns what run returns that was not ended so, or nil when ctx has ended between two
-// runs. An error before the first run says that the generations could not be read.
+// InGenerations returns what run returns if that was not caused by a switch, or nil if ctx has ended between two
+// runs. An error before the first run means that the generations could not be read.
 func InGenerations(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) error {
 	if err := st.BeginGenerations(ctx, name); err != nil {
 		return fmt.Errorf("semel: consumer %q cannot start: %w", name, err)
@@ -76,9 +74,9 @@ func InGenerations(ctx context.Context, st admin.Generations, name string, run f
 	}
 }
 
-// Rebuild runs the rebuild of a generation, as InGenerations does the consumer, until it is
-// switched to, or dropped, and returns what it is then: generations.Building if run
-// ended by itself, or ctx did. g is one that Building says of.
+// Rebuild runs the rebuild of a generation, as InGenerations runs the consumer, until the generation is switched
+// to or dropped. It returns the generation's state then: generations.Building if run ended by itself or ctx ended.
+// g must have Building set.
 func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (generations.State, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
 		all, err := st.Generations(ctx, name)
@@ -98,7 +96,7 @@ func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name stri
 	return generations.Building, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
-// mayWork reports whether a generation has this state and, with unfenced, no fence.
+// mayWork reports whether a generation has this state and, with unfenced, has no fence.
 func mayWork(all []admin.StoredGeneration, number int64, in generations.State, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {
@@ -126,8 +124,8 @@ func awaitActive(ctx context.Context, st admin.Generations, name string) (int64,
 	}
 }
 
-// watched calls run, and cancels its context when turned, which is called every few seconds, returns
-// true. It reports whether that happened.
+// watched calls run and cancels its context when turned returns true; it calls turned every few seconds. It
+// reports whether it cancelled the context.
 func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

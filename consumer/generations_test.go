@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// turn switches from the first generation to the second, with fences for so long.
+// turn switches from the first generation to the second, with fences.
 func turn(t *testing.T, s *memstore.Store) {
 	t.Helper()
 	by := store.Act{Verb: "switch", Who: "ana", Why: "x"}
@@ -31,8 +31,7 @@ func turn(t *testing.T, s *memstore.Store) {
 	}
 }
 
-// inGenerations runs a consumer that counts by generation, with all messages from a source of
-// each generation.
+// inGenerations runs a consumer that counts by generation. Its source delivers all messages in each generation.
 func inGenerations(t *testing.T, s *memstore.Store, all []*semel.Message) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,7 +56,7 @@ func TestAConsumerWorksInTheGenerationThatIsActive(t *testing.T) {
 		stop := inGenerations(t, s, numbered("m", 3))
 		pass(heard)
 		if effect(t, s, "m0 in 0") != "1" || effect(t, s, "m0 in 1") != "" {
-			t.Error("it does not work in the first")
+			t.Error("the consumer does not work in the first generation")
 		}
 		turn(t, s)
 		pass(heard)
@@ -91,8 +90,8 @@ func TestAConsumerWorksInTheGenerationThatIsActive(t *testing.T) {
 	})
 }
 
-// A process that was frozen while a switch took place knows nothing of it, as its watcher was
-// frozen, too. That is a consumer without one.
+// A process that was frozen during a switch does not know of it, because its watcher was frozen too. The test uses
+// a consumer without a watcher.
 func TestAProcessThatWasFrozenDuringASwitch(t *testing.T) {
 	bubble(t, "law_12_it_applies_and_settles_nothing_in_the_generation_that_is_over", func(t *testing.T) {
 		s := memstore.New()
@@ -115,7 +114,7 @@ func TestAProcessThatWasFrozenDuringASwitch(t *testing.T) {
 		}
 		run.stop()
 		if n := frozen.Counts(); n.Retried != 0 || n.Applied != 0 || n.Parked != 0 {
-			t.Errorf("it was somebody's attempt: %+v", n)
+			t.Errorf("a message was charged with an attempt: %+v", n)
 		}
 	})
 	bubble(t, "G2_a_switch_alarms_nobody_and_one_that_was_not_heard_of_does", func(t *testing.T) {
@@ -160,7 +159,7 @@ func TestAProcessThatWasFrozenDuringASwitch(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-stands:
-			t.Error("the fence stands while a batch is open")
+			t.Error("the fence did not wait for the open batch")
 		default:
 		}
 		close(thawed)

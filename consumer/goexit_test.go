@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// exiting is an identity and a fingerprinter of a user's. It ends its goroutine
-// for a message that says so in the header id, every time.
+// exiting is a user-defined identity and fingerprinter. It ends its goroutine for every message that asks for it
+// in the header id.
 type exiting struct{ identity, print bool }
 
 func (exiting) Validate() error { return nil }
@@ -37,8 +37,7 @@ func (e exiting) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
-// exitingFitter is a store that ends the goroutine which asks how it holds an id
-// that says so.
+// exitingFitter is a store whose FitIdentity ends the goroutine for certain ids.
 type exitingFitter struct{ *memstore.Store }
 
 func (f exitingFitter) Limits() store.Limits { return store.Limits{FitIdentity: f.fit} }
@@ -50,7 +49,7 @@ func (exitingFitter) fit(_, id string) (string, error) {
 	return id, nil
 }
 
-// exitsAmong are messages of which every fourth ends the goroutine that reads it.
+// exitsAmong returns messages of which every fourth ends the goroutine that reads it.
 func exitsAmong(n, size int) (all []*semel.Message) {
 	for i := range n {
 		name := "ok"
@@ -62,8 +61,8 @@ func exitsAmong(n, size int) (all []*semel.Message) {
 	return all
 }
 
-// exitsAside runs messages of a size, of which a function of the user's ends the
-// goroutine for every fourth, and looks at what became of them.
+// exitsAside runs messages of which every fourth ends the goroutine in a user-defined function, and checks how
+// they end.
 func exitsAside(t *testing.T, own exiting, size int, reason semel.Reason, says string) {
 	const n = 16
 	store := memstore.New()
@@ -77,7 +76,7 @@ func exitsAside(t *testing.T, own exiting, size int, reason semel.Reason, says s
 		return nil
 	}, c)
 	if err := running.Run(ctx); err != nil || ctx.Err() != nil {
-		t.Fatalf("%v, %v: the consumer stands still", err, ctx.Err())
+		t.Fatalf("%v, %v: the consumer hangs", err, ctx.Err())
 	}
 	for i := range n {
 		if i%4 != 1 {
@@ -157,7 +156,7 @@ func TestAUsersFunctionThatEndsItsGoroutine(t *testing.T) {
 			<-done
 			return returned
 		}
-		for range 2 { // the second would wait for what the first had locked
+		for range 2 { // the second message would wait for a lock of the first
 			if mark("exit") {
 				t.Error("it returned")
 			}

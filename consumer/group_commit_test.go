@@ -13,8 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slowLeases is a store whose writes of claims take a moment, and are counted: each is a
-// transaction in a database.
+// slowLeases is a store whose writes of claims take a while and are counted: each is a transaction in a database.
 type slowLeases struct {
 	*memstore.Store
 	starts, ends, together atomic.Int32
@@ -66,7 +65,7 @@ func TestCallsOfManyWorkersShareTransactions(t *testing.T) {
 	})
 }
 
-// losesOnce loses the first end before it is done.
+// losesOnce loses the first End call before it is carried out.
 type losesOnce struct {
 	*memstore.Store
 	lost bool

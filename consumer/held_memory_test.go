@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// freshSource makes its messages when they are fetched and keeps none of them.
+// freshSource creates its messages during Fetch and keeps no reference to them.
 type freshSource struct {
 	observer source.LaneObserver
 	next     int
@@ -50,7 +50,7 @@ func (*freshSource) Info() source.Info                                          
 func (s *freshSource) Flow(source.Lane, bool)      {}
 func (s *freshSource) Close(context.Context) error { return nil }
 
-// heap is what lives after a collection.
+// heap returns the size of the heap after a garbage collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

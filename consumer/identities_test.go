@@ -64,7 +64,7 @@ func TestScopesOfIdentities(t *testing.T) {
 	})
 }
 
-// after are what can have become of a message, by the verdict on a copy.
+// after are the possible states of a message, by the verdict on a copy.
 var after = []struct {
 	name  string
 	says  error
@@ -76,7 +76,7 @@ var after = []struct {
 	{"discarded", semel.Discard("not ours"), store.Discarded, store.StateDiscarded},
 }
 
-func TestWhatACopyMeets(t *testing.T) {
+func TestTheVerdictOnACopy(t *testing.T) {
 	bubble(t, "trap_10_what_became_of_the_first_decides_what_a_copy_is", func(t *testing.T) {
 		for _, a := range after {
 			st := memstore.New()
@@ -151,13 +151,13 @@ func TestWhatACopyMeets(t *testing.T) {
 	})
 }
 
-func TestWhatADeathLeaves(t *testing.T) {
+func TestStateAfterACrash(t *testing.T) {
 	bubble(t, "trap_3_a_death_before_the_commit_leaves_nothing_and_the_redelivery_is_applied_once", func(t *testing.T) {
 		st := watch(memstore.New())
 		ctx, die := context.WithCancel(t.Context())
 		st.onCommit = func(context.Context, func(context.Context) store.Result) store.Result {
 			die()
-			return lost // the request never reached the store, whose connection is gone
+			return lost // the connection was lost before the request reached the store
 		}
 		src := newListSource(numbered("m", 10)...)
 		c := config(src)

@@ -13,12 +13,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// lateSource is a listSource that begins late.
+// lateSource is a listSource that starts late.
 type lateSource struct {
 	*listSource
-	// joins is how long it waits for its first lane.
+	// joins is how long it waits before it assigns its first lane.
 	joins time.Duration
-	// fails is until when it cannot be read.
+	// fails is the time until which its Fetch fails.
 	fails time.Time
 }
 
@@ -37,7 +37,7 @@ func (s *lateSource) Fetch(ctx context.Context, most source.Bound) ([]source.Del
 	return s.listSource.Fetch(ctx, most)
 }
 
-func TestWhatIsNotKnownToBeEmptyDoesNotEndARun(t *testing.T) {
+func TestARunDoesNotEndWhileASourceMayHaveMore(t *testing.T) {
 	idle := func(t *testing.T, s *lateSource) (semel.Counts, time.Duration) {
 		s.endless = true
 		c := config(s)

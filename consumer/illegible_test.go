@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// shortOf cannot be read where it is nil.
+// shortOf is an error whose Error panics if it is nil.
 type shortOf struct{ need int }
 
 func (e *shortOf) Error() string { return fmt.Sprint("short of ", e.need) }
@@ -46,7 +46,7 @@ type circle struct{}
 func (c *circle) Error() string { return "circle" }
 func (c *circle) Unwrap() error { return c }
 
-func TestAnErrorThatWrapsItselfHoldsNobodyUp(t *testing.T) {
+func TestAnErrorThatWrapsItselfDelaysNoOtherMessage(t *testing.T) {
 	for name, err := range map[string]error{"plain": &circle{}, "permanent": semel.Permanent(&circle{}), "joined": errors.Join(errors.New("x"), &circle{})} {
 		bubble(t, "trap_T90_its_message_is_set_aside_and_says_so/"+name, func(t *testing.T) {
 			store := memstore.New()

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failing is a handler that fails so often for each message before it adds.
+// failing is a handler that fails a number of times for each message before it adds 1.
 func failing(times int, with func() error) func(context.Context, *memstore.Tx, *semel.Message) error {
 	failed := map[string]int{}
 	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -28,7 +28,7 @@ func failing(times int, with func() error) func(context.Context, *memstore.Tx, *
 	}
 }
 
-// plain is a store without any of its abilities.
+// plain returns a store without its optional features.
 func plain(s *memstore.Store) store.TxStore[*memstore.Tx] {
 	return struct{ store.TxStore[*memstore.Tx] }{s}
 }
@@ -87,7 +87,7 @@ func TestWaitsBeyondHold(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took < time.Minute {
-			t.Errorf("they took effect after %v", took)
+			t.Errorf("the effects happened after %v", took)
 		}
 	})
 	bubble(t, "C5_trap_T51_attempts_are_counted_over_waits_in_memory_and_in_the_inbox", func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestReceipt(t *testing.T) {
 	})
 }
 
-func TestWhatSomebodyRetries(t *testing.T) {
+func TestRowsThatAnOperatorRetries(t *testing.T) {
 	for name, set := range map[string]func(*consumer.Config){
 		"a_consumer_with_markers_works_on_it": func(*consumer.Config) {},
 		"a_natural_consumer_does_too": func(c *consumer.Config) {
@@ -274,7 +274,7 @@ func TestAcceptance(t *testing.T) {
 		accept(false, numbered("m", 2)...)
 		pass(5 * time.Second)
 		if n := running.Counts().Inbox; n.Claimed != 0 {
-			t.Errorf("of what was rolled back: %+v", n)
+			t.Errorf("after a rollback: %+v", n)
 		}
 		if v := accept(true, numbered("m", 3)...); v[0].Kind != store.Fresh || v[2].Kind != store.Fresh {
 			t.Errorf("%v", v)
@@ -302,7 +302,7 @@ func TestAcceptance(t *testing.T) {
 		_, err = unmarked.Accept(t.Context(), b.Tx(store.All), numbered("n", 1)...)
 		_, marking := unmarked.TryMark(t.Context(), b.Tx(store.All), numbered("n", 1)[0])
 		if !errors.Is(err, semel.ErrUnsupported) || !errors.Is(marking, semel.ErrUnsupported) {
-			t.Errorf("without a marker, by whose identity copies are known: %v, %v", err, marking)
+			t.Errorf("without markers: %v, %v", err, marking)
 		}
 		b.Rollback(t.Context())
 		run.stop()
@@ -312,15 +312,14 @@ func TestAcceptance(t *testing.T) {
 	})
 }
 
-// unwilling is a store that does not end claims while a run is being stopped. What a run
-// asks at its very end, in the seconds that it still has, it does: a run may come to that
-// without having asked before.
+// unwilling is a store that does not end claims while a run is being stopped, until the last seconds of the run. A
+// run may reach these without an earlier attempt.
 type unwilling struct {
 	*memstore.Store
 	times int
 }
 
-// leaves is how long a run has to end.
+// leaves is how long a run may take to end after its drain.
 const leaves = 5 * time.Second
 
 func (s *unwilling) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {

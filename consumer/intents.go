@@ -13,11 +13,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Intents writes intents into the inbox of their senders, in the transactions of others:
-// when such a transaction commits they wait there, and when it rolls back there are none.
-// A sender is a consumer of the name that Intent.To gives, with StrategyInbox and without a
-// Source, mostly one that NewLeased made. Intents may be used by several
-// goroutines.
+// Intents writes intents into the inbox of their senders, in the caller's transaction. The intents can be sent
+// once that transaction has committed; if it rolls back, they do not exist. A sender is a consumer with the name
+// in Intent.To, with StrategyInbox and without a Source, usually created with NewLeased. Intents is safe for
+// concurrent use.
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
 	caller     store.CallerTx[Tx]
@@ -26,45 +25,44 @@ type Intents[Tx any] struct {
 	senders    *senders[Tx]
 }
 
-// senders remembers the scopes of the consumers that intents are addressed to.
+// senders caches the scopes of the senders.
 type senders[Tx any] struct {
 	mutex sync.Mutex
 	known map[string]*scopes.Cache[Tx] // guarded by mutex
 }
 
-// NewIntents returns what writes intents in transactions of the store. Senders find them
-// in Semel's own tables, so a store that keeps markers by day is refused with
-// semel.ErrUnsupported, and one that marks in a table of the user's fails with each Write,
-// as it serves one consumer alone: give the store that it was made of.
+// NewIntents returns an Intents that writes in transactions of the store. Senders read Semel's own tables. So a
+// store that partitions markers by day is refused with semel.ErrUnsupported, and with an adopted table each Write
+// fails, because that store serves only one consumer: pass the store from which it was derived.
 func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes.Cache[Tx]{}}}
 	if st.Limits().PartitionedBy != "" {
-		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
+		return nil, fmt.Errorf("semel: the store partitions markers by day, and senders cannot find intents there; pass the store from which it was derived: %w", semel.ErrUnsupported)
 	}
 	w.caller, _ = st.(store.CallerTx[Tx])
 	w.queue, _ = st.(admin.QueueStore[Tx])
 	if !claimsRows(st) || w.queue == nil && w.caller == nil {
-		return nil, fmt.Errorf("semel: the store has no inbox that intents could be written into in a transaction: %w", semel.ErrUnsupported)
+		return nil, fmt.Errorf("semel: the store cannot write intents into an inbox in your transaction: %w", semel.ErrUnsupported)
 	}
 	return w, nil
 }
 
-// Suppressed returns what writes the same intents parked, with reason "suppressed":
-// they are counted and shown, and not sent unless somebody says so.
+// Suppressed returns an Intents that parks the intents with the reason "suppressed". They are counted and listed,
+// and sent only if an operator retries them.
 func (w *Intents[Tx]) Suppressed() *Intents[Tx] {
 	other := *w
 	other.suppressed = true
 	return &other
 }
 
-// Write writes intents in tx, which its caller commits: a handler's, or one that the user
-// opened. cause is the message that the handler was given, or nil where there is none; then
-// each intent has an ID. One that is there with the same content, since a copy of the
-// message or an earlier run of the handler has written it, is left as it is. An error says
-// that tx must be rolled back, as that of a handler is; semel.ErrIntent, for good, that one
-// is there with another content. Where tx queues its statements that is found before the
-// commit, and is the message's error then. Of a message in a replay without effects they are
-// written as Suppressed does it.
+// Write writes intents in tx, which the caller commits: a handler's transaction or one that the caller opened.
+// cause is the message that the handler got. Without such a message it is nil, and each intent needs an ID.
+//
+// An intent that already exists with the same content is left unchanged: a copy of the message or an earlier run
+// of the handler has written it. After an error tx must be rolled back, as after an error of a handler.
+// semel.ErrIntent, a permanent error, means that an intent with the same id but other content exists. If tx queues
+// its statements, this is found during the commit, and is then an error of the message. If the message belongs to
+// a replay without effects, the intents are written as by Suppressed.
 func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, all ...semel.Intent) error {
 	if quiet(cause) {
 		w = w.Suppressed()
@@ -95,7 +93,7 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 	return w.write(ctx, tx, marks, messages, func(verdicts []store.Verdict) error { return intents.Judge(all, verdicts) })
 }
 
-// write marks the intents, writes their rows, and has the verdicts judged.
+// write marks the intents, writes their rows, and passes the verdicts to judge.
 func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, messages []*semel.Message, judge func([]store.Verdict) error) error {
 	reason := reasonname.None
 	if w.suppressed {

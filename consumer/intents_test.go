@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sender is a consumer that sends intents, and remembers under which keys.
+// sender is a consumer that sends intents and records their keys.
 func sender(t *testing.T, store *memstore.Store, name string, sent *[]*semel.Message, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := config(nil)
@@ -45,12 +45,12 @@ func intentsOf(t *testing.T, store *memstore.Store) *consumer.Intents[*memstore.
 	return w
 }
 
-// mail is the intent that a message causes.
+// mail returns the intent that a message causes.
 func mail(m *semel.Message) semel.Intent {
 	return semel.Intent{To: "mailer", Purpose: "confirmation", Recipient: "ann", Type: "mail", Body: []byte("paid " + m.Identity.ID)}
 }
 
-// inTransaction runs write in a transaction of the user's.
+// inTransaction runs write in a transaction of the caller.
 func inTransaction(t *testing.T, st *memstore.Store, write func(tx *memstore.Tx) error) error {
 	t.Helper()
 	b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
@@ -175,7 +175,7 @@ func TestIntents(t *testing.T) {
 		other.Headers = append(semel.Headers{}, ann.Headers...)
 		other.Headers[len(other.Headers)-1].Value = []byte("2")
 		if err := write(other); !errors.Is(err, semel.ErrIntent) {
-			t.Errorf("another header is the same content: %v", err)
+			t.Errorf("an intent with another header counts as equal: %v", err)
 		}
 	})
 	bubble(t, "E4_what_is_written_suppressed_is_not_sent", func(t *testing.T) {

@@ -38,7 +38,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 		made.want(t, "a", 0)
 		if a := keyOf(t, keys, "a"); !a.Unknown() {
-			t.Errorf("what nobody knows is %+v", a)
+			t.Errorf("the key with the unknown outcome is %+v", a)
 		}
 	})
 	bubble(t, "E3_the_other_side_is_asked_after_the_window", func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			began := time.Now()
 			<-ctx.Done()
 			if took := time.Since(began); took > 3*time.Second || !errors.Is(context.Cause(ctx), store.ErrClaimLost) {
-				t.Errorf("its context ended after %v: %v", took, context.Cause(ctx))
+				t.Errorf("the handler's context ended after %v: %v", took, context.Cause(ctx))
 			}
 			away = false
 			return ctx.Err()
@@ -131,7 +131,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		began := time.Now()
 		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			if made.call(m); time.Since(began) < 34*time.Second {
-				t.Errorf("it is called for after %v, while another has the key", time.Since(began))
+				t.Errorf("the call was made after %v, while another process had the key", time.Since(began))
 			}
 			return nil
 		}, c)
@@ -220,7 +220,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 		}
 		made.want(t, "m0", 1)
 		if a := keyOf(t, keys, "m0"); a.Started != 1 {
-			t.Errorf("it counts as %d claims", a.Started)
+			t.Errorf("the key has %d claims", a.Started)
 		}
 	})
 	bubble(t, "law_13_C10_while_the_store_is_away_nobody_is_called_and_nothing_spins", func(t *testing.T) {

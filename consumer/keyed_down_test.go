@@ -25,7 +25,7 @@ func natural() consumer.KeyPolicy {
 	return p
 }
 
-// away has a store of keys fail these steps, before they are done, or after.
+// away returns a function that makes these steps of a key store fail, before or after they are carried out.
 func away(after bool, steps ...string) func(string, bool) error {
 	return func(step string, done bool) error {
 		for _, s := range steps {
@@ -93,14 +93,14 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			pass(100 * time.Millisecond)
 			told := seen.of(semel.EventNotReady)
 			if ready, why := c.Ready(); ready || why != "keys: "+errKeysAway.Error() || len(told) != 2 || told[0].Reason != "keys" || !errors.Is(told[0].Err, errKeysAway) || told[0].Key.ID == "" {
-				t.Errorf("it is ready: %v, %q; told are %+v", ready, why, told)
+				t.Errorf("ready: %v, %q; events: %+v", ready, why, told)
 			}
 			keys.mutex.Lock()
 			keys.fault = nil
 			keys.mutex.Unlock()
 			pass(2 * time.Second)
 			if ready, why := c.Ready(); !ready || why != "" || len(seen.of(semel.EventReady)) != 1 {
-				t.Errorf("it is ready: %v, %q; told are %+v", ready, why, seen.of(semel.EventReady))
+				t.Errorf("ready: %v, %q; events: %+v", ready, why, seen.of(semel.EventReady))
 			}
 			if err := run.wait(); err != nil || c.Counts().Applied != 60 {
 				t.Errorf("%v, %+v", err, c.Counts())
@@ -184,7 +184,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		run := start(t, c)
 		pass(20 * time.Second)
 		if n := keys.claimed(); n < 10 || n > 25 {
-			t.Errorf("in 20 s it was asked %d times", n)
+			t.Errorf("in 20 s the store was asked %d times", n)
 		}
 		if ready, why := c.Ready(); !ready || !strings.Contains(why, "applied without a key") {
 			t.Errorf("ready %v, %q", ready, why)
@@ -231,7 +231,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	})
 }
 
-// replaced is a store in whose keys' places something else stands when they are to end.
+// replaced is a store in which another value has replaced the keys when they should end.
 type replaced struct{ *odd }
 
 func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token, e keystore.Ending) error {
@@ -257,7 +257,7 @@ func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
 	})
 }
 
-// mute answers nothing until whoever asks gives up.
+// mute does not respond until the caller gives up.
 type mute struct{ *memstore.Keys }
 
 func (*mute) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {

@@ -23,23 +23,23 @@ import (
 // keptKeys is a policy for keys in memory.
 var keptKeys = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// keyedConfig ends what cannot be applied in the dead letters of a source.
+// keyedConfig sends messages that cannot be applied to the dead letters of a source.
 func keyedConfig(src source.Source) consumer.Config {
 	c := deadConfig(src)
 	c.Workers, c.Lanes = 4, consumer.LanesNone
 	return c
 }
 
-// flaky is a store of keys whose answers a test chooses.
+// flaky is a key store whose results a test chooses.
 type flaky struct {
 	keystore.Store
 	mutex sync.Mutex
-	// fault, if not nil, is asked before and after each step: "claim", "end", "extend".
+	// fault, if not nil, is called before and after each step: "claim", "end", "extend".
 	fault  func(step string, after bool) error // guarded by mutex
 	claims int                                 // guarded by mutex
 }
 
-var errKeysAway = errors.New("the store of the keys is away")
+var errKeysAway = errors.New("the key store is down")
 
 func (f *flaky) do(step string, do func() error) error {
 	f.mutex.Lock()
@@ -79,7 +79,7 @@ func (f *flaky) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lea
 }
 
 func (f *flaky) Durable() (keystore.Durability, string) {
-	return keystore.Volatile, "it is in the memory of a test"
+	return keystore.Volatile, "the keys are in the memory of a test"
 }
 
 func (f *flaky) Classify(err error) store.Class {
@@ -89,7 +89,7 @@ func (f *flaky) Classify(err error) store.Class {
 	return f.Store.Classify(err)
 }
 
-// called are the calls by id, and the idempotency keys under which they came.
+// called counts the calls by id and records their idempotency keys.
 type called struct {
 	mutex sync.Mutex
 	calls map[string]int
@@ -98,7 +98,7 @@ type called struct {
 
 func newCalled() *called { return &called{calls: map[string]int{}, keys: map[string]map[string]bool{}} }
 
-// call counts a call, and returns which one of its message it is.
+// call counts a call and returns its number among the calls for the message.
 func (c *called) call(m *semel.Message) int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -117,7 +117,7 @@ func (c *called) of(id string) int {
 	return c.calls[id]
 }
 
-// want fails unless there were so many calls for an id, all under one key.
+// want fails unless there were n calls for an id, all with one key.
 func (c *called) want(t *testing.T, id string, n int) {
 	t.Helper()
 	c.mutex.Lock()
@@ -127,8 +127,7 @@ func (c *called) want(t *testing.T, id string, n int) {
 	}
 }
 
-// keyOf is how a key stands, asked by somebody who leaves nothing behind but a claim that
-// had no effect.
+// keyOf returns the state of a key. It leaves nothing behind except a claim without an effect.
 func keyOf(t *testing.T, keys keystore.Store, id string) keystore.Answer {
 	t.Helper()
 	key, token := semel.Key{Consumer: "billing", ID: id}, store.NewToken()
@@ -144,7 +143,7 @@ func keyOf(t *testing.T, keys keystore.Store, id string) keystore.Answer {
 	return a
 }
 
-// diesHolding is a process that claimed a key, and is never heard of again.
+// diesHolding is a process that claims a key and then disappears.
 func diesHolding(t *testing.T, keys keystore.Store, id string, lease time.Duration) {
 	t.Helper()
 	a, err := keys.ClaimKey(t.Context(), keystore.Claim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: lease, Keep: time.Hour * 1000})
@@ -177,7 +176,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 			}
 			return nil
 		}
-		source.refuse = func() error { // asked with each settlement
+		source.refuse = func() error { // called with each settlement
 			if len(source.settled) > int(completed.Load()) {
 				t.Errorf("%d are settled, and %d keys ended", len(source.settled), completed.Load())
 			}
@@ -246,7 +245,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 		made.want(t, "worse", consumer.Defaults().Retry.MaxAttempts)
 		again := runsKeyed(t, keys, keptKeys, handle, keyedConfig(bury(t, message("bad", ""), message("dropped", ""), message("there", ""))))
 		if again.Duplicates != 3 {
-			t.Errorf("copies of what has ended: %+v", again)
+			t.Errorf("copies of ended messages: %+v", again)
 		}
 	})
 	bubble(t, "law_7_a_key_that_cannot_be_claimed_harms_no_other", func(t *testing.T) {
@@ -268,7 +267,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 	})
 }
 
-// odd has a key in whose place something else stands.
+// odd is a store in which another program's value has replaced a key.
 type odd struct{ *memstore.Keys }
 
 var errOdd = errors.New("another program has a key of this name")
@@ -287,7 +286,7 @@ func (o *odd) Classify(err error) store.Class {
 	return o.Keys.Classify(err)
 }
 
-// database is a store of keys that has an inbox and markers as well.
+// database is a key store that also has an inbox and markers.
 type database struct {
 	keystore.Store
 	store.Leases
@@ -343,7 +342,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 	}
 }
 
-// narrow is a store that has one writer.
+// narrow is a store with a single writer.
 type narrow struct{}
 
 func (narrow) Limits() store.Limits { return store.Limits{SingleWriter: true, Batch: 1} }

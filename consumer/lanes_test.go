@@ -111,11 +111,11 @@ func TestObservers(t *testing.T) {
 		for _, w := range []*witness{one, two} {
 			for kind, n := range map[semel.EventKind]int{semel.EventParked: 1, eventkind.Duplicate: 1, semel.EventDiscarded: 1, eventkind.Retry: 2, eventkind.Stuck: 1, semel.EventReady: 1, semel.EventConflict: 0} {
 				if got := w.of(kind); len(got) != n {
-					t.Errorf("%q was told %d times, want %d: %+v", kind, len(got), n, got)
+					t.Errorf("there were %[2]d events %[1]q, want %[3]d: %+[4]v", kind, len(got), n, got)
 				}
 			}
 			if e := w.of(eventkind.Stuck)[0]; e.Key.ID != "stuck" || e.Messages != 1 {
-				t.Errorf("the handler that does not end is of %+v", e)
+				t.Errorf("the handler that does not return belongs to %+v", e)
 			}
 			applied := 0
 			for _, e := range w.of(eventkind.Committed) {

@@ -14,7 +14,7 @@ import (
 
 const least = 64 << 10
 
-// bodied is a message whose body has so many bytes.
+// bodied returns a message with a body of this length.
 func bodied(id string, length int) *semel.Message {
 	return message(id, `"`+strings.Repeat("x", length-2)+`"`)
 }
@@ -36,7 +36,7 @@ func TestABodyIsBoundedBeforeAStoreSeesIt(t *testing.T) {
 		r := all[0]
 		length, _ := r.Message.Headers.Get(semelheader.Length)
 		if r.Reason != semel.ReasonTooLarge || r.Attempts != 0 || len(r.Message.Body) != least || string(length) != "65537" || !strings.Contains(r.LastError, "65537 bytes") {
-			t.Errorf("the row says %q after %d attempts, %d bytes of %s: %s", r.Reason, r.Attempts, len(r.Message.Body), length, r.LastError)
+			t.Errorf("the row has the reason %q after %d attempts, %d bytes of %s: %s", r.Reason, r.Attempts, len(r.Message.Body), length, r.LastError)
 		}
 		if len(whole.Body) != least+1 || len(whole.Headers) != 1 {
 			t.Error("the source's message was changed")

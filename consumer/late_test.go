@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
-	// reaped is a store whose low-water mark is now.
+func TestMessagesOlderThanTheRetention(t *testing.T) {
+	// reaped returns a store whose low-water mark is now.
 	reaped := func(t *testing.T) *memstore.Store {
 		st := memstore.New()
 		if _, err := consume(t, st, add, keeping(newListSource(now("1")))); err != nil {

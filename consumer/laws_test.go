@@ -19,9 +19,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// crash runs a consumer on store until the n-th time it passes point, where the
-// process dies: from then on neither store nor source hears anything of it. It
-// reports whether the point was passed so often, and what was never settled.
+// crash runs a consumer until its process dies at the n-th time that it passes point: from then on it reaches
+// neither store nor source. It reports whether that happened, and the unsettled messages.
 func crash(t *testing.T, store *memstore.Store, handle func(context.Context, *memstore.Tx, *semel.Message) error, dead *atomic.Bool, messages []*semel.Message, point faults.Point, n int) (bool, []*semel.Message) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -90,8 +89,8 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 				}
 			}
 		}
-		// How often a point is passed depends on how the messages meet in batches: 23 to 25
-		// times of 40 as a rule, 19 on a machine that was busy.
+		// How often a point is passed depends on the batches: usually 23 to 25 times in 40 runs, and 19 times on a
+		// busy machine.
 		if deaths < 2*len(faults.Points()) {
 			t.Errorf("the process died only %d times", deaths)
 		}
@@ -128,14 +127,14 @@ func TestSettleFollowsTheCommit(t *testing.T) {
 		}
 	})
 	bubble(t, "law_2_the_broker_is_not_called_by_the_goroutine_that_holds_a_transaction", func(t *testing.T) {
-		// With one worker and one batch nothing else can have a transaction open.
+		// With one worker and one batch no other transaction can be open.
 		st := watch(memstore.New())
 		src := watchSource(numbered("m", 50)...)
 		calls := 0
 		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) {
 			calls++
 			if n := st.isOpen(); n != 0 {
-				t.Errorf("the broker is called while %d transactions are open", n)
+				t.Errorf("the broker was called while %d transactions were open", n)
 			}
 			return nil, nil
 		}
@@ -232,7 +231,7 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	})
 }
 
-// bad are messages that go wrong, each in its own way, by id.
+// bad are messages that fail, each in its own way, by id.
 var bad = map[string]func(tx *memstore.Tx) error{
 	"poison":    func(*memstore.Tx) error { return errTest },
 	"permanent": func(*memstore.Tx) error { return semel.Permanent(errTest) },
@@ -274,7 +273,7 @@ func TestOneBadMessageHarmsNoNeighbours(t *testing.T) {
 	})
 }
 
-// prepare applies "copy" and "conflict" and makes a value that is no number.
+// prepare applies "copy" and "conflict" and writes a value that is not a number.
 func prepare(t *testing.T, store *memstore.Store) {
 	t.Helper()
 	copied := message("copy", `{}`)

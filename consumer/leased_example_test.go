@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A handler that asks somebody else, while no transaction is open. The message is
-// received first, so that the source is not kept waiting; its copy is a duplicate.
+// The handler calls another system while no transaction is open. The message is stored first, so that the source
+// does not wait; its copy is a duplicate.
 func ExampleNewLeased() {
 	taken, calls := map[string]bool{}, 1
 	server := provider(taken, &calls)

@@ -15,13 +15,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// opening is a store that counts its open transactions, and has none where it must not.
+// opening is a store that counts its open transactions and can refuse transactions.
 type opening struct {
 	*memstore.Store
-	never bool // it has no transactions
+	never bool // the store refuses transactions
 	open  atomic.Int32
 	begun atomic.Int32
-	lose  atomic.Bool // the answer of the next End
+	lose  atomic.Bool // lose the response to the next End
 }
 
 type counted struct {
@@ -42,7 +42,7 @@ func (b counted) Rollback(ctx context.Context) {
 func (s *opening) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	s.begun.Add(1)
 	if s.never {
-		return nil, nil, errors.New("it has no transactions")
+		return nil, nil, errors.New("this store refuses transactions")
 	}
 	b, v, err := s.Store.Begin(ctx, o, marks)
 	if err == nil {
@@ -59,7 +59,7 @@ func (s *opening) End(ctx context.Context, all []store.ClaimEnding) ([]int, erro
 	return lost, err
 }
 
-// Claim finds nothing while a transaction is open, as with a store of one writer.
+// Claim finds nothing while a transaction is open, as in a store with a single writer.
 func (s *opening) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	if s.open.Load() > 0 {
 		return nil, nil
@@ -67,7 +67,7 @@ func (s *opening) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Clai
 	return s.Store.Claim(ctx, o)
 }
 
-// Extend does nothing while a transaction is open, as with a store of one writer.
+// Extend does nothing while a transaction is open, as in a store with a single writer.
 func (s *opening) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	if s.open.Load() > 0 {
 		return nil, nil
@@ -75,7 +75,7 @@ func (s *opening) Extend(ctx context.Context, claims []store.Claim, lease time.D
 	return s.Store.Extend(ctx, claims, lease)
 }
 
-// calls are what a handler did outside of any transaction, by identity.
+// calls counts what a handler did outside of any transaction, by identity.
 type calls map[string]int
 
 func TestHandlersThatCallOut(t *testing.T) {
@@ -138,7 +138,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 					pass(9 * time.Second) // three leases
 					return nil
 				}
-				pass(time.Minute) // beyond its time-out, whatever its context says
+				pass(time.Minute) // longer than its timeout, ignoring its context
 				return nil
 			}, c)
 		}()
@@ -200,7 +200,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := consumer.NewLeased[*memstore.Tx](nil, handle, leasedConfig()); err == nil {
-			t.Error("a store that is nil is taken")
+			t.Error("NewLeased accepted a nil store")
 		}
 		running := mustNewLeased(t, memstore.New(), handle, leasedConfig())
 		if _, err := running.Process(t.Context(), message("m", "{}")); !errors.Is(err, semel.ErrUnsupported) {

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// idler is a listSource that is asked whether it is idle.
+// idler is a listSource with Info.Idle.
 type idler struct {
 	*listSource
 	answers []func() (bool, []semel.Unfinished, error)
@@ -90,7 +90,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 		}
 	})
 	bubble(t, "case_10_a_stop_ends_the_question_and_is_no_fault_of_the_source", func(t *testing.T) {
-		// The Fetch before the question was ended for it, or came back by itself.
+		// The Fetch before the question was cancelled for it, or returned by itself.
 		for _, empty := range []time.Duration{time.Hour, time.Second} {
 			var said log
 			source := &questioned{listSource: newListSource(), empty: empty}
@@ -112,8 +112,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 	})
 }
 
-// questioned is found empty after a while, and takes as long as it may to say
-// whether it has more.
+// questioned is a source that is empty after a while, and whose Idle takes as long as it may.
 type questioned struct {
 	*listSource
 	empty time.Duration

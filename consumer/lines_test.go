@@ -17,14 +17,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyedMessage is message n of a key.
+// keyedMessage returns message n of a key.
 func keyedMessage(key string, n int) *semel.Message {
 	m := message(fmt.Sprintf("%s-%d", key, n), fmt.Sprintf(`{"order":%q,"version":%d}`, key, n))
 	m.Key = []byte(key)
 	return m
 }
 
-// byKey is a configuration with lanes by key; it ends when nothing is due.
+// byKey is a configuration with LanesKey; it ends when nothing is due.
 func byKey(source *listSource) consumer.Config {
 	source.endless = true
 	c := config(source)
@@ -32,7 +32,7 @@ func byKey(source *listSource) consumer.Config {
 	return c
 }
 
-// stumbles is follows, of which some messages fail as told.
+// stumbles is follows with messages that fail as fails says.
 func stumbles(fails func(id string) error) func(context.Context, *memstore.Tx, *semel.Message) error {
 	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		if err := fails(m.Identity.ID); err != nil {
@@ -152,8 +152,8 @@ func TestFollowersOfARetry(t *testing.T) {
 	})
 }
 
-// keepsOrder runs messages of some keys of which some fail, and compares what took effect
-// with the order in which they came.
+// keepsOrder runs messages of several keys, some of which fail, and compares the order of the effects with the
+// order of arrival.
 func keepsOrder(t *testing.T, seed uint64, policy func(*consumer.Config)) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))

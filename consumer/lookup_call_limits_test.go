@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// limiting is a store that allows a batch so many messages.
+// limiting is a store with a maximum number of messages in a batch.
 type limiting struct {
 	*marked
 	most int
@@ -22,7 +22,7 @@ type limiting struct {
 
 func (s *limiting) Limits() store.Limits { return store.Limits{Batch: s.most} }
 
-func TestWhatAnswersMayShare(t *testing.T) {
+func TestAnswersThatShareATransaction(t *testing.T) {
 	bubble(t, "law_7_as_many_as_the_store_lets_a_batch_have", func(t *testing.T) {
 		for _, most := range []int{1, 3} {
 			st := &limiting{&marked{Store: memstore.New()}, most}
@@ -64,7 +64,7 @@ func TestWhatAnswersMayShare(t *testing.T) {
 }
 
 func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
-	// slowly applies the answer of m1 for so long, and those of others at once.
+	// slowly takes d to apply the answer of m1, and no time for others.
 	slowly := func(d time.Duration) func(context.Context, *memstore.Tx, int64, *semel.Message) error {
 		return func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID == "m1" {
@@ -138,15 +138,15 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 	})
 }
 
-// downs is a store whose errors say that it is down.
+// downs is a store whose errors have ClassDown.
 type downs struct{ *marked }
 
 func (downs) Classify(error) store.Class { return store.ClassDown }
 
-// contended is a store whose errors say that somebody else has what is to be had.
+// contended is a store whose errors have ClassContended.
 type contended struct{ *marked }
 
-// observing is an observer.
+// observing is a function as semel.Observer.
 type observing func(semel.Event)
 
 func (o observing) Observe(e semel.Event) { o(e) }
@@ -163,7 +163,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 			}
 			return nil
 		}
-		var others atomic.Int64 // when the last of them was applied; transactions run at once
+		var others atomic.Int64 // when the last of them was applied; transactions take no time
 		serialised := false
 		c := pureConfig(numbered("m", 20)...)
 		c.Retry.MaxAttempts = 1
@@ -182,7 +182,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAnAnswerWhoseEffectIsThere(t *testing.T) {
+func TestAnAnswerToADuplicateEffect(t *testing.T) {
 	bubble(t, "law_9_law_12_is_a_duplicate_and_marked", func(t *testing.T) {
 		st, a := memstore.New(), &asked{}
 		there := func(context.Context, *memstore.Tx, int64, *semel.Message) error { return semel.Duplicate(errTest) }

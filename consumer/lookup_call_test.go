@@ -18,15 +18,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pureConfig is of calls that change nothing by themselves.
+// pureConfig is for calls that change nothing by themselves.
 func pureConfig(messages ...*semel.Message) consumer.Config {
 	c := config(newListSource(messages...))
 	c.Workers, c.Lanes = 8, consumer.LanesNone
 	return c
 }
 
-// marked is a store that records how many marks each of its transactions has, and lets a
-// test come in between.
+// marked is a store that records the number of marks of each transaction, and that calls a test in between.
 type marked struct {
 	*memstore.Store
 	mutex  sync.Mutex
@@ -157,7 +156,7 @@ func TestAnAnswerThatFailsHarmsNoOther(t *testing.T) {
 	}
 }
 
-// TestAMessageThatIsMarkedWhileItIsCalledFor: the look said nothing of it.
+// The lookup before the call did not find the marker.
 func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 	bubble(t, "law_9_trap_7_by_another_process_is_a_duplicate", func(t *testing.T) {
 		st, a := memstore.New(), &asked{}
@@ -244,7 +243,7 @@ func values(c calls) (all []int) {
 	return all
 }
 
-func TestWhatCannotBeCalledForAtOnceIsClaimedLater(t *testing.T) {
+func TestMessagesThatCannotBeCalledForAtOnceAreClaimedLater(t *testing.T) {
 	bubble(t, "case_6_a_wait_longer_than_hold_ends_in_the_inbox_and_is_called_for_from_there", func(t *testing.T) {
 		store, a, first := memstore.New(), &asked{}, atomic.Bool{}
 		call := func(ctx context.Context, m *semel.Message) (int64, error) {
@@ -258,7 +257,7 @@ func TestWhatCannotBeCalledForAtOnceIsClaimedLater(t *testing.T) {
 		if counts.Applied != 2 || counts.Waiting != 1 || effect(t, store, "m1") != "" {
 			t.Errorf("%+v, %q", counts, effect(t, store, "m1"))
 		}
-		pass(48 * time.Hour) // what the window of a call with effects of its own would end
+		pass(48 * time.Hour) // longer than the window of a call with an effect
 		later, err := consumer.NewCalling(store, call, addAnswer, pureConfig())
 		if err == nil {
 			err = later.Work(t.Context())
@@ -288,7 +287,7 @@ func TestWhatCannotBeCalledForAtOnceIsClaimedLater(t *testing.T) {
 	})
 }
 
-func TestWhatIsInTheWayOfCallsWithoutAClaim(t *testing.T) {
+func TestConfigurationsThatExcludeCallsWithoutAClaim(t *testing.T) {
 	c := pureConfig()
 	for name, one := range map[string]struct {
 		store  store.TxStore[*memstore.Tx]
@@ -311,11 +310,11 @@ func TestWhatIsInTheWayOfCallsWithoutAClaim(t *testing.T) {
 	}
 }
 
-// onlyTransactions is a store that can nothing else.
+// onlyTransactions is a store without optional features.
 type onlyTransactions struct{ store.TxStore[*memstore.Tx] }
 
-// TestRandomCallsWithoutClaims has two processes consume the same messages, while calls,
-// answers, commits and the store fail.
+// TestRandomCallsWithoutClaims runs two processes over the same messages, while calls, applying, commits and the
+// store fail.
 func TestRandomCallsWithoutClaims(t *testing.T) {
 	bubble(t, "law_1_law_12_each_takes_effect_once", func(t *testing.T) {
 		marks, shared := 0, 0

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// scale is a meter that keeps what it is told.
+// scale is a meter that records its measurements.
 type scale struct {
 	mutex   sync.Mutex
 	batches []measure.Batch
@@ -32,12 +32,12 @@ func (s *scale) Measure(b measure.Batch) {
 	s.batches = append(s.batches, b)
 }
 
-// panicky is a meter with a fault.
+// panicky is a meter that panics.
 type panicky struct{ observerFunc }
 
 func (panicky) Measure(measure.Batch) { panic("no") }
 
-func TestAMeterIsToldOfEachBatch(t *testing.T) {
+func TestAMeterGetsEachBatch(t *testing.T) {
 	bubble(t, "K4_with_what_its_parts_took", func(t *testing.T) {
 		st := watch(memstore.New())
 		st.onBegin = func(context.Context, []store.Mark) error { pass(time.Millisecond); return nil }
@@ -105,7 +105,7 @@ func TestAMeterIsToldOfEachBatch(t *testing.T) {
 	})
 }
 
-func TestWhatIsInHand(t *testing.T) {
+func TestTheLoadOfAConsumer(t *testing.T) {
 	bubble(t, "K4_it_has_an_age_and_a_place", func(t *testing.T) {
 		goOn := make(chan struct{})
 		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, config(newListSource(message("1", `{}`), message("2", `{}`))))
@@ -127,7 +127,7 @@ func TestWhatIsInHand(t *testing.T) {
 	})
 }
 
-func TestTheAgeOfWhatIsInHand(t *testing.T) {
+func TestTheAgeOfTheLoad(t *testing.T) {
 	bubble(t, "K4_it_is_that_of_the_first_that_has_not_ended_and_not_the_run_s", func(t *testing.T) {
 		goOn := make(chan struct{})
 		src := watchSource(message("1", `{}`))
@@ -140,7 +140,7 @@ func TestTheAgeOfWhatIsInHand(t *testing.T) {
 		}
 		pass(11 * time.Second)
 		if l := consumer.Load(); l.Messages != 1 || l.Oldest != 10*time.Second {
-			t.Errorf("it came 10 seconds ago: %+v", l)
+			t.Errorf("the message arrived 10 seconds ago: %+v", l)
 		}
 		close(goOn)
 		if err := run.wait(); err != nil {
@@ -180,7 +180,7 @@ func TestAlive(t *testing.T) {
 		run := start(t, consumer)
 		pass(time.Minute)
 		if alive, why := consumer.Alive(); !alive {
-			t.Errorf("it may go on yet: %s", why)
+			t.Errorf("reported too early: %s", why)
 		}
 		pass(2 * time.Second)
 		if alive, why := consumer.Alive(); alive || why != "the engine has stood still for 1m1s" {
@@ -191,7 +191,7 @@ func TestAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if alive, why := consumer.Alive(); !alive {
-			t.Errorf("it has gone on: %s", why)
+			t.Errorf("still reported after the engine continued: %s", why)
 		}
 	})
 	bubble(t, "K8_it_is_while_some_worker_works_and_not_when_the_handlers_of_all_go_on", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestAlive(t *testing.T) {
 		}
 		pass(5 * time.Second)
 		if alive, why := consumer.Alive(); alive || !strings.Contains(why, "all 1 workers go on after their timeouts") {
-			t.Errorf("all handlers stick: alive %t, %q", alive, why)
+			t.Errorf("all handlers are stuck: alive %t, %q", alive, why)
 		}
 		close(goOn)
 		pass(5 * time.Second)

@@ -20,8 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// enumerations are the types of this package whose values are listed, with
-// the name of value n.
+// enumerations are the types of this package with a list of values, each with a function that returns value n.
 var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"Outcome":         func(n uint8) fmt.Stringer { return store.Outcome(n) },
 	"VerdictKind":     func(n uint8) fmt.Stringer { return store.VerdictKind(n) },
@@ -73,8 +72,8 @@ func TestEveryValueOfAListHasItsOwnName(t *testing.T) {
 	}
 }
 
-// declaredValues counts the exported constants of each exported integer type of
-// a list of the words, store, source, identities and policies.
+// declaredValues counts the exported constants of each exported integer type of this package, store, source and
+// identity.
 func declaredValues(t *testing.T) map[string]int {
 	var files []string
 	for _, room := range []string{"..", ".", "../store", "../source", "../internal/admin", "../identity", "../keystore", "../internal/generations", "../internal/selectors"} {
@@ -110,7 +109,7 @@ func declaredValues(t *testing.T) map[string]int {
 	return values
 }
 
-// printed are the names of types that are printed with more than their own name.
+// printed are the names of types whose values print more than their name.
 var printed = map[string]map[string]string{
 	"keystore": {"State": "KeyState", "Event": "KeyEvent"}, "generations": {"State": "GenerationState"}, "selectors": {"Kind": "ValueKind"},
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ofNewer writes a marker with an outcome that only a newer release knows. What it
-// returns ends it as discarded, as that release may.
+// ofNewer writes a marker with an outcome that only a newer release knows. The returned function ends it as
+// discarded, as that release may do.
 func ofNewer(t *testing.T, st *memstore.Store, id string, o store.Outcome) (ends func()) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
@@ -42,16 +42,16 @@ func ofNewer(t *testing.T, st *memstore.Store, id string, o store.Outcome) (ends
 	}
 }
 
-// inLane is a message of a lane.
+// inLane returns a message of a lane.
 func inLane(lane, id string) *semel.Message {
 	m := message(id, `{}`)
 	m.Topic = lane
 	return m
 }
 
-func TestWhatANewerReleaseMarked(t *testing.T) {
+func TestMessagesMarkedByANewerRelease(t *testing.T) {
 	bubble(t, "law_4_it_is_held_with_its_lane_until_this_release_knows_it_and_other_lanes_go_on", func(t *testing.T) {
-		for _, o := range []store.Outcome{6, 9} { // the next, and one of a far release
+		for _, o := range []store.Outcome{6, 9} { // the next release, and a later one
 			heldWithItsLane(t, o)
 		}
 	})
@@ -85,7 +85,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 		consumer := mustNew(t, st, add, c)
 		run := start(t, consumer)
 		began := time.Now()
-		for range 60 { // also while the store is asked again
+		for range 60 { // includes the times at which the store is asked again
 			pass(time.Second)
 			if ready, _ := consumer.Ready(); ready && time.Since(began) > 15*time.Second {
 				t.Fatal("it is ready")
@@ -97,7 +97,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 		first()
 		pass(30 * time.Second)
 		if ready, why := consumer.Ready(); !ready || effect(t, st, "3") != "1" {
-			t.Errorf("with room again: ready %t, %q", ready, why)
+			t.Errorf("after memory was freed: ready %t, %q", ready, why)
 		}
 		second()
 		run.stop()
@@ -128,7 +128,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 		}
 		ends()
 		if d, err := consumer.Process(t.Context(), message("1", `{}`)); err != nil || d.Ending != source.EndDuplicate {
-			t.Errorf("when it is known: %+v, %v", d, err)
+			t.Errorf("when the outcome is known: %+v, %v", d, err)
 		}
 		closed(t, consumer)
 	})
@@ -200,10 +200,10 @@ func heldWithItsLane(t *testing.T, o store.Outcome) {
 	ends()
 	pass(time.Minute)
 	if ready, why := consumer.Ready(); !ready || why != "" {
-		t.Errorf("when it is known: ready %t, %q", ready, why)
+		t.Errorf("when the outcome is known: ready %t, %q", ready, why)
 	}
 	if effect(t, st, "2") != "" || effect(t, st, "3") != "1" || source.isSettled(1) != 1 || consumer.Counts().Duplicates != 1 {
-		t.Errorf("when it is known: effects %q %q, %+v", effect(t, st, "2"), effect(t, st, "3"), consumer.Counts())
+		t.Errorf("when the outcome is known: effects %q %q, %+v", effect(t, st, "2"), effect(t, st, "3"), consumer.Counts())
 	}
 	run.stop()
 	if err := run.wait(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// belfry is a store whose processes notify each other, unless something is in the way.
+// belfry is a store whose processes notify each other, unless the test prevents it.
 type belfry struct {
 	*memstore.Store
 
@@ -21,7 +21,7 @@ type belfry struct {
 	ears  []func()
 	rings []time.Time
 	deaf  error
-	fell  chan struct{} // closed when those who listen hear no more
+	fell  chan struct{} // closed when listening stops
 }
 
 func newBelfry() *belfry { return &belfry{Store: memstore.New(), fell: make(chan struct{})} }
@@ -57,7 +57,7 @@ func (s *belfry) Notify(context.Context, string) error {
 	return nil
 }
 
-// fall lets nobody hear any more, for a reason; nil: all may listen again.
+// fall makes listening fail with a reason; nil lets it work again.
 func (s *belfry) fall(why error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -67,7 +67,7 @@ func (s *belfry) fall(why error) {
 	}
 }
 
-// seldom is a consumer that asks its inbox once a minute.
+// seldom is a consumer that polls its inbox once a minute.
 func seldom() consumer.Config {
 	c := working(config(nil))
 	c.Inbox.Poll, c.IdleExit = time.Minute, 24*time.Hour
@@ -75,8 +75,8 @@ func seldom() consumer.Config {
 }
 
 func TestNotifications(t *testing.T) {
-	// follow runs a consumer of the store beside a test, and returns in how long a
-	// message took effect that was received while nobody asked.
+	// follow runs a consumer of the store and returns how long it takes until a message is applied that was
+	// received between two polls.
 	follow := func(t *testing.T, store *belfry, said *log, notify bool, before func()) time.Duration {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -112,7 +112,7 @@ func TestNotifications(t *testing.T) {
 		store := newBelfry()
 		took := follow(t, store, &log{}, false, func() { _ = store.Notify(t.Context(), "billing") })
 		if took > time.Minute || len(store.rings) != 1 {
-			t.Errorf("it took %v, with %d notifications", took, len(store.rings))
+			t.Errorf("the effect took %v, with %d notifications", took, len(store.rings))
 		}
 	})
 	bubble(t, "D6_who_hears_no_more_asks_says_so_once_and_listens_again", func(t *testing.T) {
@@ -121,11 +121,11 @@ func TestNotifications(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		if n := strings.Count(said.String(), "notifications are not heard"); n != 1 {
-			t.Errorf("it is said %d times:\n%s", n, said.String())
+			t.Errorf("it is logged %d times:\n%s", n, said.String())
 		}
 		store, said = newBelfry(), &log{}
 		if took := follow(t, store, said, true, func() { store.fall(errAway); pass(time.Minute); store.fall(nil); pass(time.Minute) }); took > 50*time.Millisecond {
-			t.Errorf("heard again it took %v", took)
+			t.Errorf("after listening worked again the effect took %v", took)
 		}
 		if !strings.Contains(said.String(), "notifications are heard again") {
 			t.Error(said.String())
@@ -161,7 +161,7 @@ func TestNotifications(t *testing.T) {
 			t.Errorf("%+v", counts)
 		}
 		if n := strings.Count(said.String(), "other processes are not told"); n != 1 {
-			t.Errorf("it is said %d times", n)
+			t.Errorf("it is logged %d times", n)
 		}
 	})
 }

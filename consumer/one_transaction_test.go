@@ -14,8 +14,8 @@ import (
 
 func TestOneTransactionHoldsMarkerAndEffect(t *testing.T) {
 	t.Run("trap_107_a_handler_gets_the_transaction_of_the_store_that_marks", func(t *testing.T) {
-		// What does not fit together does not compile: the store's transaction
-		// is the handler's, and there is no second store to name.
+		// Types that do not fit together do not compile: the handler's transaction is the store's, and there is no
+		// second store to name.
 		type tx = *memstore.Tx
 		var fits func(store.TxStore[tx], func(context.Context, tx, *semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.New[tx]
 		var all func(store.TxStore[tx], func(context.Context, tx, []*semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.NewBatch[tx]
@@ -33,7 +33,7 @@ func TestOneTransactionHoldsMarkerAndEffect(t *testing.T) {
 	})
 }
 
-// parts are the parameters of a function or the fields of a struct.
+// parts returns the parameters of a function or the fields of a struct.
 func parts(of reflect.Type) (all []reflect.Type) {
 	if of.Kind() == reflect.Func {
 		for i := range of.NumIn() {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// history are versions of two orders, of which one comes late and one never.
+// history contains versions of two orders; one version arrives late, and one never.
 const history = `{"specversion":"1.0","id":"1","source":"shop","type":"order","subject":"o-1","data":{"version":1,"what":"placed"}}
 {"specversion":"1.0","id":"3","source":"shop","type":"order","subject":"o-1","data":{"version":3,"what":"packed"}}
 {"specversion":"1.0","id":"5","source":"shop","type":"order","subject":"o-2","data":{"version":2,"what":"paid"}}
@@ -58,7 +58,7 @@ func ExampleVersionPolicy() {
 	// o-2: at 0, and 1 wait from version 2 on
 }
 
-// reservations are of two articles, which are the keys.
+// reservations are for two articles, which are the keys.
 const reservations = `{"key":"lamp","headers":{"id":"1"},"body":{"units":3}}
 {"key":"lamp","headers":{"id":"2"},"body":{"units":9}}
 {"key":"chair","headers":{"id":"3"},"body":{"units":4}}
@@ -73,7 +73,7 @@ func ExampleConfig_lanes() {
 			return err
 		}
 		if of.Units > 5 {
-			return semel.Permanent(fmt.Errorf("%d are more than there are", of.Units))
+			return semel.Permanent(fmt.Errorf("%d units are more than there are", of.Units))
 		}
 		return tx.Add(string(m.Key), of.Units)
 	}

@@ -7,53 +7,49 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// VersionPolicy lets versions of one stream take effect in their order, whatever order
-// they come in: the next is applied, one that was passed is discarded
-// (reason "stale version"), and one whose predecessor is missing waits in the store's inbox
-// until the commit that brings it. The stream's last version commits with the effect.
-// Two messages that share a version are told apart by their content: the second is
-// discarded, or is a conflict if it differs, which ends as Config.OnConflict says.
+// VersionPolicy applies the versions of a stream in order, whatever the order of their arrival:
+//   - The next version is applied. The stream's last version is stored in the transaction of the effect.
+//   - A version that the stream has passed is discarded with the reason "stale version".
+//   - A version with a missing predecessor waits in the store's inbox until the predecessor is applied.
+//
+// If two messages have the same version, the second is discarded if its content is the same. Otherwise it is a
+// conflict and ends as Config.OnConflict says.
 type VersionPolicy struct {
-	// By finds a message's stream and version: identity.Stream("body:/order").At("body:/version").
-	// Required.
+	// By finds a message's stream and version: identity.Stream("body:/order").At("body:/version"). Required.
 	By identity.Versioner
-	// Start is the version that a stream begins with, at least 1; default 1.
+	// Start is the first version of a stream, at least 1; default 1.
 	Start int64
-	// FirstSeen begins a stream with the first version that is met of it, in place of
-	// Start. A smaller one that comes later is discarded.
+	// FirstSeen begins a stream with the first version that arrives, instead of Start. A smaller version that
+	// arrives later is discarded.
 	FirstSeen bool
-	// Gap is how long a version waits for the one before it, 1 s to 365 days; default 10
-	// minutes. Then it is parked (semel.ReasonGap), and still freed when that comes.
+	// Gap is how long a version waits for its predecessor, 1 s to 365 days; default 10 minutes. Then it is parked
+	// with semel.ReasonGap. It is still processed when the predecessor is applied later.
 	Gap time.Duration
-	// GapCap is how many versions ahead of its stream's next one may wait; 0: any. A
-	// version further ahead of its stream is parked (semel.ReasonGap) without a wait, and
-	// still freed when its turn comes.
+	// GapCap is the maximum distance of a waiting version from the stream's next version; 0 means no limit. A
+	// version further ahead is parked at once with semel.ReasonGap. It is still processed when its predecessor is
+	// applied later.
 	GapCap int64
-	// Missing ends a message without a version, or with one that is no whole number
-	// from 1: ActionPark, ActionDeadLetter or ActionHalt.
+	// Missing is the action for a message without a version, or with a version that is not a whole number from 1:
+	// ActionPark, ActionDeadLetter or ActionHalt.
 	Missing Action
 }
 
-// OnParked says what becomes of the messages behind one that waits in the inbox, for a
-// retry or for a person.
+// OnParked says what happens to the messages behind one that waits in the inbox, for a retry or for a person.
 type OnParked uint8
 
 const (
-	// onParkedDefault is OnParkedBlock with LanesKey where the store can
-	// (admin.Lines), a marker is written and no Version is set, and OnParkedSkip
-	// otherwise.
+	// onParkedDefault means OnParkedBlock with LanesKey, if the store implements admin.Lines, markers are written
+	// and Version is not set. Otherwise it means OnParkedSkip.
 	onParkedDefault OnParked = iota
-	// OnParkedSkip: they go on, and a later retry is out of order.
+	// OnParkedSkip: later messages are processed, so a retry is out of order.
 	OnParkedSkip
-	// OnParkedBlock: they wait behind it in the inbox, and their source is settled. The
-	// commit that ends it frees the next one, and so on; a person lets them pass
-	// (semel inbox skip). With LanesKey these are the messages of its key, with
-	// LanesPartition those of its partition. The consumer's processes need the store's
-	// inbox for it (admin.Lines), and Process keeps no such order.
+	// OnParkedBlock: later messages of the same key (LanesKey) or partition (LanesPartition) wait behind it in the
+	// inbox, and their deliveries are acked. The commit that ends a message unblocks the next one. A person can
+	// also unblock them (semel inbox skip). It needs a store with admin.Lines. Process does not keep this order.
 	OnParkedBlock
 )
 
-// String is the word in a policy file.
+// String returns the name in a policy file.
 func (o OnParked) String() string {
 	return enum.Name([]string{onParkedDefault: "default", OnParkedSkip: "skip", OnParkedBlock: "block"}, o, "OnParked")
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// outages are the ways in which a store does not work, by the operation that fails.
+// outages are the ways in which a store can be down, by the operation that fails.
 var outages = []string{"scope", "begin", "commit-before"}
 
-// broken is a store whose operation op fails while down is set.
+// broken returns a store whose operation op fails while down is set.
 func broken(op string, down *atomic.Bool, calls *atomic.Int64) *memstore.Store {
 	return memstore.New(memstore.Fail(func(o string) error {
 		if o == "begin" {
@@ -43,9 +43,9 @@ func TestAStoreThatIsDown(t *testing.T) {
 			down.Store(true)
 			store, seen := broken(op, &down, &calls), &witness{}
 			src := newListSource(append(numbered("a", 6000), numbered("b", 6000)...)...)
-			src.endless, src.takes = true, time.Millisecond // else one core fetches all before it begins a batch
+			src.endless, src.takes = true, time.Millisecond // otherwise all messages would be fetched before the first batch
 			c := config(src)
-			c.MaxUnacked.Messages = 20000 // what pauses the fetching is not the bound
+			c.MaxUnacked.Messages = 20000 // large enough not to pause fetching
 			c.Observers, c.Retry.MaxAttempts, c.Batch.MaxSize = []semel.Observer{seen}, 2, 20
 			attempts := atomic.Int64{}
 			consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -59,7 +59,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			synctest.Wait()
 			ready, why := consumer.Ready()
 			if since, why := consumer.StoreDown(); time.Since(since).Round(time.Second) != time.Minute+time.Second || !strings.Contains(why, "no space left") {
-				t.Errorf("%s: it is down since %v, %s", op, since, why)
+				t.Errorf("%s: down since %v, %s", op, since, why)
 			}
 			if ready || !strings.Contains(why, "no space left") || len(seen.of(semel.EventNotReady)) == 0 {
 				t.Errorf("%s: ready %v (%s), %d events", op, ready, why, len(seen.of(semel.EventNotReady)))
@@ -68,17 +68,18 @@ func TestAStoreThatIsDown(t *testing.T) {
 			if counts.Applied+counts.Parked+counts.Retried != 0 || counts.InFlight != counts.Deliveries || len(src.settled) != 0 {
 				t.Errorf("%s: %+v, %d settled", op, counts, len(src.settled))
 			}
-			// Full jitter up to 5 s: 24 tries a minute on average; and two lanes ask before the outage is known.
+			// Full jitter up to 5 s gives 24 attempts a minute on average, and two lanes ask before the outage is
+			// known.
 			if n := calls.Load(); n > 60 {
 				t.Errorf("%s: the store was asked %d times in a minute", op, n)
 			}
 			if counts.Deliveries != fetched || fetched == 12000 {
-				t.Errorf("%s: fetching went on from %d to %d deliveries", op, fetched, counts.Deliveries)
+				t.Errorf("%s: fetching continued from %d to %d deliveries", op, fetched, counts.Deliveries)
 			}
 			down.Store(false)
 			pass(time.Minute)
 			if since, _ := consumer.StoreDown(); !since.IsZero() {
-				t.Errorf("%s: it is down since %v", op, since)
+				t.Errorf("%s: down since %v", op, since)
 			}
 			synctest.Wait()
 			if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {
@@ -173,7 +174,7 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 				pass(50 * time.Millisecond)
 				down.Store(true)
 				pass(time.Minute)
-				// Each worker may have had a flight under way when it went down.
+				// Each worker may have had a flight in progress when the store went down.
 				if n := calls.Load(); n < 10 || n > 60+8 {
 					t.Errorf("%s, seed %d: asked %d times in a minute", op, 1+seed, n)
 				}
@@ -229,7 +230,7 @@ type downError struct{}
 
 func (*downError) Error() string { return "down" }
 
-// downStore classifies a downError as such.
+// downStore classifies a downError as ClassDown.
 type downStore struct{ *watchedStore }
 
 func (s *downStore) Classify(err error) store.Class {
@@ -302,7 +303,7 @@ func TestASourceThatFails(t *testing.T) {
 				var left []int
 				for i := range all {
 					if i > 0 {
-						left = append([]int{i}, left...) // in no order
+						left = append([]int{i}, left...) // not in order
 					}
 				}
 				_, _ = src.listSource.Settle(context.Background(), all[:1])

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// linesWith returns the lines of a log that hold text.
+// linesWith returns the lines of a log that contain text.
 func linesWith(log, text string) []string {
 	var found []string
 	for line := range strings.Lines(log) {
@@ -152,7 +152,7 @@ func TestALogLineIsShortAndSaysEachCauseOnce(t *testing.T) {
 		}
 		for _, field := range strings.Fields(lines[0]) {
 			if wait, found := strings.CutPrefix(field, "wait="); found && len(wait) > len("100ms") {
-				t.Errorf("the wait is %s, with more digits than anybody reads", wait)
+				t.Errorf("the wait is %s, with too many digits", wait)
 			}
 		}
 	})

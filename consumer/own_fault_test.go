@@ -35,9 +35,9 @@ func TestAMessageThatLooksLikeAnOutage(t *testing.T) {
 		}
 		named := seen.of(eventkind.Retry)
 		if len(named) != 2 || named[0].Key.ID != "m11" {
-			t.Errorf("it was named as %+v", named)
+			t.Errorf("the reports were %+v", named)
 		}
-		// In its batch, alone for nothing, and three attempts.
+		// Once in its batch, once alone without a charge, and three attempts.
 		if runsOf != 5 {
 			t.Errorf("its handler ran %d times", runsOf)
 		}

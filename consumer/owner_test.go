@@ -57,7 +57,7 @@ func TestAConsumersNameHasAnOwner(t *testing.T) {
 	})
 }
 
-func TestANewNameBesideASimilarOneIsTold(t *testing.T) {
+func TestANewNameSimilarToAKnownOneIsLogged(t *testing.T) {
 	store := memstore.New()
 	for _, name := range []string{"billing", "audit-eu"} {
 		if _, err := store.Scope(t.Context(), name, "shop", 0); err != nil {
@@ -71,7 +71,7 @@ func TestANewNameBesideASimilarOneIsTold(t *testing.T) {
 		} {
 			log, err := logged(t, store, func(c *consumer.Config) { c.Name = name })
 			if err != nil || (similar == "") != (log == "") || !strings.Contains(log, similar) {
-				t.Errorf("%s is told to be like %q: %s, %v", name, similar, log, err)
+				t.Errorf("for %s the log names %q: %s, %v", name, similar, log, err)
 			}
 		}
 	})

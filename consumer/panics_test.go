@@ -32,8 +32,7 @@ type observerFunc func(semel.Event)
 
 func (f observerFunc) Observe(e semel.Event) { f(e) }
 
-// panickingSource panics in its second Fetch and its first Settle, or ends its
-// goroutine there.
+// panickingSource panics in its second Fetch and its first Settle, or ends its goroutine there.
 type panickingSource struct {
 	*listSource
 	exits            bool
@@ -87,7 +86,7 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 			t.Errorf("%+v", counts)
 		}
 		if n := strings.Count(said.String(), "observer 1 of 2"); n != 1 || len(seen.of(eventkind.Committed)) != 10 {
-			t.Errorf("logged %d times, the other heard of %d commits", n, len(seen.of(eventkind.Committed)))
+			t.Errorf("logged %d times, the other observer got %d commits", n, len(seen.of(eventkind.Committed)))
 		}
 	})
 	for name, exits := range map[string]bool{"": false, "_and_so_is_Goexit_there": true} {
@@ -99,7 +98,7 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 				t.Errorf("%+v, %d settled", counts, len(src.listSource.settled))
 			}
 			if n := len(seen.of(semel.EventNotReady)); n != 2 {
-				t.Errorf("told %d times that something does not work", n)
+				t.Errorf("there were %d events EventNotReady", n)
 			}
 		})
 	}
@@ -152,7 +151,7 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 	})
 }
 
-// panickingStart panics in what is asked of it before it fetches.
+// panickingStart panics in the methods that are called before the first fetch.
 type panickingStart struct {
 	source.Source
 	dead bool
@@ -172,7 +171,7 @@ func (s panickingStart) Info() source.Info {
 	}
 }
 
-// uninformed panics where it is asked what it knows of itself.
+// uninformed panics in Info.
 type uninformed struct{ *listSource }
 
 func (uninformed) Info() source.Info { panic("no") }

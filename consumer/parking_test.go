@@ -24,7 +24,7 @@ func unparked(src source.Source) consumer.Config {
 	return c
 }
 
-// rowless is a store without an inbox that counts the rows that its commits are given.
+// rowless is a store without an inbox. It counts the rows that commits pass to it.
 type rowless struct {
 	store.TxStore[*memstore.Tx]
 	rows *atomic.Int32
@@ -114,27 +114,27 @@ func TestAPolicyThatParksWithoutAnInbox(t *testing.T) {
 	})
 }
 
-// linesAndReaper is a store that keeps order and removes what is old, and has no inbox.
+// linesAndReaper is a store that implements admin.Lines and store.Reaper but has no inbox.
 type linesAndReaper struct {
 	store.TxStore[*memstore.Tx]
 	admin.Lines
 	store.Reaper
 }
 
-// leasesAlone is a store with claims and without rows.
+// leasesAlone is a store with claims but without rows.
 type leasesAlone struct {
 	store.TxStore[*memstore.Tx]
 	store.Leases
 }
 
-// callersAlone is a store that marks in transactions of the user's and has no inbox.
+// callersAlone is a store that marks in transactions of the caller and has no inbox.
 type callersAlone struct {
 	store.TxStore[*memstore.Tx]
 	store.CallerTx[*memstore.Tx]
 }
 
-// TestNoMessageIsLostWithoutAnInbox: no message is acked unless it was applied, dead-lettered, or
-// discarded by decision.
+// TestNoMessageIsLostWithoutAnInbox checks that a message is acked only if it was applied, dead-lettered, or
+// discarded by a decision.
 func TestNoMessageIsLostWithoutAnInbox(t *testing.T) {
 	ends := func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		switch string(m.Body) {

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// reapedOnce is a store from which the marker of "1" was removed under a retention of an
-// hour; the message was written at the time returned.
+// reapedOnce returns a store from which the marker of "1" was removed after a retention of an hour, and the time
+// at which the message was written.
 func reapedOnce(t *testing.T) (*memstore.Store, time.Time) {
 	t.Helper()
 	st, source, first := memstore.New(), newBroker(), time.Now()
@@ -21,7 +21,7 @@ func reapedOnce(t *testing.T) (*memstore.Store, time.Time) {
 	source.send("1", first)
 	pass(70 * time.Minute)
 	if v := outcome(t, st, "1"); v.Kind != store.Fresh {
-		t.Fatalf("the marker is there: %v", v)
+		t.Fatalf("the marker still exists: %v", v)
 	}
 	run.stop()
 	if err := run.wait(); err != nil {
@@ -30,7 +30,7 @@ func reapedOnce(t *testing.T) (*memstore.Store, time.Time) {
 	return st, first
 }
 
-func TestWhatWasRemovedUnderAnEarlierPolicy(t *testing.T) {
+func TestMarkersRemovedUnderAnEarlierPolicy(t *testing.T) {
 	for name, bodies := range map[string]time.Duration{"H4_for_a_policy_that_keeps_all": 0, "H4_for_one_that_removes_bodies": time.Hour} {
 		bubble(t, name, func(t *testing.T) {
 			st, first := reapedOnce(t)
@@ -60,7 +60,7 @@ func TestWhatWasRemovedUnderAnEarlierPolicy(t *testing.T) {
 		c.Source = nil
 		late := message("1", `{}`)
 		late.Origin.Written = uint32(first.Unix())
-		for try := range 2 { // a second call asks no more
+		for try := range 2 { // a second call does not ask the store
 			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// oneGeneration is a store whose markers lie in a table that has the ids of one identity, as
-// one that was adopted, or one of days.
+// oneGeneration is a store whose markers are in a table for the ids of one identity, such as an adopted or a
+// partitioned one.
 type oneGeneration struct{ *memstore.Store }
 
 func (s oneGeneration) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
@@ -27,7 +27,7 @@ func (s oneGeneration) Scope(ctx context.Context, consumer, source string, gener
 	return s.Store.Scope(ctx, consumer, source, generation)
 }
 
-// byDay is such a store that keeps days.
+// byDay is such a store with daily partitions.
 type byDay struct{ oneGeneration }
 
 func (byDay) Limits() store.Limits { return store.Limits{PartitionedBy: "uuidv7"} }
@@ -48,9 +48,9 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 		"A7_retention":              {change: func(c *consumer.Config) { c.Retention.Keep = 1e15 }},
 		"A7_natural":                {natural, "writes no markers"},
 		"A7_business_key":           {func(c *consumer.Config) { c.Strategy = consumer.StrategyBusinessKey }, "writes no markers"},
-		"A7_versions":               {version, "beside Version"},
+		"A7_versions":               {version, "and Version are both set"},
 		"A7_without_a_fingerprint":  {func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }, "all but one would be lost"},
-		"A7_versions_of_an_inbox":   {func(c *consumer.Config) { version(c); c.Strategy = consumer.StrategyInbox }, "beside Version"},
+		"A7_versions_of_an_inbox":   {func(c *consumer.Config) { version(c); c.Strategy = consumer.StrategyInbox }, "and Version are both set"},
 		"A7_natural_with_a_version": {func(c *consumer.Config) { natural(c); version(c) }, "PreviousIdentity: is set"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 			}
 			newer := newRelease(t, store, byEvent, former, c.change)
 			known, other := said("1", "a", "one"), said("2", "b", "two")
-			for _, m := range []*semel.Message{known, other} { // with a retention it needs a time
+			for _, m := range []*semel.Message{known, other} { // with a retention a message needs a time
 				m.Origin.Written = uint32(time.Now().Unix())
 			}
 			newer.says(source.EndDuplicate, known)

@@ -22,7 +22,7 @@ type release struct {
 	t        *testing.T
 	store    *memstore.Store
 	consumer *consumer.Consumer[*memstore.Tx]
-	fail     error // of its handler
+	fail     error // error of its handler
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 	byEvent = identity.By("header:event")
 )
 
-// newRelease makes one; change may be nil.
+// newRelease returns a release; change may be nil.
 func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.PreviousIdentity, change func(*consumer.Config)) *release {
 	t.Helper()
 	r := &release{t: t, store: store}
@@ -55,7 +55,7 @@ func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, forme
 	return r
 }
 
-// said is a message with both identities.
+// said returns a message with both identities.
 func said(order, event, body string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "order", Value: []byte(order)}, {Name: "event", Value: []byte(event)}}, Body: []byte(body)}
 }
@@ -66,8 +66,8 @@ func (r *release) says(want source.End, m *semel.Message) {
 	if err != nil || d.Ending != want {
 		r.t.Errorf("%s ends as %v (%v, %v), want %v", m.Body, d.Ending, d.Reason, err, want)
 	}
-	if want == source.EndConflict && d.Reason != reasonname.FormerConflict { // its row is listed by that
-		r.t.Errorf("%s is in conflict for the reason %q", m.Body, d.Reason)
+	if want == source.EndConflict && d.Reason != reasonname.FormerConflict { // rows are listed by this reason
+		r.t.Errorf("the conflict of %s has the reason %q", m.Body, d.Reason)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 			}
 		}
 		if err := start(t, st, byEvent, nil); !errors.Is(err, semel.ErrIdentityChanged) {
-			t.Errorf("without the former identity, which is still live: %v", err)
+			t.Errorf("without the previous identity, which is still in use: %v", err)
 		}
 		if err := start(t, st, identity.By("header:third"), &consumer.PreviousIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("a third beside two: %v", err)
@@ -273,10 +273,10 @@ func TestADerivationIsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := start(t, st, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
-			t.Errorf("one that was retired, without the present one: %v", err)
+			t.Errorf("a retired identity without the current one: %v", err)
 		}
 		if err := start(t, st, byOrder, &consumer.PreviousIdentity{Identity: byEvent}); err != nil {
-			t.Errorf("back to the first: %v", err)
+			t.Errorf("back to the first identity: %v", err)
 		}
 	})
 	t.Run("A7_what_was_retired_is_refused_until_that_is_taken_back", func(t *testing.T) {
@@ -288,13 +288,13 @@ func TestADerivationIsRecorded(t *testing.T) {
 			}
 		}
 		if err := start(t, st, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "--undo") {
-			t.Errorf("with nothing beside it: %v", err)
+			t.Errorf("without a previous identity: %v", err)
 		}
 		if err := start(t, st, byEvent, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := start(t, st, byOrder, &consumer.PreviousIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
-			t.Errorf("with the present one as its former: %v", err)
+			t.Errorf("with the current identity as the previous one: %v", err)
 		}
 	})
 	t.Run("A7_the_last_but_one_does_not_start_beside_the_successor_of_another", func(t *testing.T) {
@@ -304,7 +304,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 			start(t, st, byOrder, nil), start(t, st, byEvent, former),
 			st.RetireDerivation(t.Context(), "billing", 0, true, act),
 			start(t, st, third, &consumer.PreviousIdentity{Identity: byEvent}),
-			start(t, st, byEvent, nil), // whose successor it is
+			start(t, st, byEvent, nil), // the successor of the first
 			st.RetireDerivation(t.Context(), "billing", 0, false, act),
 		} {
 			if err != nil {
@@ -361,10 +361,10 @@ func TestAFormerIdentityIsRefusedWithTheReason(t *testing.T) {
 		"PreviousIdentity.Identity: is missing": func(c *consumer.Config) { c.PreviousIdentity = &consumer.PreviousIdentity{} },
 		"writes no markers":                     func(c *consumer.Config) { c.Strategy, c.NaturalReason = consumer.StrategyNatural, "a test" },
 		"all but one would be lost":             func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() },
-		"beside Version": func(c *consumer.Config) {
+		"and Version are both set": func(c *consumer.Config) {
 			c.Version = &consumer.VersionPolicy{By: identity.Stream("key").At("header:n")}
 		},
-		"tell their derivation": func(c *consumer.Config) {
+		"describe their derivation": func(c *consumer.Config) {
 			c.Identity = identity.Func(func(m *semel.Message) (string, string, error) { return "", "a", nil })
 		},
 		"Exclusive: is set and Owner is em": func(c *consumer.Config) { c.Exclusive = true },

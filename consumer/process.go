@@ -22,24 +22,22 @@ type Disposition struct {
 	// source.EndUnknown, and the message had no effect: the handler failed, the store
 	// is down, or, with reasonname.Busy, a copy is in flight elsewhere.
 	Ending source.End
-	// Reason is why the message was parked, dead-lettered, discarded or skipped, or, with
-	// semel.Nack, why it was not processed, if there is a Reason for that; empty otherwise.
+	// Reason is why the message was parked, dead-lettered, discarded or skipped or, with semel.Nack, why it was
+	// not processed; empty if there is no such reason.
 	Reason semel.Reason
-	// Charged says, with semel.Nack, that the handler ran and failed by its own
-	// error: this delivery is an attempt. Any other semel.Nack is none: the store is
-	// down, a copy is in flight elsewhere (reason "copy in flight elsewhere"), a newer release marked it
-	// (reason "written by a newer release"), others hold what it needs, an operator has paused the
-	// consumer (semel.ReasonPaused).
+	// Charged reports, with semel.Nack, that the handler ran and failed by its own error, so that this delivery
+	// was an attempt. Other messages with semel.Nack were not attempted: the store is down, another process is
+	// processing a copy (reason "copy in flight elsewhere"), a newer release marked the message (reason "written
+	// by a newer release"), another transaction holds a lock, or an operator has paused the consumer
+	// (semel.ReasonPaused).
 	//
-	// Message.Attempt is to count attempts, and many brokers count deliveries
-	// instead, those that were handed back uncharged included. Hand back without a
-	// charge where the broker can: AMQP 1.0's modified outcome without
-	// delivery-failed, or a lock or visibility that is prolonged and not given up.
-	// Where it cannot, as with SQS's receive count, NATS's NumDelivered, and nack or
-	// reject on RabbitMQ's quorum queues, keep the count of charged answers
-	// yourself, such as by the message's id, and give that count and one as
-	// Message.Attempt; and let the broker's own limit of deliveries be so high that
-	// an outage does not reach it. Kafka counts nothing.
+	// Message.Attempt should count attempts, but many brokers count deliveries, including those that were returned
+	// without a charge. If the broker can return a message without counting it, do that: AMQP 1.0 has the modified
+	// outcome without delivery-failed, and some brokers let you extend a lock or visibility timeout. With SQS's
+	// receive count, NATS's NumDelivered, and nack or reject on RabbitMQ's quorum queues this is not possible.
+	// Then count the charged results yourself, for example by the message's id, pass that count plus one as
+	// Message.Attempt, and set the broker's own limit of deliveries so high that an outage does not reach it.
+	// Kafka does not count deliveries.
 	Charged bool
 }
 

@@ -18,13 +18,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// answer is what Process said of a message.
+// answer is the result of Process for a message.
 type answer struct {
 	consumer.Disposition
 	err error
 }
 
-// ask gives each message to Process in a goroutine of its own.
+// ask calls Process for each message in its own goroutine.
 func ask[Tx any](ctx context.Context, c *consumer.Consumer[Tx], messages ...*semel.Message) []answer {
 	answers := make([]answer, len(messages))
 	var all sync.WaitGroup
@@ -174,7 +174,7 @@ func TestCallsOfProcessThatEnd(t *testing.T) {
 		synctest.Wait()
 		closed(t, running)
 		if err := <-under; !errors.Is(err, semel.ErrClosed) {
-			t.Errorf("the call under way: %v", err)
+			t.Errorf("the call in progress: %v", err)
 		}
 		if _, err := running.Process(t.Context(), message("1", `{}`)); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("a later call: %v", err)
@@ -197,7 +197,7 @@ func TestCallsOfProcessThatEnd(t *testing.T) {
 	})
 }
 
-func TestWhatProcessDoesNotTake(t *testing.T) {
+func TestCallsThatProcessRejects(t *testing.T) {
 	bubble(t, "a_message_that_is_nil_is_an_error_of_the_call_and_harms_no_other", func(t *testing.T) {
 		running := mustNew(t, memstore.New(), add, config(nil))
 		if _, err := running.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), nil}); err == nil || !strings.Contains(err.Error(), "message 1 of 2 is nil") {
@@ -248,8 +248,8 @@ func TestWhatProcessDoesNotTake(t *testing.T) {
 	})
 }
 
-// inNoTime gives messages to Process one after the other and checks that each
-// is handed back with a time to wait, before any time has passed.
+// inNoTime passes messages to Process one after the other and checks that each is returned with a delay, without
+// taking any time.
 func inNoTime[Tx any](t *testing.T, c *consumer.Consumer[Tx], ids ...string) (after time.Duration) {
 	t.Helper()
 	for _, id := range ids {
@@ -280,7 +280,7 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 			t.Errorf("asked %d times", len(st.begins))
 		}
 		pass(after)
-		hangs = 20 * time.Second // as a server that answers nobody
+		hangs = 20 * time.Second // like a server that does not respond
 		probe := make(chan answer, 1)
 		go func() { probe <- ask(t.Context(), running, message("probe", `{}`))[0] }()
 		synctest.Wait()
@@ -297,7 +297,7 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 		pass(5 * time.Second)
 		for _, id := range []string{"a", "e", "probe", "m0"} {
 			if a := ask(t.Context(), running, message(id, `{}`))[0]; a.err != nil || a.Kind != semel.Ack || effect(t, st.Store, id) != "1" {
-				t.Errorf("%s when it is back: %+v, effect %s", id, a, effect(t, st.Store, id))
+				t.Errorf("%s when the store works again: %+v, effect %s", id, a, effect(t, st.Store, id))
 			}
 		}
 		if counts := running.Counts(); counts.Applied != 4 || counts.Retried != 0 {
@@ -347,10 +347,10 @@ func TestTryMark(t *testing.T) {
 			t.Errorf("a run afterwards: %+v", counts)
 		}
 		if _, err := mustNew(t, store.TxStore[*memstore.Tx](bare{st}), add, unparked(nil)).TryMark(t.Context(), nil, message("1", `{}`)); !errors.Is(err, semel.ErrUnsupported) {
-			t.Errorf("on a store that cannot: %v", err)
+			t.Errorf("on a store without CallerTx: %v", err)
 		}
 	})
 }
 
-// bare is a store with no further ability.
+// bare is a store without optional features.
 type bare struct{ store.TxStore[*memstore.Tx] }

@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// moodySource is a listSource whose Fetches begin as the test says, one mood
-// each; the last one stays.
+// moodySource is a listSource whose Fetches behave as the test says, one mood for each Fetch; the last mood stays.
 type moodySource struct {
 	*listSource
 	moods []mood
@@ -24,7 +23,7 @@ type mood uint8
 const (
 	works mood = iota
 	fails
-	silent // it waits, and at ctx's end knows nothing of its broker
+	silent // it waits, and has not reached its broker when ctx ends
 )
 
 func (s *moodySource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
@@ -57,7 +56,7 @@ func TestASourceThatFailedAndIsQuiet(t *testing.T) {
 		run := start(t, consumer)
 		pass(time.Second)
 		if ready, _ := consumer.Ready(); ready || len(seen.of(semel.EventNotReady)) != 1 {
-			t.Errorf("ready %v after the failure, told %d times", ready, len(seen.of(semel.EventNotReady)))
+			t.Errorf("ready %v after the failure, %d events", ready, len(seen.of(semel.EventNotReady)))
 		}
 		pass(20 * time.Second)
 		if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {

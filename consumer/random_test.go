@@ -16,18 +16,18 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// program is what a seed makes: messages over lanes, copies of them, and how
-// often each fails in which way before it is applied, or that it never is.
+// program is generated from a seed: messages in lanes, copies of them, and for each id how often and how it fails
+// before it is applied, if ever.
 type program struct {
 	random   *rand.Rand
 	messages []*semel.Message
-	// failures are by id; what is left of them falls with each run.
+	// failures are by id; each run decreases what is left of them.
 	failures map[string]int
 	poison   map[string]bool
 	ids      []string
 
 	mutex sync.Mutex
-	order map[string][]string // by lane, the ids as their handlers ran without failure
+	order map[string][]string // ids by lane, in the order in which their handlers succeeded
 }
 
 func newProgram(seed uint64) *program {
@@ -43,7 +43,7 @@ func newProgram(seed uint64) *program {
 			p.poison[id] = true
 		case 1, 2:
 			p.failures[id] = 1 + p.random.IntN(3)
-		case 3, 4, 5: // a copy, later in its lane
+		case 3, 4, 5: // a copy later in the lane
 			p.messages = append(p.messages, m)
 		}
 	}
@@ -75,7 +75,7 @@ func (p *program) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message)
 	return nil
 }
 
-// store is a memstore whose commits fail now and then.
+// store returns a memstore whose commits sometimes fail.
 func (p *program) store() *memstore.Store {
 	faults := 0
 	var mutex sync.Mutex
@@ -92,7 +92,7 @@ func (p *program) store() *memstore.Store {
 	}))
 }
 
-// check tells how the store differs from what the program must have done.
+// check returns the differences between the store and the expected result of the program.
 func (p *program) check(store *memstore.Store, counts semel.Counts, lanes consumer.LaneMode) error {
 	var faults []error
 	for _, id := range p.ids {
@@ -112,7 +112,7 @@ func (p *program) check(store *memstore.Store, counts semel.Counts, lanes consum
 		return errors.Join(faults...)
 	}
 	for lane, ids := range p.order {
-		// A handler runs again after a rollback: the last run of each counts.
+		// A handler may run again after a rollback: the last run of each message counts.
 		last := map[string]int{}
 		for i, id := range ids {
 			last[id] = i

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// outdated is a store whose tables do not fit.
+// outdated is a store whose schema does not fit.
 type outdated struct{ *memstore.Store }
 
 func (outdated) Check(context.Context) error {
@@ -35,7 +35,7 @@ func TestReadyBeforeAnythingWasAsked(t *testing.T) {
 		}
 		pass(2 * time.Minute)
 		if ready, why := consumer.Ready(); !ready {
-			t.Errorf("beside a source that is quiet and gives no lane: %q", why)
+			t.Errorf("with a source that has assigned no lane: %q", why)
 		}
 		run.stop()
 		if err := run.wait(); err != nil {

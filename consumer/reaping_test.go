@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sendAll delivers messages in one batch, of these times.
+// sendAll delivers messages in one batch, with these times.
 func (f *feed) sendAll(written map[string]time.Time, order ...string) {
 	f.mutex.Lock()
 	for _, id := range order {
@@ -35,7 +35,7 @@ func (cutOff) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	return nil, errors.New("no broker answers")
 }
 
-// standing is what stands of the consumer billing.
+// standing returns the stored retention of the consumer billing.
 func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 	t.Helper()
 	all, err := st.Retentions(t.Context(), "billing")
@@ -45,7 +45,7 @@ func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 	return all[0]
 }
 
-// ran stops a run and takes its end.
+// ran stops a run and waits for its end.
 func ran(t *testing.T, run *started) {
 	t.Helper()
 	run.stop()
@@ -54,7 +54,7 @@ func ran(t *testing.T, run *started) {
 	}
 }
 
-func TestWhatARunRecordsOfItsProgress(t *testing.T) {
+func TestARunRecordsItsProgress(t *testing.T) {
 	bubble(t, "H2_of_all_that_was_delivered_since_the_last_record_the_oldest_counts", func(t *testing.T) {
 		store, source := memstore.New(), newFeed()
 		run := start(t, mustNew(t, store, add, keeping(source)))
@@ -70,7 +70,7 @@ func TestWhatARunRecordsOfItsProgress(t *testing.T) {
 			held = held || k.Held == "a" && k.Oldest.Equal(old)
 		}
 		if k := standing(t, store); !held || k.Held != "" {
-			t.Errorf("that one of them was old, was recorded: %t, and at last %+v", held, k)
+			t.Errorf("the age of the old message was recorded: %t, and finally %+v", held, k)
 		}
 		ran(t, run)
 	})
@@ -87,12 +87,12 @@ func TestWhatARunRecordsOfItsProgress(t *testing.T) {
 		source.send("1", old)
 		pass(3 * time.Hour)
 		if k := standing(t, store); k.Cutoff.After(old.Add(-time.Hour)) {
-			t.Errorf("the cutoff is %v, and a message of %v is not done", k.Cutoff, old)
+			t.Errorf("the cutoff is %v, although a message of %v is unsettled", k.Cutoff, old)
 		}
 		close(release)
 		pass(5 * time.Minute)
 		if k := standing(t, store); time.Since(k.Cutoff) > 66*time.Minute {
-			t.Errorf("all is done, and the cutoff is %v", k.Cutoff)
+			t.Errorf("everything is settled, and the cutoff is %v", k.Cutoff)
 		}
 		ran(t, run)
 	})
@@ -101,10 +101,10 @@ func TestWhatARunRecordsOfItsProgress(t *testing.T) {
 		began := time.Now()
 		run := start(t, mustNew(t, store, add, keeping(source)))
 		source.send("1", time.Now())
-		pass(20 * time.Second) // before it records anything
+		pass(20 * time.Second) // before the first record
 		ran(t, run)
 		if k := standing(t, store); k.Progress.After(began) {
-			t.Errorf("it has progressed until %v after its start", k.Progress.Sub(began))
+			t.Errorf("the recorded progress is %v after the start", k.Progress.Sub(began))
 		}
 	})
 	bubble(t, "H2_a_run_that_hears_nothing_of_its_source_makes_no_progress", func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestWhatARunRecordsOfItsProgress(t *testing.T) {
 			t.Fatal("it is ready")
 		}
 		if k := standing(t, store); k.Progress.Sub(began) > time.Minute {
-			t.Errorf("it has progressed until %v after its start", k.Progress.Sub(began))
+			t.Errorf("the recorded progress is %v after the start", k.Progress.Sub(began))
 		}
 		ran(t, run)
 	})
@@ -132,12 +132,12 @@ func TestAHorizonThatCannotBeAsked(t *testing.T) {
 		src.set(func() { src.horizon.Late, src.err = 10*time.Hour, errors.New("no broker answers") })
 		pass(20 * time.Minute)
 		if k := standing(t, store); k.Horizon > time.Hour {
-			t.Errorf("nobody answered, and the horizon is %v", k.Horizon)
+			t.Errorf("without a response the horizon is %v", k.Horizon)
 		}
 		src.set(func() { src.err = nil })
 		pass(3 * time.Minute)
 		if k := standing(t, store); k.Horizon < 10*time.Hour {
-			t.Errorf("the brokers answer again, and the horizon is %v", k.Horizon)
+			t.Errorf("after a response the horizon is %v", k.Horizon)
 		}
 		ran(t, run)
 	})
@@ -151,11 +151,11 @@ type busy struct {
 
 func (b *busy) Reap(context.Context, store.Reaping) (store.Reaped, error) {
 	b.calls++
-	pass(10 * time.Millisecond) // so that who asks again and again comes to an end
+	pass(10 * time.Millisecond) // so that a busy loop ends
 	return store.Reaped{Elsewhere: true}, nil
 }
 
-// places is a store whose reaper looks at five parts of what it has, of which all stays.
+// places is a store whose reaper examines five parts, from which nothing is removed.
 type places struct {
 	*memstore.Store
 	last         store.ReapMark
@@ -174,7 +174,7 @@ func (p *places) Reap(_ context.Context, r store.Reaping) (store.Reaped, error) 
 	}
 	p.last.Done = true
 	next := p.last
-	p.last = store.ReapMark{} // where the next pass begins
+	p.last = store.ReapMark{} // the next pass begins here
 	return store.Reaped{Next: next}, nil
 }
 
@@ -185,7 +185,7 @@ func TestTheReaperBesideARun(t *testing.T) {
 		pass(10 * time.Minute)
 		ran(t, run)
 		if st.calls < 9 || st.calls > 10 {
-			t.Errorf("it asked %d times in ten minutes, want once a minute", st.calls)
+			t.Errorf("the reaper was called %d times in ten minutes, want once a minute", st.calls)
 		}
 	})
 	bubble(t, "trap_124_it_goes_on_behind_what_it_has_looked_at", func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestTheReaperBesideARun(t *testing.T) {
 		pass(100 * time.Second)
 		ran(t, run)
 		if st.calls < 5 || st.wrong > 0 {
-			t.Errorf("of %d calls %d went elsewhere than on", st.calls, st.wrong)
+			t.Errorf("of %d calls %d did not continue at the last position", st.calls, st.wrong)
 		}
 	})
 	bubble(t, "D7_it_goes_on_while_there_are_more_bodies_than_a_call_removes", func(t *testing.T) {

@@ -8,19 +8,18 @@ import (
 	"github.com/semel-go/semel/internal/recording"
 )
 
-// Recorder keeps what the engine of a consumer heard and decided last, in bounded memory, so
-// that a run that is stuck or wrong can be replayed step by step (docs/recorder.md). Set its
-// address as Config.Recorder of one consumer; it has the last run of that consumer. A Recorder
-// keeps nothing of a message's content, and of an error only that there was one. Write may be
-// called at any time, from any goroutine. The fields must not change after the first run begins.
+// Recorder keeps the last events and decisions of a consumer's engine in bounded memory, so that a run that hangs
+// or goes wrong can be replayed step by step (docs/recorder.md). Set its address as Config.Recorder of one
+// consumer; it contains the consumer's last run. A Recorder keeps no content of messages, and of an error only
+// that there was one. Write may be called at any time, from any goroutine. The fields must not change after the
+// first run begins.
 type Recorder struct {
 	// Size is the approximate size of the recording in bytes, 64 KiB or more; default 8 MiB. A
 	// message takes about 260 bytes. In addition, the recording has up to four copies of the
 	// engine's state, with about 300 bytes for each message in memory.
 	Size int64
-	// IDs has identities, sources, streams and the reasons of handlers recorded as they are,
-	// so that a message can be found in a recording. Otherwise they are hashed under a seed
-	// that no recording has, or left out.
+	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can be
+	// found in a recording. Otherwise they are left out or hashed with a seed that the recording does not contain.
 	IDs bool
 	// Broken, if set, is called the first time that the engine breaks one of its laws. It may
 	// call Write. The engine waits until Broken returns.

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// replays has messages consumed in a replay.
+// replays consumes messages in a replay.
 func (m *mailing) replays(r semel.Replay, messages ...*semel.Message) semel.Counts {
 	m.t.Helper()
 	return m.comes(func(c *consumer.Config) { skips(c); c.Replay = &r }, messages...)
@@ -111,7 +111,7 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 	})
 }
 
-// foretells is what a consumer says of messages.
+// foretells returns the predictions of a consumer for messages.
 func foretells(t *testing.T, store *memstore.Store, c consumer.Config, messages ...*semel.Message) (all []string) {
 	t.Helper()
 	deliveries := make([]source.Delivery, len(messages))
@@ -132,7 +132,7 @@ func foretells(t *testing.T, store *memstore.Store, c consumer.Config, messages 
 	return all
 }
 
-func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
+func TestPreviewPredictsTheEndOfMessages(t *testing.T) {
 	want := func(t *testing.T, got []string, want ...string) {
 		t.Helper()
 		if fmt.Sprint(got) != fmt.Sprint(want) {

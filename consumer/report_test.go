@@ -35,8 +35,8 @@ func TestAStormOfOneKindDoesNotFloodTheLog(t *testing.T) {
 		if n := strings.Count(log.String(), "msg=parked"); n != 10 {
 			t.Errorf("%d parked messages in the log, want 10", n)
 		}
-		if !strings.Contains(log.String(), "not logged for a minute") {
-			t.Error("the log does not say that further ones are left out")
+		if !strings.Contains(log.String(), "suppressed_for=1m") {
+			t.Error("the log does not say that lines are suppressed")
 		}
 		if observer.parked != 200 {
 			t.Errorf("observers heard %d, want 200", observer.parked)
@@ -97,7 +97,7 @@ func permanentlyBad(context.Context, *memstore.Tx, *semel.Message) error {
 	return semel.Permanent(errors.New("no"))
 }
 
-func TestWhatStandsStillIsSaid(t *testing.T) {
+func TestOutagesAreLogged(t *testing.T) {
 	bubble(t, "a_broker_that_cannot_settle_a_source_that_cannot_be_read_and_a_store_that_is_down_are_told_apart", func(t *testing.T) {
 		var log log
 		st, src := watch(memstore.New()), watchSource(numbered("m", 5)...)

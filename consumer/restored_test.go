@@ -13,14 +13,14 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// restoredSource finds, after its first deliveries, that the store is behind.
+// restoredSource reports, after its first deliveries, that the store is behind.
 type restoredSource struct{ *listSource }
 
 func (s *restoredSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.fetches > 0 {
 		s.fetches++
 		pass(500 * time.Millisecond)
-		return nil, fmt.Errorf("it stands at 5, and was at 9: %w", semel.ErrBehind)
+		return nil, fmt.Errorf("the offset is 5, and was 9: %w", semel.ErrBehind)
 	}
 	got, _ := s.listSource.Fetch(ctx, most)
 	return got, nil
@@ -39,7 +39,7 @@ func TestAStoreThatIsFoundBehindItsBroker(t *testing.T) {
 		consumer := mustNew(t, store, slowly, c)
 		began := time.Now()
 		err := consumer.Run(t.Context())
-		if !errors.Is(err, semel.ErrBehind) || !strings.Contains(err.Error(), "it stands at 5, and was at 9") {
+		if !errors.Is(err, semel.ErrBehind) || !strings.Contains(err.Error(), "the offset is 5, and was 9") {
 			t.Errorf("Run says %v", err)
 		}
 		if took := time.Since(began); took > 10*time.Second {

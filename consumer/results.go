@@ -10,16 +10,14 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// KeepResult keeps what a handler made of its message beside the message's marker, in the
-// transaction that applies it: for Config.OnDuplicate and Consumer.Result. ctx, tx and m
-// are those that the handler was given. A second call for a message replaces what the
-// first has kept.
+// KeepResult stores the result of a handler beside the message's marker, in the transaction that applies the
+// message. The result is for Config.OnDuplicate and Consumer.Result. Pass the ctx, tx and m that the handler got.
+// A second call for a message replaces the result of the first.
 //
-// It costs a statement, which a Queue sends with the others. A result has at most
-// admin.MaxResult bytes, and goes with its marker. It needs a store that keeps results
-// (admin.Results) and StrategyMarker or StrategyInbox; with NewCalling it is for
-// the function that applies, and with NewLeased, which has no transaction, there is none. An
-// error says that nothing is kept, and must be returned.
+// KeepResult costs one statement, which a Queue sends together with the others. A result has at most
+// admin.MaxResult bytes and is removed with its marker. KeepResult needs a store that keeps results
+// (admin.Results) and StrategyMarker or StrategyInbox. With NewCalling call it in apply; with NewLeased it cannot
+// be used, because there is no transaction. An error means that nothing is stored; the handler must return it.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
 	k := engine.ResultContextOf(ctx)
 	switch {
@@ -43,11 +41,10 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 	return keeper.KeepResult(ctx, tx, admin.ResultOf{Scope: scope, ID: []byte(m.Identity.ID)}, result)
 }
 
-// Result returns what KeepResult has kept for a message, such as one that Process has found
-// to be a duplicate: key is its Identity. nil says that nothing is kept: it was not applied,
-// its handler kept nothing, or its marker is gone; an empty result is not nil. Run, Work or
-// Process has begun before, or the error is semel.ErrUnsupported; so it is where the store
-// keeps no results.
+// Result returns the result that KeepResult stored for a message, for example after Process has found a duplicate.
+// key is the message's Identity. The result is nil if none is stored: the message was not applied, its handler
+// stored none, or its marker was removed. An empty result is not nil. Run, Work or Process must have begun before.
+// Otherwise, and if the store keeps no results, the error is semel.ErrUnsupported.
 func (c *Consumer[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) {
 	e := c.running()
 	if e == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A handler keeps what it made, and a copy of its message is told of it.
+// A handler stores its result, and a copy of the message gets it.
 func ExampleKeepResult() {
 	orders := 0
 	place := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// makes is a handler that adds and keeps what it made.
+// makes is a handler that adds 1 and keeps a result.
 func makes(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	if err := consumer.KeepResult(ctx, tx, m, []byte("made of "+m.Identity.ID)); err != nil {
 		return err
@@ -25,7 +25,7 @@ func makes(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return add(ctx, tx, m)
 }
 
-// told are the results that duplicates were told of, by id.
+// told contains the results that OnDuplicate got, by id.
 type told map[string][]string
 
 func (o told) hook(_ context.Context, m *semel.Message, result []byte) error {
@@ -37,7 +37,7 @@ func (o told) hook(_ context.Context, m *semel.Message, result []byte) error {
 	return nil
 }
 
-func TestADuplicateIsToldOfItsResult(t *testing.T) {
+func TestADuplicateGetsItsResult(t *testing.T) {
 	for _, strategy := range []consumer.Strategy{consumer.StrategyMarker, consumer.StrategyInbox} {
 		bubble(t, "C12_the_result_of_its_first_processing_in_one_batch_and_later_"+strings.ReplaceAll(strategy.String(), " ", "_"), func(t *testing.T) {
 			store := memstore.New()
@@ -94,7 +94,7 @@ func TestADuplicateIsToldOfItsResult(t *testing.T) {
 		store := memstore.New(memstore.Fail(func(op string) error {
 			if op == "results" && down < 3 {
 				down++
-				return errors.New("the store is away")
+				return errors.New("the store is down")
 			}
 			return nil
 		}))
@@ -112,7 +112,7 @@ func TestADuplicateIsToldOfItsResult(t *testing.T) {
 		_, err := consume(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch m.Identity.ID {
 			case "m0":
-				return consumer.KeepResult(ctx, tx, m, nil) // an empty one is one
+				return consumer.KeepResult(ctx, tx, m, nil) // an empty result counts as a result
 			case "m1":
 				_ = consumer.KeepResult(ctx, tx, m, []byte("lost"))
 				return semel.Permanent(errors.New("refused"))
@@ -230,8 +230,8 @@ func TestProcessAndResults(t *testing.T) {
 }
 
 func TestAResultAtEachPointOfDeath(t *testing.T) {
-	// The run of a process that dies at a point is abandoned there; another one begins over
-	// the same store, and each message comes again.
+	// A process that dies at a point is abandoned there. Another one starts on the same store, and each message is
+	// delivered again.
 	for _, point := range []faults.Point{faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit, faults.BeforeSettle} {
 		bubble(t, fmt.Sprintf("C12_law_1_a_result_is_there_exactly_when_its_effect_is_%v", point), func(t *testing.T) {
 			st := memstore.New()

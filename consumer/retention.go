@@ -6,45 +6,41 @@ import (
 	"github.com/semel-go/semel/identity"
 )
 
-// RetentionPolicy says how long what has ended is remembered; the zero value: for ever.
-// What has not ended, or is parked, stays whatever it says.
+// RetentionPolicy says how long markers and ended messages are kept; the zero value keeps them forever. Messages
+// that have not ended, and parked messages, are always kept.
 //
-// A run with Keep records how far it is, and removes what is past its retention, a little
-// at a time and while no other process does. The retention of a consumer begins anew with
-// whatever it has not settled: while it is down, or a lane of it is behind, nothing is
-// removed that a copy still to be read could need. See store.Reaper.
+// A run with Keep records its progress and removes old markers, a few at a time; one process at a time does this.
+// The retention is counted from the oldest unsettled message: while the consumer is down, or one of its lanes is
+// behind, no marker is removed that a copy still to be read could need. See store.Reaper.
 type RetentionPolicy struct {
-	// Keep is how long identities are recognised after their messages have ended, at
-	// least a minute. It must not be shorter than the horizon, which is how late a copy
-	// can come: what the source's broker keeps, the retries, and Delay. New does not know
-	// it; Run, Work and Process refuse. If it becomes longer later, nothing is removed.
+	// Keep is how long markers are kept after their messages have ended, at least a minute. It must not be shorter
+	// than the horizon, which is how late a copy can arrive: the retention of the source's broker, plus the
+	// retries, plus Delay. If it is, Run, Work and Process return an error. If the horizon becomes longer later,
+	// nothing is removed.
 	Keep time.Duration
-	// Bodies is after how long the bodies of messages in the inbox are removed that are
-	// completed or discarded, while their identities stay; 0: with them. It may be set
-	// without Keep.
+	// Bodies is how long the bodies of completed and discarded messages are kept in the inbox; 0 means as long as
+	// their rows. It may be set without Keep.
 	Bodies time.Duration
-	// Delay is how late a producer, or what lies between it and the broker, may send a
-	// copy.
+	// Delay is how late a producer, or a system between the producer and the broker, may send a copy.
 	Delay time.Duration
-	// IDTime says which time ids carry. Without it a message's age is that of its record
-	// (semel.Origin), else of the event (semel.Message.Time). A message without any
-	// counts as older than what is kept.
+	// IDTime is the format of the time in ids. Without it the age of a message is computed from the timestamp of
+	// its record (semel.Origin) or else of the event (semel.Message.Time). A message without any time counts as
+	// older than the retention.
 	IDTime identity.IDTime
-	// DailyPartitions says that the store keeps markers in one partition per day and drops
-	// whole days. It needs a store for this consumer alone (sqlstore.Store.Dated,
-	// pgxstore.Store.Dated) whose kind of ids is IDTime. An id without such a time is a bad
-	// identity; OnExpired also ends an id of a day that has not come.
+	// DailyPartitions means that the store keeps markers in one partition per day and drops whole days. It needs a
+	// store for this consumer alone (sqlstore.Store.Dated, pgxstore.Store.Dated) with IDTime as its kind of ids.
+	// An id without such a time cannot be used as identity. OnExpired also ends messages whose id is of a future
+	// day.
 	DailyPartitions bool
-	// OnExpired ends a message that is older than what is kept, and of which nothing is known:
-	// whether it has taken effect, nobody can tell. ActionPark, ActionDeadLetter, ActionHalt or
-	// ActionDiscard. Messages with a version are not asked for their age: their streams
-	// tell.
+	// OnExpired is the action for a message that is older than the retention and has no marker, so that it may
+	// have been applied before: ActionPark, ActionDeadLetter, ActionHalt or ActionDiscard. The age of messages
+	// with a version is not checked, because their streams show whether they were applied.
 	OnExpired Action
-	// Off: nothing is removed, whoever runs a reaper.
+	// Off disables the reaper in all processes.
 	Off bool
 }
 
-// ladder returns how long all retries of a message take at most.
+// ladder returns the maximum duration of all retries of a message.
 func (c *Config) ladder() (sum time.Duration) {
 	wait := c.Retry.InitialDelay
 	for n := 1; n < c.Retry.MaxAttempts; n++ {

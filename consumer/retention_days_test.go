@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// daily is a store that keeps markers by day.
+// daily is a store that partitions markers by day.
 type daily struct {
 	*memstore.Store
 	kind string
@@ -28,7 +28,7 @@ func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 		for _, c := range []struct {
 			store  any
 			policy RetentionPolicy
-			says   string // nothing where they fit
+			says   string // empty if they fit
 		}{
 			{daily{memstore.New(), "uuidv7"}, with, ""}, {memstore.New(), without, ""},
 			{memstore.New(), with, "Dated"}, {daily{memstore.New(), ""}, with, "Dated"},

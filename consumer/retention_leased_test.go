@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// forgetful is a store with an inbox that can remove nothing.
+// forgetful is a store with an inbox that cannot remove markers.
 type forgetful struct {
 	store.TxStore[*memstore.Tx]
 	store.Leases
@@ -107,7 +107,7 @@ func TestThePositionsOfCalls(t *testing.T) {
 		c.Strategy, c.AckOnReceipt, c.IdleExit = consumer.StrategyInbox, true, time.Second
 		err := mustNewLeased(t, store, noCall, c).Run(t.Context())
 		if err != nil && !errors.Is(err, io.EOF) || src.in != source.PositionStore(store) {
-			t.Errorf("%v; it keeps them in %v", err, src.in)
+			t.Errorf("%v; the positions are in %v", err, src.in)
 		}
 	})
 }

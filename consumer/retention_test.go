@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// feed is a source that delivers what it is given when it is given, in one lane.
+// feed is a source with one lane that delivers each message when the test sends it.
 type feed struct {
 	*listSource
 	wake chan struct{}
@@ -67,7 +67,7 @@ func (f *feed) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery,
 	return taken, nil
 }
 
-// broker is a feed that knows how far its lanes are, and how late it delivers again.
+// broker is a feed that knows the progress of its lanes and its horizon.
 type broker struct {
 	*feed
 	mutex   sync.Mutex
@@ -101,7 +101,7 @@ func (b *broker) set(do func()) {
 	do()
 }
 
-// now is a message that was written now.
+// now returns a message that was written now.
 func now(id string) *semel.Message {
 	m := message(id, `{}`)
 	m.Origin.Written = uint32(time.Now().Unix())
@@ -160,7 +160,7 @@ func TestRetentionBesideARun(t *testing.T) {
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		pass(5 * time.Hour) // nobody runs
+		pass(5 * time.Hour) // no consumer is running
 		again := newBroker()
 		again.lanes = []source.LaneAge{{Lane: "a", Oldest: first.Add(4 * time.Minute)}} // unread since then
 		run = start(t, mustNew(t, st, add, keeping(again)))
@@ -168,9 +168,9 @@ func TestRetentionBesideARun(t *testing.T) {
 		again.send("1", first.Add(4*time.Minute)) // a copy that was sent before the outage
 		pass(time.Minute)
 		if effect(t, st, "1") != "1" || outcome(t, st, "2").Kind != store.Seen {
-			t.Errorf("the effect is %q, and the marker of another %v", effect(t, st, "1"), outcome(t, st, "2"))
+			t.Errorf("the effect is %q, and the other marker %v", effect(t, st, "1"), outcome(t, st, "2"))
 		}
-		again.set(func() { again.lanes[0].Oldest = time.Time{} }) // all is read
+		again.set(func() { again.lanes[0].Oldest = time.Time{} }) // everything was read
 		pass(3 * time.Minute)
 		if v := outcome(t, st, "2"); v.Kind != store.Fresh {
 			t.Errorf("hours later the marker is still there: %v", v)
@@ -182,12 +182,12 @@ func TestRetentionBesideARun(t *testing.T) {
 	})
 	bubble(t, "H2_what_is_not_known_of_a_lane_is_no_progress", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
-		src.known = false // a lane was given, and nothing of it has come
+		src.known = false // a lane was assigned and has delivered nothing
 		run := start(t, mustNew(t, st, add, keeping(src)))
 		src.send("1", time.Now())
 		pass(3 * time.Hour)
 		if v := outcome(t, st, "1"); v.Kind != store.Seen {
-			t.Errorf("its marker is gone: %v", v)
+			t.Errorf("the marker was removed: %v", v)
 		}
 		src.set(func() { src.known = true })
 		pass(3 * time.Minute)
@@ -208,9 +208,9 @@ func TestRetentionBesideARun(t *testing.T) {
 			pass(time.Minute)
 		}
 		if v := outcome(t, st, "1"); v.Kind != store.Seen {
-			t.Errorf("its marker is gone while old messages come: %v", v)
+			t.Errorf("the marker was removed while old messages arrive: %v", v)
 		}
-		pass(2 * time.Hour) // nothing comes any more
+		pass(2 * time.Hour) // no more messages arrive
 		if v := outcome(t, st, "1"); v.Kind != store.Fresh {
 			t.Errorf("its marker stays: %v", v)
 		}
@@ -227,7 +227,7 @@ func TestRetentionBesideARun(t *testing.T) {
 		src.send("1", time.Now())
 		pass(3 * time.Hour)
 		if v := outcome(t, st, "1"); v.Kind != store.Seen {
-			t.Errorf("its marker is gone: %v", v)
+			t.Errorf("the marker was removed: %v", v)
 		}
 		run.stop()
 		if err := run.wait(); err != nil {
@@ -289,7 +289,7 @@ func TestTheHorizonOfARetention(t *testing.T) {
 		got := mustNew(t, memstore.New(), add, c).Run(t.Context())
 		for _, text := range want {
 			if got == nil || !strings.Contains(got.Error(), text) {
-				t.Errorf("the run says %v, and nothing of %q", got, text)
+				t.Errorf("the run returned %v, which does not contain %q", got, text)
 			}
 		}
 	}
@@ -309,7 +309,7 @@ func TestTheHorizonOfARetention(t *testing.T) {
 		src.set(func() { src.horizon.Late = 10 * time.Hour })
 		pass(5 * time.Hour)
 		if v := outcome(t, st, "1"); v.Kind != store.Seen {
-			t.Errorf("its marker is gone: %v", v)
+			t.Errorf("the marker was removed: %v", v)
 		}
 		if _, err := st.Advance(t.Context(), "billing"); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "10h") {
 			t.Errorf("a reaper elsewhere hears %v", err)
@@ -317,7 +317,7 @@ func TestTheHorizonOfARetention(t *testing.T) {
 		src.set(func() { src.horizon = source.Horizon{Unlimited: true, Why: "a topic"} })
 		pass(2 * time.Hour)
 		if v := outcome(t, st, "1"); v.Kind != store.Seen {
-			t.Errorf("its marker is gone: %v", v)
+			t.Errorf("the marker was removed: %v", v)
 		}
 		src.set(func() { src.horizon = source.Horizon{Late: time.Minute} })
 		pass(2 * time.Hour)
@@ -340,26 +340,26 @@ func TestAReaperThatDies(t *testing.T) {
 			thaw := make(chan struct{})
 			run := start(t, mustNew(t, store, add, keeping(source), faults.Plan{At: func(p faults.Point, _ int) {
 				if p == point && time.Since(first) > 2*time.Hour && died.CompareAndSwap(false, true) {
-					<-thaw // as a process that is frozen here
+					<-thaw // like a process that is frozen here
 				}
 			}}))
 			source.send("1", first)
 			pass(3 * time.Hour)
 			if !died.Load() {
-				t.Fatal("it never came to the point")
+				t.Fatal("the reaper never reached the point")
 			}
 			again := newBroker()
 			other := start(t, mustNew(t, store, add, keeping(again)))
 			again.send("1", first)
 			pass(time.Hour)
 			if effect(t, store, "1") != "1" {
-				t.Errorf("the effect is there %s times", effect(t, store, "1"))
+				t.Errorf("the effect happened %s times", effect(t, store, "1"))
 			}
 			close(thaw)
 			again.send("1", first)
 			pass(time.Hour)
 			if effect(t, store, "1") != "1" {
-				t.Errorf("after the other has gone on, the effect is there %s times", effect(t, store, "1"))
+				t.Errorf("after the other process continued, the effect happened %s times", effect(t, store, "1"))
 			}
 			other.stop()
 			run.stop()

@@ -15,7 +15,7 @@ import (
 
 var byAnn = store.Act{Verb: "retry", Who: "ann", Why: "the account is there now"}
 
-// parked is a store with one parked message "1" and its row.
+// parked returns a store with one parked message "1", and its row.
 func parked(t *testing.T) (*memstore.Store, store.StoredRow) {
 	t.Helper()
 	st := memstore.New()
@@ -23,8 +23,7 @@ func parked(t *testing.T) (*memstore.Store, store.StoredRow) {
 	return st, row(t, st, "1")
 }
 
-// retried makes a row due and has a consumer work on it. inner is the consumer's
-// memstore.
+// retried retries a row and runs a consumer on it. inner is the consumer's memstore.
 func retried(t *testing.T, st store.TxStore[*memstore.Tx], inner *memstore.Store, r store.StoredRow, handle func(context.Context, *memstore.Tx, *semel.Message) error) *consumer.Consumer[*memstore.Tx] {
 	t.Helper()
 	if err := errors.Join(inner.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
@@ -61,7 +60,7 @@ func TestRetryOfARow(t *testing.T) {
 		retried(t, st, st, r, add)
 		for revision, want := range map[int64]error{r.Revision: semel.ErrChanged, row(t, st, "1").Revision: semel.ErrState} {
 			if err := errors.Join(st.Requeue(t.Context(), byAnn, store.RowRevision{Number: r.Number, Revision: revision})...); !errors.Is(err, want) {
-				t.Errorf("a second retry says %v, want %v", err, want)
+				t.Errorf("a second retry returned %v, want %v", err, want)
 			}
 		}
 		if counts := runs(t, st, add, config(newListSource(message("1", `{"n":1}`)))); counts.Duplicates != 1 || effect(t, st, "1") != "1" {
@@ -144,7 +143,7 @@ func TestARetryThatFails(t *testing.T) {
 	})
 }
 
-func TestWhatARetrysHandlerDecides(t *testing.T) {
+func TestDecisionsOfARetriedHandler(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  error
 		state   store.RowState
@@ -166,7 +165,7 @@ func TestWhatARetrysHandlerDecides(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeverProcessedIsNotByARetry(t *testing.T) {
+func TestARetryDoesNotProcessUnprocessableMessages(t *testing.T) {
 	for reason, c := range map[semel.Reason]struct {
 		only consumer.Filter
 		body string

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// describedSource says in the log what it reads.
+// describedSource is a source that describes itself in the log.
 type describedSource struct{ *listSource }
 
 func (describedSource) LogValue() slog.Value {

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// minted are messages of a producer that sends everything n times, each time with a new id,
-// and the whole twice, as a broker redelivers it.
+// minted returns the messages of a producer that sends each of n contents several times with new ids. All of them
+// are delivered twice, as by a broker.
 func minted(n int) (all []*semel.Message) {
 	for range 2 {
 		for payment := range 4 {
@@ -53,7 +53,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 		for _, m := range minted(5) {
 			id, _ := m.Headers.Get("id")
 			if effect(t, store, string(id)) != "1" {
-				t.Errorf("the effect of %s is there %q times", id, effect(t, store, string(id)))
+				t.Errorf("the effect of %s happened %q times", id, effect(t, store, string(id)))
 			}
 		}
 		told := seen.of(eventkind.SameContent)

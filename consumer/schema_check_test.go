@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// checkedStore is a downStore with tables to look at.
+// checkedStore is a downStore with a schema check.
 type checkedStore struct {
 	*downStore
 	looks   atomic.Int64
@@ -31,7 +31,7 @@ func (s *checkedStore) Check(context.Context) error {
 	return nil
 }
 
-// failures of a store in the middle of a run, by where they are met.
+// failures are failures of a store during a run, by the operation that fails.
 var failures = map[string]func(s *checkedStore){
 	"begin": func(s *checkedStore) {
 		failed := false
@@ -85,7 +85,7 @@ func TestTablesThatAreChangedDuringARun(t *testing.T) {
 			looks := store.looks.Load()
 			pass(time.Minute)
 			if n := store.looks.Load(); n != looks {
-				t.Errorf("%s: a store that works was looked at %d times more", where, n-looks)
+				t.Errorf("%s: the schema of a working store was checked %d more times", where, n-looks)
 			}
 			run.stop()
 			if err := run.wait(); err != nil {
@@ -112,7 +112,7 @@ func TestTablesThatAreChangedDuringARun(t *testing.T) {
 	})
 }
 
-// askedStore is a downStore that counts how often it is asked for the number of a scope.
+// askedStore is a downStore that counts the calls of Scope.
 type askedStore struct {
 	*downStore
 	asked atomic.Int64
@@ -134,7 +134,7 @@ func (s *askedStore) Scopes(ctx context.Context, consumer string, sources []stri
 	return numbers, nil
 }
 
-func TestWhatIsRememberedOfAStoreThatWasAway(t *testing.T) {
+func TestScopesAreForgottenAfterAnOutage(t *testing.T) {
 	bubble(t, "law_1_its_scopes_are_numbered_again_since_a_standby_may_not_have_the_last", func(t *testing.T) {
 		st := &askedStore{downStore: &downStore{watch(memstore.New())}}
 		var begun int
@@ -155,7 +155,7 @@ func TestWhatIsRememberedOfAStoreThatWasAway(t *testing.T) {
 			pass(time.Minute)
 		}
 		if !slices.Equal(asked, []int64{1, 0, 0, 1}) {
-			t.Errorf("for each of four messages it was asked %v times, want once more after the third met an outage", asked)
+			t.Errorf("Scope was called %v times for the four messages, want one more call after the outage at the third", asked)
 		}
 		if err := consumer.Close(t.Context()); err != nil {
 			t.Error(err)

@@ -16,16 +16,16 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hidden stands in every body and header of a corpus and must stand nowhere else.
+// hidden is in every body and header of the test messages and must not appear anywhere else.
 const hidden = "4915162342"
 
-// payment is what a handler decodes.
+// payment is the type that a handler decodes.
 type payment struct {
 	Amount struct{ Cents int8 }
 	At     time.Time
 }
 
-// secretive is a message full of what must not be told.
+// secretive returns a message full of values that must not be reported.
 func secretive(id, body string) *semel.Message {
 	m := message(id, strings.ReplaceAll(body, "HIDDEN", hidden))
 	m.Key = []byte("key-" + hidden)
@@ -33,7 +33,7 @@ func secretive(id, body string) *semel.Message {
 	return m
 }
 
-// telling is everything a consumer tells the world.
+// telling collects everything that a consumer reports.
 type telling struct {
 	log
 	witness
@@ -48,7 +48,7 @@ func (w *telling) String() string {
 	return text
 }
 
-// decode is a handler that fails in every way that a decoder can.
+// decode is a handler that fails in every way in which decoding can fail.
 func decode(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	switch m.Identity.ID {
 	case "panic":
@@ -67,7 +67,7 @@ func decode(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return add(ctx, tx, m)
 }
 
-func TestNothingOfAPayloadIsTold(t *testing.T) {
+func TestNoPayloadIsReported(t *testing.T) {
 	bubble(t, "law_15_no_payload_and_no_header_is_in_a_log_an_event_or_an_error", func(t *testing.T) {
 		corpus := []*semel.Message{
 			secretive("fits", `{"note":"HIDDEN"}`), secretive("fits", `{"note": "HIDDEN"}`), secretive("fits", `{"note":"other HIDDEN"}`),
@@ -105,7 +105,7 @@ func TestNothingOfAPayloadIsTold(t *testing.T) {
 			c.Identity, c.Logger, c.Observers, c.Retry.MaxAttempts = identity, told.logger(), []semel.Observer{&told.witness}, 2
 			counts := runs(t, store, decode, c)
 			if counts.Parked < 3 {
-				t.Errorf("the corpus did not fail: %+v", counts)
+				t.Errorf("the messages did not fail: %+v", counts)
 			}
 		}
 		halting := config(newListSource(secretive("number", `{"Amount":{"Cents":HIDDEN}}`)))
@@ -125,7 +125,7 @@ func TestNothingOfAPayloadIsTold(t *testing.T) {
 			}
 		}
 		if !strings.Contains(text, "parked") || !strings.Contains(text, "Cents") {
-			t.Error("the log says nothing at all")
+			t.Error("the log is empty")
 		}
 	})
 	bubble(t, "trap_85_an_id_with_control_characters_forges_no_line_of_the_log", func(t *testing.T) {

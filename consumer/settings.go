@@ -23,38 +23,38 @@ type settings struct {
 	Config
 	// public is Config.Name without the generation.
 	public string
-	// rules say how deliveries are read.
+	// rules are the rules for reading deliveries.
 	rules delivery.Rules
-	// way is what makes effects happen once. keys, with byKey, says how keys are kept.
+	// way is the way in which effects happen once. keys, with byKey, configures the leased keys.
 	way  way
 	keys KeyPolicy
 	// guard calls functions of users, sources and stores.
 	guard guard.Guard
-	// steps are the names of the steps, nil without.
+	// steps are the names of the steps; nil if the handler has none.
 	steps []string
 	// run are the options of the runner.
 	run runner.Options
 	// retention is how long markers are kept.
 	retention *upkeep.Retention
-	// rows: the store has an inbox.
+	// rows reports whether the store has an inbox.
 	rows bool
-	// limits are those of the store, without FitIdentity if there is no Identity.
+	// limits are the store's limits, without FitIdentity if the consumer has no Identity.
 	limits store.Limits
 }
 
-// needs is what the constructor of a consumer knows besides the policy.
+// needs contains the arguments of a consumer's constructor other than the Config.
 type needs struct {
 	way way
-	// store is nil if the user gave none.
+	// store is nil if the caller passed none.
 	store any
 	keys  KeyPolicy
-	// noHandler is the error of an incomplete handler, nil if it is complete.
+	// noHandler is the error for an incomplete handler; nil if it is complete.
 	noHandler error
-	// steps are the names of the steps, nil without.
+	// steps are the names of the steps; nil if the handler has none.
 	steps []string
 }
 
-// needsOf returns the needs of a consumer with this handler.
+// needsOf returns the needs for this handler, way and store. It checks that the handler is complete.
 func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	n := needs{way: w, store: store}
 	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
@@ -69,7 +69,7 @@ func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	return n
 }
 
-// settings fills in the defaults. It reports every fault of the policy, or, if there is none, the
+// settings checks the policy and sets the defaults. It returns all faults of the policy or, if there are none, the
 // first reason why the store does not fit the policy.
 func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	c.defaults()
@@ -77,7 +77,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	if n.store == nil {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
-	setDefault(&c.Provider.Window, defaultWindow) // after the check: without calls, it may be shorter than Timeout
+	setDefault(&c.Provider.Window, defaultWindow) // after the check, because without calls it may be shorter than Timeout
 	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store)}
 	if err == nil {
 		err = s.fits(n.store)
@@ -89,7 +89,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	return s, nil
 }
 
-// resolve sets the fields that follow from the policy and the store.
+// resolve sets the fields that depend on the policy and the store.
 func (c *settings) resolve(st any) {
 	if c.Generation != nil {
 		c.Name = admin.GenerationName(c.public, c.Generation.Number)
@@ -123,30 +123,28 @@ func (c *settings) resolve(st any) {
 	c.run = c.runOptions()
 }
 
-// way says what makes the effects of a consumer happen once. The constructor chooses it, and
-// with it the runner of the consumer's flights.
+// way is the way in which the effects of a consumer happen once. Each constructor has its way, which determines
+// the runner of the consumer's flights.
 type way uint8
 
 // The ways.
 const (
-	// byTransaction: the marker commits with the handler's writes (New, NewBatch, NewSteps).
+	// byTransaction: the marker and the handler's writes are committed together (New, NewBatch, NewSteps).
 	byTransaction way = iota
-	// byClaim: the inbox row is claimed, the handler calls out, and the claim ends
-	// (NewLeased, NewLeasedSteps).
+	// byClaim: the inbox row is claimed, the handler calls another system, and the claim ends (NewLeased,
+	// NewLeasedSteps).
 	byClaim
-	// byAnswer: as byClaim, and the claim ends in the transaction that applies the answer
-	// (NewCalling with StrategyInbox).
+	// byAnswer: like byClaim, but the claim ends in the transaction that applies the answer (NewCalling with
+	// StrategyInbox).
 	byAnswer
-	// byLookup: markers are looked up, the handler calls out, and the transaction that applies
-	// the answer marks the message (NewCalling with StrategyMarker).
+	// byLookup: the marker is looked up, the handler calls another system, and the transaction that applies the
+	// answer marks the message (NewCalling with StrategyMarker).
 	byLookup
-	// byKey: a leased key is claimed, the handler calls out, and the key is completed
-	// (NewKeyed).
+	// byKey: a leased key is claimed, the handler calls another system, and the key is completed (NewKeyed).
 	byKey
 )
 
-// overRows reports whether handlers call out for messages of the store's inbox, one message in
-// a flight.
+// overRows reports whether handlers call other systems for messages of the store's inbox, one message in a flight.
 func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
 
 // deliveryRules returns the rules for reading deliveries, without those that depend on the store.

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestWhatARunLeavesBehind(t *testing.T) {
+func TestTheEndOfARunWithStuckCalls(t *testing.T) {
 	bubble(t, "case_10_a_commit_that_does_not_end_is_cut_when_the_run_gives_up", func(t *testing.T) {
 		st, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
 		cut := make(chan struct{})
@@ -28,7 +28,7 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 			select {
 			case <-cut:
 			case <-ctx.Done():
-				t.Error("nobody cut the batch")
+				t.Error("the batch was not killed")
 			}
 			ended = true
 			return commit(ctx)
@@ -77,11 +77,11 @@ func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 		}
 		c := config(src)
 		c.Lanes, c.Workers, c.Batch.MaxSize, c.Drain, c.Logger = consumer.LanesNone, 64, 1, 7*time.Second, said.logger()
-		// The first two that run are of two workers: who is given which message is chance.
+		// The first two that run belong to two workers; which message each gets is random.
 		var begun atomic.Int32
 		run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch begun.Add(1) {
-			case 1: // at its commit when the drain ends
+			case 1: // commits when the drain ends
 				pass(2 * time.Second)
 			case 2:
 				clings()
@@ -106,7 +106,7 @@ func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 	})
 }
 
-func TestWhatAStopWaitsFor(t *testing.T) {
+func TestAStopWaitsForHandlersAndClose(t *testing.T) {
 	bubble(t, "a_Close_that_obeys_has_its_time_although_a_handler_ignores_its_context", func(t *testing.T) {
 		source, release := &slowlyClosing{listSource: newListSource(numbered("m", 1)...)}, make(chan struct{})
 		defer close(release)
@@ -133,12 +133,12 @@ func TestWhatAStopWaitsFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Count(log.String(), `"msg":"stopping: still waits for what runs","consumer":"billing","handlers":1,"commits":0,"unsettled":3,"at_most":"23s"`); got != 1 {
-			t.Errorf("it is said %d times in %s", got, log.String())
+			t.Errorf("it is logged %d times in %s", got, log.String())
 		}
 	})
 }
 
-// clingingSource does not end its Close until it is released.
+// clingingSource does not return from Close until it is released.
 type clingingSource struct {
 	*listSource
 	release chan struct{}
@@ -149,7 +149,7 @@ func (s *clingingSource) Close(ctx context.Context) error {
 	return s.listSource.Close(ctx)
 }
 
-// slowlyClosing takes three seconds for its Close, if it may.
+// slowlyClosing takes three seconds to close.
 type slowlyClosing struct {
 	*listSource
 	closed bool

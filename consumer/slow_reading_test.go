@@ -27,8 +27,8 @@ func (s slowFirst) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
-// slowly is messages of which the first takes a second to read; all of them are
-// large enough for as many readers as there are cores.
+// slowly returns messages of which the first takes a second to read. They are large enough for one reader for each
+// core.
 func slowly(topic string) []*semel.Message {
 	all := numbered(topic, 9)
 	for i, m := range all {
@@ -50,7 +50,7 @@ func (s firstThen) Fetch(ctx context.Context, most source.Bound) ([]source.Deliv
 	return s.listSource.Fetch(ctx, most)
 }
 
-func TestAFetchWhoseFirstMessageTakesASecondToRead(t *testing.T) {
+func TestAFetchWithAFirstMessageThatTakesASecondToRead(t *testing.T) {
 	bubble(t, "is_handed_on_in_order_and_a_stop_finds_everything_else_done", func(t *testing.T) {
 		src := firstThen{newListSource(append(numbered("before", 1), slowly("m")...)...)}
 		src.endless = true
@@ -69,7 +69,7 @@ func TestAFetchWhoseFirstMessageTakesASecondToRead(t *testing.T) {
 		pass(time.Second / 2)
 		src.mutex.Lock()
 		if src.settled["0"] != 1 {
-			t.Error("what came before it is not settled while it is read")
+			t.Error("earlier messages are not settled while it is read")
 		}
 		src.mutex.Unlock()
 		pass(time.Second)

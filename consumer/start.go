@@ -10,15 +10,14 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Check does what each start does before anything is fetched: it asks whether the store's
-// tables fit this release, and whether identities are found as the store remembers it
-// (semel.ErrIdentityChanged), under a name that is the consumer's own
-// (semel.ErrForeignOwner), and has it remembered. TryMark and Accept do the latter with
-// their first call; on a store whose batches take turns, such as SQLite, call Check before
-// the first transaction, since theirs must not wait for one of the store's own.
+// Check does what each start does before the first fetch. It checks that the store's schema fits this release,
+// that identities are determined as the store has recorded (semel.ErrIdentityChanged), and that the name belongs
+// to this consumer (semel.ErrForeignOwner); it records the latter two. TryMark and Accept record them with their
+// first call. On a store with a single writer, such as SQLite, call Check before the first transaction, because
+// their transaction must not wait for one of the store's own.
 func (c *Consumer[Tx]) Check(ctx context.Context) error { return c.checkStore(ctx) }
 
-// check checks that the store and the source fit the policy, and returns the Info of the source.
+// check checks that store and source fit the policy, and returns the Info of the source.
 func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Info, error) {
 	info, err := infoOf(c.config, src)
 	if err != nil {
@@ -54,8 +53,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	return c.config.retention.LookBack(ctx, c.store)
 }
 
-// deriveOnce records how identities are found, once, for a caller that has opened a transaction of the
-// store.
+// deriveOnce records once how identities are determined, for a caller with an open transaction of the store.
 func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	if c.names.Recorded.Load() {
 		return nil
@@ -77,7 +75,7 @@ func infoOf(c *settings, src source.Source) (info source.Info, err error) {
 // inboxOnly reports whether a run with this source works off the inbox and then ends.
 func inboxOnly(src source.Source) bool { return src == sources.None{Ends: true} }
 
-// checkSource prepares the source for what the policy asks of it.
+// checkSource prepares the source for the features that the policy uses.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
 	keyed := c.config.way == byKey
 	if keyed {
@@ -85,10 +83,10 @@ func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error 
 			return err
 		}
 	}
-	if info.Positions != nil && !keyed { // keys recognise what is read again
+	if info.Positions != nil && !keyed { // with keys, repeated reads are recognised
 		positions, ok := c.store.(source.PositionStore)
 		if !ok {
-			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
+			return fmt.Errorf("semel: consumer %q: its source needs positions, but its store cannot keep them: %w", c.config.Name, semel.ErrUnsupported)
 		}
 		if err := c.config.guard.Source("Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)

@@ -9,23 +9,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Step is a part of a handler that takes effect by itself; see NewSteps.
+// Step is a part of a handler with an effect of its own; see NewSteps.
 type Step[Tx any] struct {
-	// Name is kept in the message's row, 1 to steplimit.Name bytes. It is what a
-	// later release knows a completed step by, so it stays.
+	// Name is stored in the message's row, 1 to steplimit.Name bytes. Later releases recognise a completed step by
+	// its name, so it must not change.
 	Name string
-	// Run does the step, as a handler does its message: its effect through tx, its
-	// outcome by its error. What it returns beside nil is kept with the commit of the
-	// step, at most steplimit.Output bytes, and told to the steps after it. For a
-	// call to somebody else, m.IdempotencyKey(Name) is the same in each attempt.
+	// Run performs the step, like a handler: it writes its effect through tx and returns an error. The output is
+	// stored in the transaction of the step, at most steplimit.Output bytes, and passed to later steps. For calls
+	// use m.IdempotencyKey(Name), which is the same in each attempt.
 	Run func(ctx context.Context, tx Tx, m *semel.Message, done Done) (output []byte, err error)
 }
 
-// Done is what of a message has taken effect: the steps before the one that runs.
+// Done contains the completed steps of a message.
 type Done struct{ steps []store.StepDone }
 
-// Output is what the step of this name returned; nil if it returned nothing, or is not
-// among those that are done. It must not be changed.
+// Output returns the output of the step with this name; nil if the step returned none or is not completed. The
+// caller must not change it.
 func (d Done) Output(step string) []byte {
 	for i := range d.steps {
 		if d.steps[i].Name == step {
@@ -35,26 +34,24 @@ func (d Done) Output(step string) []byte {
 	return nil
 }
 
-// NewSteps is New for a handler that is made of steps, in this order. Each step runs in a
-// transaction of its own, whose commit also writes into the message's row that the step is
-// done: a step that is done never runs again, however often its process dies, and the next
-// attempt begins with the step after it, in whichever process. The message is applied with
-// its last step. Attempts are counted by step.
+// NewSteps is New for a handler that consists of steps, which run in this order. Each step runs in its own
+// transaction, which also records in the message's row that the step is completed. A completed step never runs
+// again, even if its process crashes; the next attempt, in any process, begins with the following step. The
+// message is applied with its last step. Attempts are counted for each step.
 //
-// Between two steps the message waits in the inbox, where it keeps its place in its line
-// and its stream. So it needs StrategyInbox, a store with store.Limits.StepOutput, and, where
-// there is a Source, AckOnReceipt; Process is not for it. With NewLeasedSteps no
-// transaction is open while a step runs: a step is then done at least once, and never
-// again after its end was written.
+// Between two steps the message waits in the inbox and keeps its place in its line and its stream. So NewSteps
+// needs StrategyInbox, a store with store.Limits.StepOutput and, if there is a Source, AckOnReceipt; Process
+// cannot be used. With NewLeasedSteps no transaction is open while a step runs. Such a step runs at least once,
+// and never again after its completion was recorded.
 //
-// A row whose completed steps are not the first ones of these, in this order, or that
-// were all of them, is parked with reason "steps changed": a release that renames, removes or
-// moves a step does not guess what became of it.
+// A row is parked with the reason "steps changed" if its completed steps are not the first of these steps in this
+// order, or if no step is left. So a release that renames, removes or reorders steps does not continue at a wrong
+// place.
 func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{Steps: stepsOf(steps)}, c, plans)
 }
 
-// stepsOf returns the steps as the engine runs them.
+// stepsOf converts the steps to the engine's type.
 func stepsOf[Tx any](all []Step[Tx]) []engine.Step[Tx] {
 	out := make([]engine.Step[Tx], len(all))
 	for i := range all {

@@ -15,12 +15,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// killedAt is a process that dies in the flight of a step. The store hears nothing of it
-// from then on.
+// killedAt is a process that dies in the flight of a step. From then on it cannot reach the store.
 type killedAt struct {
 	step  string
 	point faults.Point
-	// ran is the last step that was begun, next the one whose flight begins.
+	// ran is the last step that started, next the step whose flight begins.
 	ran, next atomic.Value
 	dead      atomic.Bool
 	runs      atomic.Int64
@@ -38,7 +37,7 @@ func (k *killedAt) plan(stop func()) faults.Plan {
 	}}
 }
 
-// fail is memstore.Fail of its store.
+// fail is memstore.Fail of the process's store.
 func (k *killedAt) fail(string) error {
 	if k.dead.Load() {
 		return errors.New("its process is dead")
@@ -46,20 +45,20 @@ func (k *killedAt) fail(string) error {
 	return nil
 }
 
-// steps are those of its consumer, which tell what runs.
+// steps returns the consumer's steps, which record what runs.
 func (k *killedAt) steps() (all []consumer.Step[*memstore.Tx]) {
 	names := []string{"reserve", "charge", "ship"}
 	for i, name := range names {
 		all = append(all, countedStep(name, func(_ context.Context, _ *memstore.Tx, _ *semel.Message, done consumer.Done) ([]byte, error) {
 			if k.runs.Add(1) > 100 {
-				return nil, semel.Park("steps run again and again")
+				return nil, semel.Park("a step runs too often")
 			}
 			k.ran.Store(name)
 			if i+1 < len(names) {
 				k.next.Store(names[i+1])
 			}
 			if i > 0 && string(done.Output(names[i-1])) != names[i-1] {
-				return nil, semel.Park("it is not told what the step before it left")
+				return nil, semel.Park("the output of the step before it is missing")
 			}
 			return []byte(name), nil
 		}))
@@ -67,7 +66,7 @@ func (k *killedAt) steps() (all []consumer.Step[*memstore.Tx]) {
 	return all
 }
 
-// Killed in the flight of any step, at any point, what is done is not done again.
+// A process is killed in the flight of each step, at each point. Completed steps must not run again.
 func TestStepsOfTheKilled(t *testing.T) {
 	for done, step := range []string{"reserve", "charge", "ship"} {
 		for _, point := range []faults.Point{faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit} {
@@ -84,11 +83,11 @@ func TestStepsOfTheKilled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_ = killed.Run(ctx) // which its death ends
+				_ = killed.Run(ctx) // ends with the death of the process
 				if !k.dead.Load() {
 					t.Fatal("it was not killed")
 				}
-				k.dead.Store(false) // the store answers to others
+				k.dead.Store(false) // the store works for other processes
 				all := rows(t, st)
 				want := done
 				if point == faults.AfterCommit {

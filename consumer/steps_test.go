@@ -18,10 +18,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// run is what a step of a test does beside counting itself.
+// run is what a step of a test does besides counting itself.
 type run = func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error)
 
-// countedStep is a step that counts its effect, and then does what it is given.
+// countedStep is a step that counts its effect and then calls then.
 func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
 	return consumer.Step[*memstore.Tx]{Name: name, Run: func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
 		if err := tx.Add(name+" "+m.Identity.ID, 1); err != nil {
@@ -65,7 +65,7 @@ func wantSteps(t *testing.T, st *memstore.Store, id string, state store.RowState
 	}
 	for _, name := range names {
 		if n := times(st, name+" "+id); n != 1 {
-			t.Errorf("step %s of %s took effect %d times", name, id, n)
+			t.Errorf("the effect of step %s of %s happened %d times", name, id, n)
 		}
 	}
 	return r
@@ -84,10 +84,10 @@ func TestSteps(t *testing.T) {
 			countedStep("ship", nil))
 		wantSteps(t, st, "1", store.StateCompleted, "reserve", "charge", "ship")
 		if told != "reserve of 1, " || counts.Received != 1 || counts.Duplicates != 1 || counts.Inbox.Stepped != 2 || counts.Inbox.Applied != 1 || counts.Inbox.Claimed != 3 {
-			t.Errorf("the second was told %q; %+v", told, counts)
+			t.Errorf("the second step got the output %q; %+v", told, counts)
 		}
 		if !outcome(t, st, "1").Already(store.Applied) {
-			t.Error("the marker is not applied")
+			t.Error("the marker does not have the outcome Applied")
 		}
 	})
 	bubble(t, "C11_a_step_that_fails_leaves_those_before_it_done_and_attempts_are_counted_by_step", func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestSteps(t *testing.T) {
 		away := true
 		steps := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", func(context.Context, *memstore.Tx, *semel.Message, consumer.Done) ([]byte, error) {
 			if away {
-				return nil, semel.Park("the provider is away")
+				return nil, semel.Park("the provider is down")
 			}
 			return nil, nil
 		}), countedStep("ship", nil)}
@@ -143,7 +143,7 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// A release with other steps does not guess what became of a message.
+// A release with other steps must not continue a message.
 func TestStepsThatChange(t *testing.T) {
 	before := []string{"reserve", "charge", "ship"}
 	for what, after := range map[string][]string{
@@ -192,7 +192,7 @@ func TestStepsThatChange(t *testing.T) {
 	}
 }
 
-func TestWhatStepsAskFor(t *testing.T) {
+func TestRequirementsOfSteps(t *testing.T) {
 	good := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", nil)}
 	for want, change := range map[string]func(c *consumer.Config, steps *[]consumer.Step[*memstore.Tx]){
 		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckOnReceipt = 0, false },
@@ -227,7 +227,7 @@ func many(n int) (all []consumer.Step[*memstore.Tx]) {
 	return all
 }
 
-// times is how often something took effect.
+// times returns how often an effect happened.
 func times(store *memstore.Store, name string) int {
 	n, _ := strconv.Atoi(string(store.Get(name)))
 	return n

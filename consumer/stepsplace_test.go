@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Between two steps a message keeps its place.
+// A message keeps its place between two steps.
 func TestTheOrderOfSteps(t *testing.T) {
 	bubble(t, "law_6_C11_the_next_message_of_a_key_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
 		st := memstore.New()
@@ -55,7 +55,7 @@ func TestTheOrderOfSteps(t *testing.T) {
 	})
 }
 
-// A batch never holds two versions of a stream, of which the second would count on the first.
+// A batch never has two versions of a stream, because the second would depend on the first.
 func TestTheOrderOfStepsInAStream(t *testing.T) {
 	bubble(t, "B9_C11_the_next_version_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
 		st := memstore.New()
@@ -85,7 +85,7 @@ func TestTheOrderOfStepsInAStream(t *testing.T) {
 	})
 }
 
-// With NewLeasedSteps a step has no transaction, and its end is written all the same.
+// With NewLeasedSteps a step has no transaction, but its completion is recorded.
 func TestStepsThatCallOut(t *testing.T) {
 	bubble(t, "C11_without_a_transaction_a_step_that_is_done_does_not_call_again", func(t *testing.T) {
 		calls := map[string]int{}
@@ -97,7 +97,7 @@ func TestStepsThatCallOut(t *testing.T) {
 						return nil, errors.New("away")
 					}
 					if string(done.Output("charge")) != "charged" {
-						t.Error("it is not told what the step before it left")
+						t.Error("the step did not get the output of the step before it")
 					}
 				}
 				calls[name+m.IdempotencyKey(name)]++

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slow is a handler whose messages take d each, whatever its context says.
+// slow is a handler that takes d for each message, even after its context was cancelled.
 func slow(d time.Duration) func(context.Context, *memstore.Tx, *semel.Message) error {
 	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		pass(d)
@@ -116,7 +116,7 @@ func TestStopping(t *testing.T) {
 			t.Errorf("Run says %v", err)
 		}
 		if err := <-late; !errors.Is(err, memstore.ErrTxDone) {
-			t.Errorf("a write after the end says %v", err)
+			t.Errorf("a write after the end returned %v", err)
 		}
 		synctest.Wait()
 		if effect(t, st, "1") != "" || outcome(t, st, "1").Kind != store.Fresh || len(source.settled) != 0 {
@@ -222,7 +222,7 @@ func TestAStopOfASource(t *testing.T) {
 	})
 }
 
-func TestWhatOfABatchIsSettled(t *testing.T) {
+func TestSettlementsOfABatchDuringAStop(t *testing.T) {
 	bubble(t, "trap_25_what_ends_out_of_order_is_settled_one_by_one_and_never_for_its_predecessors", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 40)...)
 		source.endless = true

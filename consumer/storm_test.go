@@ -13,15 +13,15 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-var errAway = errors.New("what it calls is away")
+var errAway = errors.New("the called system is down")
 
-// partner is what a handler calls. It is away until a moment.
+// partner is a system that a handler calls. It is down until a given time.
 type partner struct {
 	back time.Time
 
 	mutex sync.Mutex
-	// calls and retries are when it was called for a message for the first time, and
-	// when after a failure; failed are the messages whose last call failed.
+	// calls are the times of the first calls for each message, retries the times of later calls. failed are the
+	// messages whose last call failed.
 	calls, retries []time.Time
 	failed         map[string]bool
 }
@@ -43,7 +43,7 @@ func (p *partner) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message)
 	return add(ctx, tx, m)
 }
 
-// before counts moments.
+// before returns the number of times before at.
 func before(at time.Time, all []time.Time) (n int) {
 	for _, c := range all {
 		if c.Before(at) {
@@ -53,14 +53,14 @@ func before(at time.Time, all []time.Time) (n int) {
 	return n
 }
 
-func TestWhatAHandlerCallsIsAway(t *testing.T) {
+func TestTheSystemThatAHandlerCallsIsDown(t *testing.T) {
 	away := func(t *testing.T, set func(*consumer.Config)) (*partner, *witness, semel.Counts, time.Time) {
 		store, source, seen := memstore.New(), newListSource(numbered("m", 3000)...), &witness{}
 		source.endless = true
 		c := config(source)
 		c.Strategy, c.Lanes, c.Observers = consumer.StrategyInbox, consumer.LanesNone, []semel.Observer{seen}
 		c.Retry.MaxDelay, c.IdleExit, c.Batch.MaxSize = time.Minute, 5*time.Minute, 10
-		c.Retry.MaxAttempts = 100 // chance gives some message more than ten of the tries of that minute
+		c.Retry.MaxAttempts = 100 // some message may get more than ten of the attempts of that minute
 		set(&c)
 		began := time.Now()
 		p := &partner{back: began.Add(time.Minute), failed: map[string]bool{}}
@@ -116,7 +116,7 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 		for i, at := range p.retries {
 			until := at.Add(time.Minute)
 			n := before(until, p.retries) - i
-			firsts := before(until, p.calls) // the bucket may be full, and keeps what it was given for a minute
+			firsts := before(until, p.calls) // the budget may be full, with the tokens of a minute
 			if most := 2*60*consumer.Defaults().Retry.Budget.PerSecond + firsts*consumer.Defaults().Retry.Budget.Percent/100; n > most {
 				t.Fatalf("%d retries within a minute, and the budget is %d", n, most)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// create is an effect with a unique key of its own.
+// create is an effect with its own unique key.
 func create(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	key := "invoice " + m.Identity.ID
 	old, err := tx.Get(key)
@@ -48,7 +48,7 @@ func TestAUniqueBusinessKey(t *testing.T) {
 		st, seen := memstore.New(), &witness{}
 		natural := config(newListSource(message("1", `a`)))
 		natural.Strategy = consumer.StrategyBusinessKey
-		runs(t, st, create, natural) // the effect is there and no marker is
+		runs(t, st, create, natural) // the effect exists without a marker
 		c := config(newListSource(message("1", `a`), message("2", `b`)))
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, st, create, c)
@@ -176,7 +176,7 @@ func TestAGuardedEffect(t *testing.T) {
 			t.Errorf("two rows: %v", err)
 		}
 		if err := semel.OneRow(driver.ResultNoRows, nil); err == nil {
-			t.Error("a result without a count is taken for met")
+			t.Error("a result without a row count counts as success")
 		}
 	})
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ofClass is an error that a breaking store judges by its class.
+// ofClass is an error with a class.
 type ofClass store.Class
 
 func (c ofClass) Error() string { return "the server said no" }
 
-// breaking is a store whose transaction a test can break. It says by what if
-// it knows.
+// breaking is a store whose transaction a test can break. It may know the cause.
 type breaking struct {
 	*watchedStore
 	knows  bool
@@ -72,8 +71,8 @@ func (b *breakingBatch) Commit(ctx context.Context, e store.Ending) store.Result
 	return b.Batch.Commit(ctx, e)
 }
 
-// swallowing is the outcome of 20 messages of which m11 meets an error of this
-// class and says nothing of it, the first time or at every run.
+// swallowing runs 20 messages. The handler of m11 gets an error of this class and ignores it, the first time or in
+// every run.
 func swallowing(t *testing.T, s *breaking, class store.Class, times int, change func(*consumer.Config)) (semel.Counts, []int) {
 	t.Helper()
 	c := config(newListSource(numbered("m", 20)...))
@@ -110,7 +109,7 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 					t.Errorf("known %t, class %d: %+v, %+v, attempts %v", knows, class, counts, r, attempts)
 				}
 				if says := strings.Contains(r.LastError, "the server said no"); says != knows || !strings.Contains(r.LastError, "returned nil") {
-					t.Errorf("known %t, class %d: the row says %q", knows, class, r.LastError)
+					t.Errorf("known %t, class %d: the row has the error %q", knows, class, r.LastError)
 				}
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slowToTell is a store whose transactions take a while to say whether they can
-// still commit: between two handlers nobody is late.
+// slowToTell is a store whose transactions take a while to report whether they can still commit: no handler is
+// late between two handlers.
 type slowToTell struct {
 	*memstore.Store
 	long time.Duration
@@ -25,7 +25,7 @@ func (s *slowToTell) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return &slowBatch{b.(watchable), s.long}, v, nil
 }
 
-// watchable is a batch of a memstore.Store.
+// watchable is the set of methods of a batch of a memstore.Store.
 type watchable interface {
 	store.Batch[*memstore.Tx]
 	store.TxStatus
@@ -49,7 +49,7 @@ func TestTimeOuts(t *testing.T) {
 		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Attempt == 1 {
 				<-ctx.Done()
-				return nil // its statement was refused, and it does not say so
+				return nil // ignores the error of its statement
 			}
 			return add(ctx, tx, m)
 		}, c)

@@ -16,13 +16,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// scribe is a tracer that writes down what it is told, a line a span that ended.
+// scribe is a tracer that records a line for each span that ended.
 type scribe struct {
 	mutex  sync.Mutex
 	spans  byte
 	lines  []string
 	begun  []measure.Begun
-	silent bool // it records nothing
+	silent bool // TraceBatch returns nil
 }
 
 func (*scribe) Observe(semel.Event) {}
@@ -74,7 +74,7 @@ func (s scribesMessage) End(e measure.MessageEnd) {
 	s.write("%d %s %s %t", s.at.SpanID[0], e.Ending, measure.ReasonClass(e.Reason), e.Failed)
 }
 
-// sampled is a message whose trace is sampled, unsampled one whose is not.
+// sampled returns a message whose trace is sampled, unsampled one whose trace is not.
 func sampled(id string) *semel.Message   { return withParent(id, "01") }
 func unsampled(id string) *semel.Message { return withParent(id, "00") }
 
@@ -84,7 +84,7 @@ func withParent(id, flags string) *semel.Message {
 	return m
 }
 
-func TestATracerIsToldOfSampledMessages(t *testing.T) {
+func TestATracerGetsSampledMessages(t *testing.T) {
 	bubble(t, "K4_the_handler_runs_within_the_span_of_its_message", func(t *testing.T) {
 		told := &scribe{}
 		original := sampled("1")
@@ -191,7 +191,7 @@ func TestATracerIsToldOfSampledMessages(t *testing.T) {
 		c.Observers = []semel.Observer{told}
 		runs(t, memstore.New(), func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			if at, _ := m.TraceContext(); at.SpanID[0] != 0xb7 {
-				t.Error("its trace context is another")
+				t.Error("its trace context has changed")
 			}
 			return nil
 		}, c)
@@ -201,7 +201,7 @@ func TestATracerIsToldOfSampledMessages(t *testing.T) {
 	})
 }
 
-// fallen is a tracer with a fault.
+// fallen is a tracer that panics.
 type fallen struct{ scribe }
 
 func (*fallen) TraceBatch(measure.Begun) measure.BatchTrace { panic("no") }
@@ -218,7 +218,7 @@ func TestATracerIsOneAndCanFallOut(t *testing.T) {
 	t.Run("K4_two_are_refused", func(t *testing.T) {
 		c := config(newListSource())
 		c.Observers = []semel.Observer{&scribe{}, &scribe{}}
-		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "Observers: has 2 that make spans") {
+		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "Observers: has 2 that create spans") {
 			t.Error(err)
 		}
 	})

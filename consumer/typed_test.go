@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// eventOf is a message whose type is a plain header.
+// eventOf returns a message whose type is in a plain header.
 func eventOf(kind, id string) *semel.Message {
 	return typedAs("", id, semel.Header{Name: "event-type", Value: []byte(kind)})
 }
@@ -97,7 +97,7 @@ func TestTypesThatNoMessageHasAreWarnedAboutOnce(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		messages int
-		typed    int // which of them has a type; -1: none
+		typed    int // index of the message with a type; -1 if none
 		handle   func(context.Context, *memstore.Tx, *semel.Message) error
 		set      func(*consumer.Config)
 		want     int

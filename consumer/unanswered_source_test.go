@@ -10,9 +10,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// farSource is a source that needs some time to find its broker, and begins
-// anew when its Fetch is cancelled before. Its first Fetch fails at once if it
-// is told so.
+// farSource is a source that needs some time to reach its broker, and starts again if its Fetch is cancelled
+// before. Its first Fetch may fail at once.
 type farSource struct {
 	*listSource
 	fails bool

@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lost is the result of a commit whose reply did not arrive.
+// lost is the result of a commit whose response was lost.
 var lost = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("connection reset")}
 
-// endings of a commit whose reply is lost, and how often a handler must run.
+// lostReplies are the outcomes of a commit whose response is lost, and how often a handler must run.
 var lostReplies = []struct {
 	name string
 	what func(ctx context.Context, commit func(context.Context) store.Result)
@@ -35,7 +35,7 @@ var lostReplies = []struct {
 	}, 2},
 }
 
-// ended is a context that a memstore refuses to commit with.
+// ended returns a context that makes a memstore refuse to commit.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -112,7 +112,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 		run := start(t, mustNew(t, st, add, config(source)))
 		pass(10 * time.Second)
 		if source.isSettled(0) != 0 {
-			t.Error("a message is settled whose marker nobody has seen")
+			t.Error("a message was settled before its marker was seen")
 		}
 		done.Store(true)
 		if err := run.wait(); err != nil || len(source.settled) != 10 || effect(t, st.Store, "m9") != "1" {
@@ -174,7 +174,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			if limit := map[bool]int{false: 12, true: 6}[named]; len(st.begins) > limit {
-				t.Errorf("named %v: %d transactions, want at most %d", named, len(st.begins), limit)
+				t.Errorf("culprit named %v: %d transactions, want at most %d", named, len(st.begins), limit)
 			}
 		}
 	})

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// versioned is a message that is a version of a stream.
+// versioned returns a message with a version of a stream.
 func versioned(stream string, number int) *semel.Message {
 	return message(fmt.Sprintf("%s-%d", stream, number), fmt.Sprintf(`{"order":%q,"version":%d}`, stream, number))
 }
@@ -36,7 +36,7 @@ func guards(src source.Source) consumer.Config {
 	return c
 }
 
-// follows is a handler that writes down the versions of a stream as they take effect.
+// follows is a handler that records the versions of a stream in the order of their effects.
 func follows(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	of, err := semel.JSON[struct {
 		Order   string
@@ -52,7 +52,7 @@ func follows(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Set("stream "+of.Order, fmt.Appendf(before, "%d ", of.Version))
 }
 
-// upTo is what follows writes of a stream that has come to version n.
+// upTo returns what follows records for a stream up to version n.
 func upTo(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -73,7 +73,7 @@ func TestVersions(t *testing.T) {
 		if streamOf(st, "a") != upTo(5) || streamOf(st, "b") != upTo(2) {
 			t.Errorf("%q and %q", streamOf(st, "a"), streamOf(st, "b"))
 		}
-		if counts.Waiting < 3 || counts.Applied+counts.Waiting != 7 || counts.Inbox.Applied != counts.Waiting || len(source.settled) != 7 { // the last may come before the third has run
+		if counts.Waiting < 3 || counts.Applied+counts.Waiting != 7 || counts.Inbox.Applied != counts.Waiting || len(source.settled) != 7 { // the last version may arrive before the third has run
 			t.Errorf("%+v", counts)
 		}
 	})
@@ -84,7 +84,7 @@ func TestVersions(t *testing.T) {
 				return semel.Discard("nothing to do")
 			}
 			if m.Identity.ID == "a-1" {
-				if calls++; calls == 2 { // the first run was taken back with the batch
+				if calls++; calls == 2 { // the first run was rolled back with the batch
 					return errors.New("not yet")
 				}
 			}
@@ -204,8 +204,8 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// A program of versions: streams whose versions come shuffled, with copies, with
-// handlers that fail and commits whose answer is lost, and over several runs.
+// TestRandomVersions applies streams whose versions arrive in random order, with copies, failing handlers and lost
+// responses of commits, in several runs.
 func TestRandomVersions(t *testing.T) {
 	t.Run("B4_B9_they_end_in_the_state_that_the_ordered_stream_gives", func(t *testing.T) {
 		for seed := range uint64(300) {
@@ -376,7 +376,7 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 			"Version.By":              func(c *consumer.Config) { c.Version.By = identity.Stream("partition").At("offset") },
 			"selector of the":         func(c *consumer.Config) { c.Version.By = identity.Stream("body:/order") },
 			"Version.Start":           func(c *consumer.Config) { c.Version.Start = -1 },
-			"beside FirstSeen":        func(c *consumer.Config) { c.Version.Start, c.Version.FirstSeen = 2, true },
+			"but FirstSeen begins":    func(c *consumer.Config) { c.Version.Start, c.Version.FirstSeen = 2, true },
 			"Version.Gap":             func(c *consumer.Config) { c.Version.Gap = time.Millisecond },
 			"Version.Missing":         func(c *consumer.Config) { c.Version.Missing = consumer.ActionKeepFirst },
 			"By: is missing":          func(c *consumer.Config) { c.Version.By = nil },

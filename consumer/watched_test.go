@@ -25,23 +25,21 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// watchedStore is a memstore that records what the engine asks of it and lets
-// a test come between.
+// watchedStore is a memstore that records the engine's calls and lets a test intervene.
 type watchedStore struct {
 	*memstore.Store
-	// onBegin and onCommit, when set, run before the real thing; onCommit may
-	// leave it out.
+	// onBegin and onCommit, if set, are called before the memstore; onCommit may replace the commit.
 	onBegin  func(ctx context.Context, marks []store.Mark) error
 	onCommit func(ctx context.Context, commit func(context.Context) store.Result) store.Result
-	// onKill, when set, hears that a batch is cut.
+	// onKill, if set, is called when a batch is killed.
 	onKill func()
 
 	mutex     sync.Mutex
 	open      int
-	longest   time.Duration // of a transaction
+	longest   time.Duration // the longest transaction
 	begins    []time.Time
 	marks     int
-	committed map[string]bool // marks of batches that were committed
+	committed map[string]bool // marks of committed batches
 }
 
 func watch(s *memstore.Store) *watchedStore {
@@ -119,14 +117,14 @@ func (b *watchedBatch) end(committed bool) {
 	}
 }
 
-// isOpen says how many transactions are open.
+// isOpen returns the number of open transactions.
 func (s *watchedStore) isOpen() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.open
 }
 
-// watchedSource is a listSource that lets a test come between.
+// watchedSource is a listSource that lets a test intervene.
 type watchedSource struct {
 	*listSource
 	onFetch  func(ctx context.Context, most source.Bound) error
@@ -171,7 +169,7 @@ func (s *watchedSource) Close(ctx context.Context) error {
 	return s.listSource.Close(ctx)
 }
 
-// left are the messages that were not settled: a broker delivers them again.
+// left returns the unsettled messages, which a broker would deliver again.
 func (s *listSource) left(all []*semel.Message) []*semel.Message {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -184,14 +182,14 @@ func (s *listSource) left(all []*semel.Message) []*semel.Message {
 	return out
 }
 
-// isSettled says how often the delivery of this number was settled.
+// isSettled returns how often delivery n was settled.
 func (s *listSource) isSettled(n int) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.settled[fmt.Sprint(n)]
 }
 
-// numbered makes n messages "PREFIX0", "PREFIX1", … of one lane.
+// numbered returns n messages "PREFIX0", "PREFIX1", … of one lane.
 func numbered(prefix string, n int) []*semel.Message {
 	var out []*semel.Message
 	for i := range n {
@@ -202,7 +200,7 @@ func numbered(prefix string, n int) []*semel.Message {
 	return out
 }
 
-// mustNew is consumer.New for a configuration that has no fault.
+// mustNew is consumer.New for a valid configuration.
 func mustNew[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[Tx] {
 	t.Helper()
 	running, err := consumer.New(s, handle, c, firstSeed, faults.Of(plans...))
@@ -212,7 +210,7 @@ func mustNew[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Cont
 	return running
 }
 
-// mustNewLeased is mustNew for handlers that call out under claims.
+// mustNewLeased is mustNew for NewLeased.
 func mustNewLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	running, err := consumer.NewLeased(s, handle, c, firstSeed, faults.Of(plans...))
@@ -222,7 +220,7 @@ func mustNewLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(contex
 	return running
 }
 
-// mustNewKeyed is mustNew for handlers that call out under leased keys.
+// mustNewKeyed is mustNew for NewKeyed.
 func mustNewKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	running, err := consumer.NewKeyed(keys, p, handle, c, firstSeed, faults.Of(plans...))
@@ -232,7 +230,7 @@ func mustNewKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handl
 	return running
 }
 
-// addsUp fails unless every delivery has one ending.
+// addsUp fails unless every delivery has exactly one outcome.
 func addsUp(t *testing.T, c semel.Counts) {
 	t.Helper()
 	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
@@ -246,13 +244,13 @@ func runs[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context
 	return ranToItsEnd(t, mustNew(t, s, handle, c, plans...))
 }
 
-// runsLeased is runs for handlers that call out under claims.
+// runsLeased is runs for NewLeased.
 func runsLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNewLeased(t, s, handle, c, plans...))
 }
 
-// runsKeyed is runs for handlers that call out under leased keys.
+// runsKeyed is runs for NewKeyed.
 func runsKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNewKeyed(t, keys, p, handle, c, plans...))
@@ -268,7 +266,7 @@ func ranToItsEnd[Tx any](t *testing.T, c *consumer.Consumer[Tx]) semel.Counts {
 	return c.Counts()
 }
 
-// started is a consumer that runs beside the test.
+// started is a consumer that runs concurrently with the test.
 type started struct {
 	stop  context.CancelFunc
 	ended chan error
@@ -281,7 +279,7 @@ func start[Tx any](t *testing.T, c *consumer.Consumer[Tx]) *started {
 	return s
 }
 
-// wait returns what Run returned.
+// wait returns the result of Run.
 func (s *started) wait() error {
 	err := <-s.ended
 	s.stop()
@@ -291,7 +289,7 @@ func (s *started) wait() error {
 // pass lets virtual time pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// outcome asks the store what its marker says of an id of the consumer billing.
+// outcome returns the verdict of the store for an id of the consumer billing.
 func outcome(t *testing.T, s *memstore.Store, id string) store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(context.Background(), "billing", "", 0)
@@ -306,7 +304,7 @@ func outcome(t *testing.T, s *memstore.Store, id string) store.Verdict {
 	return v[0]
 }
 
-// rows are all inbox rows, with bodies.
+// rows returns all inbox rows, with bodies.
 func rows(t *testing.T, s *memstore.Store) []store.StoredRow {
 	t.Helper()
 	all, err := s.Rows(context.Background(), store.RowFilter{Bodies: true})
@@ -316,7 +314,7 @@ func rows(t *testing.T, s *memstore.Store) []store.StoredRow {
 	return all
 }
 
-// row is the row of this id, which must be there.
+// row returns the row of this id, which must exist.
 func row(t *testing.T, s *memstore.Store, id string) store.StoredRow {
 	t.Helper()
 	for _, r := range rows(t, s) {
@@ -328,7 +326,7 @@ func row(t *testing.T, s *memstore.Store, id string) store.StoredRow {
 	return store.StoredRow{}
 }
 
-// log is what a logger wrote, for reading while it writes.
+// log is the output of a logger, which can be read while it is written.
 type log struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -350,7 +348,7 @@ func (l *log) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// witness is an observer that remembers.
+// witness is an observer that records events.
 type witness struct {
 	mutex  sync.Mutex
 	events []semel.Event

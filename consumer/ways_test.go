@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// misbehaviours of a user's function, each of which is an attempt of its message.
+// misbehaviours are faults of a user's function, each of which counts as an attempt of its message.
 var misbehaviours = map[string]func(ctx context.Context) error{
 	"an_error":                 func(context.Context) error { return errTest },
 	"a_panic":                  func(context.Context) error { panic("no") },
@@ -23,7 +23,7 @@ var misbehaviours = map[string]func(ctx context.Context) error{
 	"an_error_when_it_was_cut": func(context.Context) error { pass(45 * time.Second); return errTest },
 }
 
-// waysOfEffects run a consumer of each way with a function that may fail in front of what else it does.
+// waysOfEffects run a consumer of each way, whose handler first calls a function that may fail.
 var waysOfEffects = map[string]func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts{
 	"in_a_transaction": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
 		return runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -68,14 +68,14 @@ func failsOrAdds(fails func(context.Context) error) func(context.Context, *memst
 	}
 }
 
-// burying is a source that never ends and keeps dead letters.
+// burying is an endless source with dead letters.
 type burying struct{ *listSource }
 
 func (burying) Info() source.Info {
 	return source.Info{DeadLetters: func(string) error { return nil }}
 }
 
-func TestWhatMisbehavesIsAnAttemptWhateverMakesEffectsHappenOnce(t *testing.T) {
+func TestMisbehaviourIsAnAttemptInEveryWay(t *testing.T) {
 	const attempts = 4
 	for way, run := range waysOfEffects {
 		for name, does := range misbehaviours {
@@ -99,7 +99,7 @@ func TestWhatMisbehavesIsAnAttemptWhateverMakesEffectsHappenOnce(t *testing.T) {
 						wantApplied, wantAside = 0, 1
 					}
 					if ran != attempts || applied != wantApplied || aside != wantAside || len(src.settled) != 1 {
-						t.Errorf("it ran %d times, %d settled, %+v", ran, len(src.settled), counts)
+						t.Errorf("the handler ran %d times, %d settled, %+v", ran, len(src.settled), counts)
 					}
 					if e := effect(t, st, "m"); e != "" && (e != "1" || wantApplied == 0) {
 						t.Errorf("the effect is %q", e)

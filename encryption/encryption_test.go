@@ -29,7 +29,7 @@ func encrypted(t *testing.T, c *Cipher, plain, about string) []byte {
 	return text
 }
 
-func TestWhatIsEncryptedIsReadWithItsKeyAlone(t *testing.T) {
+func TestATextIsDecryptedOnlyWithItsKey(t *testing.T) {
 	c := mustNew(t, keyOf(1))
 	t.Run("P4_any_bytes_come_back", func(t *testing.T) {
 		for _, plain := range []string{"", "a", "a\x00\xff", strings.Repeat("long", 100_000)} {

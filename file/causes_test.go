@@ -51,8 +51,8 @@ func (s *shelf) put(name string, first, last int) {
 
 func (s *shelf) path(name string) string { return filepath.Join(s.folder, name) }
 
-// process reads a file to its end. It dies, if point is not empty, when the
-// second batch passes that point.
+// process reads a file to its end. If point is not empty, the process dies when its second batch passes that
+// point.
 func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	return running.Counts()
 }
 
-// mortalStore hears nothing of a process that is dead.
+// mortalStore is a store that does not respond to a dead process.
 type mortalStore struct {
 	*memstore.Store
 	dead atomic.Bool
@@ -117,8 +117,8 @@ func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p
 	return m.Store.SavePosition(ctx, consumer, lane, p)
 }
 
-// Each cause that brings a message again, as it happens with files. What
-// happens returns what the last process counted.
+// Each subtest has a cause of duplicate deliveries, as it occurs with files. It returns what the last process
+// counted.
 func TestCausesOfDuplicates(t *testing.T) {
 	for name, happens := range map[string]func(*shelf) semel.Counts{
 		"L7_producer_retry": func(s *shelf) semel.Counts { // a writer that does not know whether its line is there
@@ -175,9 +175,8 @@ func (s *shelf) crash(point faults.Point) semel.Counts {
 	return s.process("orders", "")
 }
 
-// twoAtOnce: two processes that both believe the file to be theirs. Neither
-// goes on before both have read: one that was quick enough would otherwise be
-// at the end, its position saved, before the other looks.
+// twoAtOnce runs two processes that both read the file. Neither continues before both have fetched; otherwise a
+// quick process could save its position at the end before the other one starts.
 func twoAtOnce(s *shelf) semel.Counts {
 	s.put("orders", 1, 30)
 	var reading sync.WaitGroup
@@ -190,7 +189,7 @@ func twoAtOnce(s *shelf) semel.Counts {
 	}
 	both.Wait()
 	if n := counts[0].Applied + counts[1].Applied; n != 30 {
-		s.t.Errorf("%d were applied by the two", n)
+		s.t.Errorf("the two processes applied %d messages", n)
 	}
 	if counts[0].Duplicates > counts[1].Duplicates {
 		return counts[0]
@@ -198,8 +197,8 @@ func twoAtOnce(s *shelf) semel.Counts {
 	return counts[1]
 }
 
-// hiddenSuccess: commits of the store succeed and their answers are lost; then
-// somebody who heard nothing writes the events again.
+// hiddenSuccess commits in the store and loses the responses. Then a writer that got no response writes the events
+// again.
 func hiddenSuccess(s *shelf) semel.Counts {
 	lost := 0
 	s.store = memstore.New(memstore.Fail(func(op string) error {

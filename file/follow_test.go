@@ -15,7 +15,7 @@ import (
 
 var followed = file.Options{Format: file.JSON, Follow: true}
 
-// following runs a test with a followed file in a bubble.
+// following runs a test with a followed file in a synctest bubble.
 func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +25,7 @@ func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
 	})
 }
 
-// nothing checks that nothing comes for a while.
+// nothing checks that no delivery arrives for a while.
 func (d *desk) nothing() {
 	d.t.Helper()
 	if got, err := d.fetch(5 * time.Second); err != nil || len(got) > 0 {
@@ -138,7 +138,7 @@ func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T)
 				t.Fatal(err)
 			}
 			if _, err := d.fetch(time.Minute); err == nil {
-				t.Error("a directory in its place is no error")
+				t.Error("a directory at the path is no error")
 			}
 			if err := os.Remove(d.path); err != nil {
 				t.Fatal(err)

@@ -20,8 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// besideNewer runs a consumer over n lines of which a newer release marked the
-// first, for a minute at most.
+// besideNewer runs a consumer for at most a minute over n lines, the first of which a newer release has marked.
 func besideNewer(t *testing.T, n, room int, open func(path string) source.Source, idle time.Duration) (left []semel.Unfinished, ran time.Duration, err error) {
 	t.Helper()
 	st := memstore.New()
@@ -56,7 +55,7 @@ func besideNewer(t *testing.T, n, room int, open func(path string) source.Source
 	return c.Unfinished(), time.Since(began), err
 }
 
-func TestWhatANewerReleaseMarkedFillsTheMemory(t *testing.T) {
+func TestMessagesOfANewerReleaseFillTheMemory(t *testing.T) {
 	t.Run("a_file_that_is_followed_has_no_end_and_its_run_goes_on", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, ran, err := besideNewer(t, 1000, 100, func(path string) source.Source { return file.Open(path, file.Options{Follow: true}) }, 0)

@@ -18,8 +18,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// lateReader has given its lane a while before it reads the first line, as on a
-// machine that is busy.
+// lateReader delays the first line after its lane was assigned, as on a busy machine.
 type lateReader struct {
 	source.Source
 	source.LaneObserver
@@ -96,7 +95,7 @@ func TestARunEndsIdleWhereAllWasRead(t *testing.T) {
 	})
 }
 
-// fetchFor asks s for a second at most, and wants n deliveries.
+// fetchFor fetches for at most a second and expects n deliveries.
 func fetchFor(t *testing.T, s source.Source, bytes int64, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -133,7 +132,7 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 	}
 	bubble("trap_T95_it_has_where_a_line_that_comes_again_did_not_fit_into_the_last_Fetch", func(t *testing.T) {
 		s, _, idle := open(t, file.Options{Follow: true})
-		idle(false) // it was not opened yet
+		idle(false) // the file is not open yet
 		both := fetchFor(t, s, large, 2)
 		fetchFor(t, s, large, 0)
 		idle(true)
@@ -186,7 +185,7 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 			first := fetchFor(t, s, 1, 1)
 			idle(false)
 			if s.Info().AtEnd() {
-				t.Error("it is at its end before that")
+				t.Error("AtEnd returned true too early")
 			}
 			s.Flow(first[0].Lane, false)
 			idle(true)
@@ -210,13 +209,13 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 		first := fetchFor(t, s, 1, 1)
 		s.Flow(first[0].Lane, false)
 		if s.Info().AtEnd() {
-			t.Error("it is at its end")
+			t.Error("AtEnd returned true")
 		}
 		s.Flow(first[0].Lane, true)
 		fetchFor(t, s, large, 1)
 		fetchFor(t, s, large, 0)
 		if !s.Info().AtEnd() {
-			t.Error("it was read, and is not at its end")
+			t.Error("the file was read, but AtEnd returned false")
 		}
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)

@@ -81,7 +81,7 @@ func (b *fileBroker) Open() (source.Source, error) {
 	return s, s.Validate()
 }
 
-// pipeBroker publishes into a pipe as a shell would.
+// pipeBroker publishes to a pipe, like a shell.
 type pipeBroker struct {
 	reader *io.PipeReader
 	writer *io.PipeWriter
@@ -123,7 +123,7 @@ func (b *pipeBroker) Open() (source.Source, error) {
 	return file.Stdin(b.reader, file.Options{Format: file.Envelope}), nil
 }
 
-// envelope is a message as a line.
+// envelope returns a message as a line.
 func envelope(m *semel.Message) []byte {
 	headers := map[string]string{}
 	for _, h := range m.Headers {
@@ -141,7 +141,7 @@ type positions struct {
 	mu    sync.Mutex // protects the rest
 	all   map[string]source.Position
 	saves int
-	// fail, when set, is what the store answers.
+	// fail, if set, is the error of the store.
 	fail error
 }
 

@@ -2,7 +2,7 @@ package file
 
 import "fmt"
 
-// String is the format's word in a policy file.
+// String returns the name of the format in a policy file.
 func (f Format) String() string {
 	switch f {
 	case CloudEvents:

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-func TestALineIsParsedOnceForItsMessageAndWhatIsMadeOfIt(t *testing.T) {
+func TestALineIsParsedOnceForMessageFingerprintAndIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		format Format
 		line   string

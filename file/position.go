@@ -78,7 +78,7 @@ func (s *Source) saveIfDue(ctx context.Context) {
 	}
 	defer func() { <-s.saver.busy }()
 	if time.Since(s.saver.last) >= saveEvery {
-		_ = s.saveNow(ctx) // it has told, and is tried again
+		_ = s.saveNow(ctx) // saveNow has reported the error, and a later call tries again
 	}
 }
 

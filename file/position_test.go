@@ -199,7 +199,7 @@ func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 				d.ack(v)
 			}
 			if n := strings.Count(strings.Join(d.notices, "\n"), "was not saved"); n != 2 {
-				t.Errorf("it was told %d times: %q", n, d.notices)
+				t.Errorf("there were %d notices: %q", n, d.notices)
 			}
 		})
 	})

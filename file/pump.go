@@ -7,10 +7,9 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// pump reads from a reader that cannot be told to stop waiting, such as a
-// pipe or a terminal on standard input: Go gives those no deadline when they
-// were opened by someone else. Its goroutine waits instead of the caller, and
-// reads only what it was asked for.
+// pump reads from a reader whose reads cannot be interrupted, such as a pipe or a terminal on standard input: Go
+// supports no deadlines for files that another program opened. The goroutine of the pump waits instead of the
+// caller, and reads only when the caller asks for data.
 type pump struct {
 	reader io.Reader
 	rouse  func()
@@ -31,8 +30,7 @@ func newPump(r io.Reader, rouse func()) *pump {
 	return p
 }
 
-// run answers each want with one piece. It ends when the pump is closed and
-// the read that is under way, if one is, has returned.
+// run answers each request with one piece. It ends when the pump is closed and a read in progress has returned.
 func (p *pump) run() {
 	buffer := make([]byte, chunk/2)
 	for range p.wanted {
@@ -42,8 +40,7 @@ func (p *pump) run() {
 	}
 }
 
-// next returns a piece if one is there, and asks for one if not. The piece is
-// valid until the following call.
+// next returns a piece if there is one, and otherwise asks for one. The piece is valid until the following call.
 func (p *pump) next() (piece, bool) {
 	if !p.asked {
 		p.asked = true
@@ -58,14 +55,13 @@ func (p *pump) next() (piece, bool) {
 	}
 }
 
-// close ends the goroutine. Where the reader knows deadlines it waits for
-// that; elsewhere a read that is under way ends with the next input or with
-// the process, and what it reads is dropped.
+// close ends the goroutine. If the reader supports deadlines, close waits for the goroutine. Otherwise a read in
+// progress ends with the next input or with the process, and its data is dropped.
 func (p *pump) close() {
 	close(p.wanted)
 	r, ok := p.reader.(interface{ SetReadDeadline(time.Time) error })
 	if ok && r.SetReadDeadline(time.Now()) == nil {
 		p.group.Wait()
-		_ = r.SetReadDeadline(time.Time{}) // the reader is its owner's again
+		_ = r.SetReadDeadline(time.Time{}) // restore the reader for its owner
 	}
 }

@@ -72,7 +72,7 @@ func (d *desk) fetch(wait time.Duration) ([]source.Delivery, error) {
 	return decodedAll(got), err
 }
 
-// decodedAll is deliveries as who reads them has them.
+// decodedAll decodes deliveries, as a consumer does.
 func decodedAll(all []source.Delivery) []source.Delivery {
 	for i := range all {
 		all[i].Decode(nil)
@@ -124,7 +124,7 @@ func (d *desk) close() {
 	}
 }
 
-// noticed reports whether exactly one notice was given, with these words.
+// noticed checks that there was exactly one notice, which contains these words.
 func (d *desk) noticed(words ...string) {
 	d.t.Helper()
 	if len(d.notices) != 1 {
@@ -138,7 +138,7 @@ func (d *desk) noticed(words ...string) {
 	d.notices = nil
 }
 
-func TestLinesAreFoundInWhateverAnEditorMakesOfThem(t *testing.T) {
+func TestLinesAreFoundWithAllKindsOfLineEnds(t *testing.T) {
 	for name, text := range map[string]string{
 		"a line end after each line":  "1\n2\n[3]\n",
 		"no line end after the last":  "1\n2\n[3]",
@@ -238,7 +238,7 @@ func tooLarge(t *testing.T, d source.Delivery, offset, length int64) {
 	}
 }
 
-func TestWhatCannotBeReadSaysSoBeforeAndAtTheFirstFetch(t *testing.T) {
+func TestAnUnreadableFileIsReportedBeforeAndAtTheFirstFetch(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "file"), "")
 	for name, c := range map[string]struct {

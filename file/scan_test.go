@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// cutAll feeds text in pieces and returns what the scanner cuts.
+// cutAll passes text to the scanner in pieces and returns the lines.
 func cutAll(s *scanner, text string, piece func() int) []line {
 	var out []line
 	collect := func(final bool) {
@@ -27,7 +27,7 @@ func cutAll(s *scanner, text string, piece func() int) []line {
 	return out
 }
 
-// reference cuts the same text the plain way.
+// reference splits the text into lines in the simplest way.
 func reference(text string, limit int) []line {
 	var out []line
 	for at := 0; at < len(text); {

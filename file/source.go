@@ -149,7 +149,7 @@ func (s *Source) more() (bool, error) {
 	s.scan.filled(n)
 	switch {
 	case n > 0:
-		// It has grown since: what seemed the last line may go on.
+		// The file has grown since, so that the line that seemed to be the last may continue.
 		s.final = false
 		return true, nil
 	case errors.Is(err, io.EOF):

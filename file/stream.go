@@ -15,7 +15,7 @@ import (
 type Stream struct {
 	lane
 	reader io.Reader
-	from   int64 // where its first byte stands in its file
+	from   int64 // position of the first byte in its file
 	pump   *pump
 }
 

@@ -59,7 +59,7 @@ func TestStandardInputHasNoPosition(t *testing.T) {
 	t.Run("case_13_a_stream_needs_no_position_store", func(t *testing.T) {
 		var s source.Source = file.Stdin(strings.NewReader(""), plain)
 		if s.Info().Positions != nil {
-			t.Error("it asks for one")
+			t.Error("the stream asks for a position store")
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestAStreamWithAFaultyOptionSaysSo(t *testing.T) {
 	}
 }
 
-// stuckReader blocks until it is given a deadline, if it knows them.
+// stuckReader blocks until it gets a deadline, if it supports deadlines.
 type stuckReader struct {
 	knows    error
 	deadline chan struct{}

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-func TestThePositionNeverPassesWhatIsUnsettled(t *testing.T) {
+func TestThePositionNeverPassesAnUnsettledLine(t *testing.T) {
 	t.Run("trap_33_settlements_in_any_order_move_the_position_over_a_contiguous_prefix_only", func(t *testing.T) {
 		for seed := range uint64(200) {
 			random := rand.New(rand.NewPCG(seed, 2))
@@ -65,7 +65,7 @@ func settleRandomly(t *testing.T, random *rand.Rand) {
 	}
 }
 
-func TestWhatIsSettledTakesNoMemoryBehindAnUnsettledLine(t *testing.T) {
+func TestSettledLinesUseNoMemoryBehindAnUnsettledLine(t *testing.T) {
 	var track tracker
 	track.deliver(0, 1)
 	for i := range int64(100_000) {

@@ -27,7 +27,7 @@ func TestAnAnswerIsReadAsItWasKept(t *testing.T) {
 	}
 }
 
-func TestP1AnAnswerOfANewerReleaseIsToldFromADamagedOne(t *testing.T) {
+func TestP1AnAnswerOfANewerReleaseIsDistinguishedFromADamagedOne(t *testing.T) {
 	if _, err := kept([]byte{form + 1, 7, 7}); !errors.Is(err, errNewer) {
 		t.Errorf("a newer one: %v", err)
 	}

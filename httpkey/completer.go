@@ -83,7 +83,7 @@ type Completer struct {
 	guard   *Guard
 	notes   admin.RequestStore
 	handler http.Handler
-	place   []byte // where the next look starts
+	place   []byte // where the next call of look starts
 }
 
 // Completer returns a Completer that runs abandoned requests through handler: the handler of the
@@ -129,7 +129,7 @@ func (c *Completer) Pass(ctx context.Context) error {
 		looked, past := time.Now(), false
 		left, err := c.look(ctx)
 		if err != nil {
-			return errors.Join(append(failed, fmt.Errorf("httpkey: abandoned requests cannot be read: %w", err))...)
+			return errors.Join(append(failed, fmt.Errorf("httpkey: cannot read abandoned requests from the key store: %w", err))...)
 		}
 		for i := range left.Keys {
 			if ctx.Err() != nil {

@@ -21,12 +21,12 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// forsaken is a shop of whose request "k" the handler died, with that answer of its handler
-// from now on.
+// forsaken returns a shop with an abandoned request "k", because the process that handled it died. handler handles
+// the request from now on.
 func forsaken(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *shop {
 	t.Helper()
 	keys := memstore.NewKeys()
-	first := &process{Keys: keys, dies: 5} // behind the claim and the note
+	first := &process{Keys: keys, dies: 5} // after the claim and the note
 	lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(`"k"`, "tea", with...)
 	return lend(t, keys, handler, change)
 }
@@ -36,7 +36,7 @@ func completing(c *httpkey.Config, l *httpkey.LeaseConfig) {
 	l.Completion.Headers = []string{"x-currency"}
 }
 
-func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
+func TestF2ACompleterSendsTheClientsRequestWithoutSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *http.Request
 		var body []byte
@@ -60,7 +60,7 @@ func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got == nil {
-			t.Fatal("its handler does not run")
+			t.Fatal("the handler did not run")
 		}
 		if string(body) != "tea" || got.URL.RawQuery != "gift=1" || got.PathValue("account") != "7" || a.Caller != "a" || a.Key != "k" || !a.Finishing || !a.Unknown || a.Number != 2 {
 			t.Errorf("%s %s of %+v", got.URL, body, a)
@@ -69,12 +69,12 @@ func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
 			t.Errorf("its headers are %v", got.Header)
 		}
 		if o := s.seen[0]; o.Fate != httpkey.Finished || !o.Kept || o.Status != 201 {
-			t.Errorf("it is told as %+v", o)
+			t.Errorf("the observation is %+v", o)
 		}
 	})
 }
 
-func TestF2ACompleterLeavesWhatIsNotToBeFinished(t *testing.T) {
+func TestF2ACompleterFinishesOnlyAbandonedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		after  time.Duration
@@ -123,7 +123,7 @@ func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
 					at = append(at, time.Since(began).Round(time.Minute))
 					var u *httpkey.UnfinishedError
 					if !errors.As(err, &u) || u.Caller != "a" || u.Key != "k" || u.Attempts != len(at)+1 || u.Left != (u.Attempts == c.attempts) || strings.Contains(err.Error(), "k\"") {
-						t.Errorf("it is told as %v: %+v", err, u)
+						t.Errorf("the error is %v: %+v", err, u)
 					}
 				})
 				pass(48 * time.Hour)
@@ -175,7 +175,7 @@ func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
 	})
 }
 
-// paged shows one key at a time, as a large table some hundred.
+// paged is a store that returns one key at a time, where a real one returns some hundred.
 type paged struct{ *memstore.Keys }
 
 func (p paged) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (admin.AbandonedKeys, error) {
@@ -206,8 +206,8 @@ func TestF2ACompleterWalksThroughAllKeysAndBeginsAnew(t *testing.T) {
 			made.want(t, n)
 		}
 		leave("first", 25)
-		finishes(20)       // a pass is bounded
-		finishes(25)       // and the next goes on where it ended
+		finishes(20)       // a pass is limited
+		finishes(25)       // the next one continues where it ended
 		leave("later", 25) // at any place, among those that are done
 		for range 4 {
 			if err := c.Pass(t.Context()); err != nil {

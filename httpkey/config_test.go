@@ -53,7 +53,7 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("all faults are told at once", func(t *testing.T) {
+	t.Run("all faults are reported at once", func(t *testing.T) {
 		_, err := httpkey.New(memstore.New(), httpkey.Config{Wait: -1, ClientErrors: 9})
 		for _, want := range []string{"Name is empty", "Caller is nil", "Keep is", "Wait is", "no rule 9"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -80,12 +80,12 @@ func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
 	}
 }
 
-// plain is a store without the abilities of a memstore.Store.
+// plain is a store without the optional features of memstore.Store.
 type plain struct {
 	store.TxStore[*memstore.Tx]
 }
 
-// pooled is a store with a pool of this size.
+// pooled is a store with a connection pool of this size.
 type pooled struct {
 	*memstore.Store
 	size int
@@ -93,7 +93,7 @@ type pooled struct {
 
 func (p pooled) Limits() store.Limits { return store.Limits{Connections: p.size} }
 
-// daily is a store that keeps its markers by day.
+// daily is a store that partitions its markers by day.
 type daily struct {
 	store.TxStore[*memstore.Tx]
 }
@@ -102,7 +102,7 @@ func (daily) Limits() store.Limits { return store.Limits{PartitionedBy: "uuidv7"
 
 func TestAStoreThatCannotIsRefused(t *testing.T) {
 	if _, err := httpkey.New[*memstore.Tx](nil, config()); err == nil {
-		t.Error("no store is a store")
+		t.Error("New accepted a nil store")
 	}
 	if _, err := httpkey.New[*memstore.Tx](plain{memstore.New()}, config()); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("one without results: %v", err)

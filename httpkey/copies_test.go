@@ -31,7 +31,7 @@ func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
 				var ran atomic.Int64
 				s := open(t, func(w http.ResponseWriter, r *http.Request) {
 					n := ran.Add(1)
-					pass(10 * time.Second) // all copies are there
+					pass(10 * time.Second) // all copies have arrived
 					w.Header().Set("Set-Cookie", "session=secret")
 					w.WriteHeader(201)
 					_, _ = fmt.Fprintf(w, "run %d", n)
@@ -47,7 +47,7 @@ func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
 						if w.Header().Get(httpkey.ReplayedHeader) == "true" {
 							replayed.Add(1)
 							if w.Header().Get("Set-Cookie") != "" {
-								t.Error("a copy gets what is not kept")
+								t.Error("a copy got a header that is not kept")
 							}
 						}
 					})
@@ -99,7 +99,7 @@ func TestF1CallersWithOneKeyDoNotWaitForEachOther(t *testing.T) {
 	t.Run("F1_trap_T74_each_runs_and_gets_its_own_answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, func(w http.ResponseWriter, r *http.Request) {
-				<-time.After(time.Second) // both are there
+				<-time.After(time.Second) // both have arrived
 				a, _ := httpkey.AttemptFrom(r.Context())
 				_, _ = io.WriteString(w, "of "+a.Caller)
 			}, func(c *httpkey.Config) { c.Wait, c.Observe = time.Minute, nil })
@@ -117,7 +117,7 @@ func TestF1CallersWithOneKeyDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-func TestF1ACopyWhoseClientHasGoneDoesNotWait(t *testing.T) {
+func TestF1ACopyDoesNotWaitAfterItsClientDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, func(w http.ResponseWriter, r *http.Request) {
 			pass(20 * time.Second)
@@ -139,8 +139,8 @@ func TestF1ACopyWhoseClientHasGoneDoesNotWait(t *testing.T) {
 	})
 }
 
-// What a copy waited for and was not kept is not its answer.
-func TestF1ACopyOfWhatWasReleasedIsToldToComeAgain(t *testing.T) {
+// A copy does not get an answer that was not kept.
+func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, func(w http.ResponseWriter, r *http.Request) {
 			pass(time.Second)
@@ -151,13 +151,13 @@ func TestF1ACopyOfWhatWasReleasedIsToldToComeAgain(t *testing.T) {
 			go func() { codes <- s.post(`"k"`, "tea").Code }()
 		}
 		if a, b := <-codes, <-codes; a+b != http.StatusTooManyRequests+http.StatusConflict {
-			t.Errorf("they are answered with %d and %d", a, b)
+			t.Errorf("the statuses are %d and %d", a, b)
 		}
 	})
 }
 
-// Between the rollback of an error and its being kept, another process may answer first.
-func TestF2AnErrorThatIsKeptNeverStandsBesideAnotherAnswer(t *testing.T) {
+// Between the rollback of an error and the commit of its answer, another process may answer first.
+func TestF2AnErrorIsNotKeptIfAnotherAnswerExists(t *testing.T) {
 	s := open(t, nil, nil)
 	other, err := httpkey.New[*memstore.Tx](s.store, config())
 	if err != nil {
@@ -179,7 +179,7 @@ func TestF2AnErrorThatIsKeptNeverStandsBesideAnotherAnswer(t *testing.T) {
 	}
 }
 
-// raced has another process act before the next transaction begins.
+// raced lets another process act before the next transaction begins.
 type raced struct {
 	*memstore.Store
 	armed   bool

@@ -28,8 +28,8 @@ func TestEveryProblemIsInAContractAndHasATitle(t *testing.T) {
 		}
 	}
 	for code := range titles {
-		if !told[code] && code != codeCaller && code != codeBusyCaller { // which is of guards with callers
-			t.Errorf("%s is in no contract", code)
+		if !told[code] && code != codeCaller && code != codeBusyCaller { // only guards with callers have these
+			t.Errorf("%s is missing in the contracts", code)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-var update = flag.Bool("update", false, "write what the contracts print")
+var update = flag.Bool("update", false, "write the printed contracts to the files")
 
 func TestF1TheContractWithClients(t *testing.T) {
 	everything := func(c *httpkey.Config, _ *httpkey.LeaseConfig) {
@@ -36,7 +36,7 @@ func TestF1TheContractWithClients(t *testing.T) {
 					t.Fatal(err)
 				}
 				if text != string(want) {
-					t.Errorf("%s is not what is printed; with -update it is written:\n%s", file, text)
+					t.Errorf("%s differs from the printed contract; run with -update:\n%s", file, text)
 				}
 			}
 		})

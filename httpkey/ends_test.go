@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
+func TestTrap133AHandlerWithoutAnAnswerHasNoEffect(t *testing.T) {
 	secret := errors.New("card 4111")
 	for name, c := range map[string]struct {
 		end  func()
@@ -36,7 +36,7 @@ func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
 			wantProblem(t, w, 500, "handler-failed")
 			o := s.seen[0]
 			if o.Err == nil || !strings.Contains(o.Err.Error(), c.says) || strings.Contains(o.Err.Error()+w.Body.String(), "4111") {
-				t.Errorf("it is told as %v: %s", o.Err, w.Body)
+				t.Errorf("the observed error is %v: %s", o.Err, w.Body)
 			}
 			if s.effects() != "0" {
 				t.Errorf("%s effects", s.effects())
@@ -54,7 +54,7 @@ func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
 		}, nil)
 		defer func() {
 			if p := recover(); p != http.ErrAbortHandler || s.effects() != "0" {
-				t.Errorf("it panics with %v, %s effects", p, s.effects())
+				t.Errorf("the panic is %v, with %s effects", p, s.effects())
 			}
 		}()
 		s.post(`"k"`, "tea")
@@ -81,11 +81,11 @@ func TestTrap134AHandlerThatDoesNotHeedItsContext(t *testing.T) {
 			drain, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if s.Drain(drain) {
-				t.Error("it is taken to have ended")
+				t.Error("Drain returned before the handler ended")
 			}
 			close(leave)
 			if !s.Drain(t.Context()) || s.effects() != "0" {
-				t.Errorf("%s effects of what was killed", s.effects())
+				t.Errorf("the killed transaction had %s effects", s.effects())
 			}
 			if w := s.post(`"k"`, "tea"); w.Code != 201 || s.effects() != "1" {
 				t.Errorf("the second: %d, %s effects", w.Code, s.effects())
@@ -125,7 +125,7 @@ func TestF1AnAnswerIsBounded(t *testing.T) {
 				s := open(t, count, func(c *httpkey.Config) { c.ServerErrors = rule })
 				s.post(`"k"`, "tea")
 				wantProblem(t, s.post(`"k"`, "tea"), 500, "answer-too-large")
-				c.want(t, 2) // nothing is left of the first
+				c.want(t, 2) // the first was rolled back
 				c.made.Store(0)
 				l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 					c.made.Add(1)
@@ -134,7 +134,7 @@ func TestF1AnAnswerIsBounded(t *testing.T) {
 				}, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.ServerErrors = rule })
 				wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large")
 				wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large")
-				c.want(t, 1) // what it did is not done again
+				c.want(t, 1) // the handler does not run again
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestF1NothingOfAnAnswerIsFlushed(t *testing.T) {
 			t.Errorf("it is flushed: %v", err)
 		}
 		if _, flushes := w.(http.Flusher); flushes {
-			t.Error("it says that it can be flushed")
+			t.Error("the writer implements http.Flusher")
 		}
 	}, nil)
 	if w := s.post(`"k"`, "tea"); w.Code != 201 {
@@ -156,7 +156,7 @@ func TestF1NothingOfAnAnswerIsFlushed(t *testing.T) {
 	}
 }
 
-// whoKey is a key of the contexts of a test.
+// whoKey is the type of a context key.
 type whoKey struct{}
 
 func TestF2AHandlerGoesOnWithoutItsClient(t *testing.T) {
@@ -167,7 +167,7 @@ func TestF2AHandlerGoesOnWithoutItsClient(t *testing.T) {
 			t.Errorf("its context: %v, %v", r.Context().Err(), r.Context().Value(whoKey{}))
 		}
 		if _, bounded := r.Context().Deadline(); !bounded {
-			t.Error("its context has no end")
+			t.Error("the context has no deadline")
 		}
 		effect(w, r)
 	}, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A shop charges a card and sends a mail; each is a step.
+// shopOrders is a handler that charges a card and sends a mail, each in a step.
 type shopOrders struct{ lost bool }
 
 func (s *shopOrders) charge(_ context.Context, key string) ([]byte, error) {
@@ -45,7 +45,7 @@ func (s *shopOrders) order(w http.ResponseWriter, r *http.Request) {
 
 func ExampleStep() {
 	guard, err := httpkey.NewLeased(memstore.NewKeys(), httpkey.Config{Name: "orders", OneTenant: true, Keep: 72 * time.Hour}, httpkey.LeaseConfig{
-		Window:        23 * time.Hour, // of each step: bank and mailer know a key for a day
+		Window:        23 * time.Hour, // for each step: bank and mailer remember a key for a day
 		Stepped:       true,
 		Completion:    &httpkey.Completion{Headers: []string{"X-Currency"}},
 		AllowVolatile: "an example",
@@ -81,7 +81,7 @@ func ExampleGuard_Completer() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", guard.ProtectFunc((&shopOrders{}).order))
-	completer, err := guard.Completer(mux) // and the server has authenticate(mux)
+	completer, err := guard.Completer(mux) // the server uses authenticate(mux)
 	if err != nil {
 		fmt.Println(err)
 		return

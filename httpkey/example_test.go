@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// ask sends a request under a key, and prints the answer.
+// ask sends a request with a key and prints the response.
 func ask(api http.Handler, key string) {
 	r := httptest.NewRequest(http.MethodPost, "/orders", nil)
 	r.Header.Set(httpkey.Header, `"`+key+`"`)
@@ -61,7 +61,7 @@ func ExampleNewLeased() {
 		fmt.Println("attempt", attempt.Number, "under", attempt.IdempotencyKey[:8], "unknown:", attempt.Unknown)
 		if lost {
 			w.WriteHeader(http.StatusBadGateway)
-			_, _ = fmt.Fprint(w, "no answer of the provider")
+			_, _ = fmt.Fprint(w, "no response from the provider")
 			return
 		}
 		w.WriteHeader(http.StatusCreated)
@@ -73,7 +73,7 @@ func ExampleNewLeased() {
 	ask(api, "8e03978e")
 	// Output:
 	// attempt 1 under 73609278 unknown: false
-	// 502 no answer of the provider (replayed: false)
+	// 502 no response from the provider (replayed: false)
 	// attempt 2 under 73609278 unknown: true
 	// 201 charged (replayed: false)
 	// 201 charged (replayed: true)

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// counts are what became of requests, by fate, or by the code of the problem that answered.
+// counts are the numbers of requests by fate, or by the code of their problem document.
 type counts struct {
 	mutex sync.Mutex
 	of    map[string]int64 // guarded by mutex
@@ -29,7 +29,7 @@ func (c *counts) add(o *Observation) {
 	c.of[o.ended()]++
 }
 
-// ended is the one word for what became of a request.
+// ended returns the fate, or the code of the problem document if there is one.
 func (o *Observation) ended() string {
 	if o.Code != "" {
 		return o.Code
@@ -37,14 +37,14 @@ func (o *Observation) ended() string {
 	return o.Fate.String()
 }
 
-// Figures calls each with the guard's figures, in an order that stays; package otel does so
-// whenever figures are collected. Labels are of closed sets: none has anything of a request.
+// Figures calls each with the metrics of the guard, always in the same order; package otel calls it when metrics
+// are collected. The values of labels are fixed and contain nothing of a request.
 //
-//	semel_http_requests_total{fate}  since the guard was made: passed, ran, replayed, finished,
-//	                                 unprotected, or the code of the problem (Contract has all)
-//	semel_http_keys{state}           in_flight: those that this process works on; open: those
-//	                                 with a place (Config.MostOpen), and most: how many places
-//	                                 there are
+//	semel_http_requests_total{fate}  requests since the guard was created: passed, ran, replayed,
+//	                                 finished, unprotected, or the code of the problem document
+//	                                 (Contract lists all)
+//	semel_http_keys{state}           in_flight: keys on which this process is working; open:
+//	                                 running handlers; most: their maximum (Config.MostOpen)
 func (g *Guard) Figures(each func(measure.Figure)) {
 	g.counts.mutex.Lock()
 	of := maps.Clone(g.counts.of)
@@ -60,7 +60,7 @@ func (g *Guard) Figures(each func(measure.Figure)) {
 	state("most", g.config.MostOpen)
 }
 
-// fates are all that can become of a request.
+// fates returns all values of the label fate.
 func fates() []string {
 	all := slices.Sorted(maps.Keys(titles))
 	for _, f := range []Fate{Passed, Ran, Replayed, Unprotected, Finished} {
@@ -69,8 +69,8 @@ func fates() []string {
 	return all
 }
 
-// Check asks the store whether requests can be protected now: at start, and for readiness. It
-// changes nothing but, of New, the scope of the guard's keys, which is made once.
+// Check asks the store whether requests can be protected now. Call it at start and for readiness. With New it
+// creates the scope of the guard's keys if there is none; otherwise it changes nothing.
 func (g *Guard) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
@@ -89,11 +89,11 @@ func (t *transactional[Tx]) check(ctx context.Context) error {
 	if err := t.intern(ctx); err != nil {
 		return err
 	}
-	_, err := t.kept.Results(ctx, []admin.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // of no key
+	_, err := t.kept.Results(ctx, []admin.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // no request has this key
 	return err
 }
 
-// check asks for what no request is called, since a key is not empty.
+// check asks for a key that no request can have, because keys are not empty.
 func (l *leased) check(ctx context.Context) error {
 	if checker, able := l.store.(admin.SchemaChecker); able {
 		if err := checker.Check(ctx); err != nil {

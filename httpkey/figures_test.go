@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// figures are those of a guard that are not 0.
+// figures returns the metrics of a guard that are not 0.
 func figures(g *httpkey.Guard) map[string]float64 {
 	all := map[string]float64{}
 	g.Figures(func(f measure.Figure) {
@@ -27,7 +27,7 @@ func figures(g *httpkey.Guard) map[string]float64 {
 	return all
 }
 
-func TestK4WhatBecameOfRequestsIsCounted(t *testing.T) {
+func TestK4OutcomesOfRequestsAreCounted(t *testing.T) {
 	t.Run("K4_by_fate_and_by_why_they_were_refused", func(t *testing.T) {
 		s := open(t, effect, func(c *httpkey.Config) { c.MostOpen, c.Pass = 3, []string{http.MethodGet} })
 		s.post(`"k"`, "tea")
@@ -74,13 +74,13 @@ func TestK4WhatBecameOfRequestsIsCounted(t *testing.T) {
 			}
 			seen[f.Name+f.Value] = true
 		})
-		if len(seen) != 27 { // 19 codes, 5 fates, and three of what is under way
+		if len(seen) != 27 { // 19 codes, 5 fates, and three states of keys
 			t.Errorf("%d figures", len(seen))
 		}
 	})
 }
 
-// unfit is a store whose tables do not fit.
+// unfit is a store whose schema does not fit.
 type unfit struct{ keystore.Store }
 
 func (unfit) Check(context.Context) error { return semel.ErrSchema }

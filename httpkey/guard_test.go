@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// shop is a protected handler, and how often it took effect.
+// shop is a protected handler and its store.
 type shop struct {
 	*httpkey.Guard
 	store   *memstore.Store
@@ -20,12 +20,12 @@ type shop struct {
 	seen    []httpkey.Observation
 }
 
-// config is one that fits.
+// config returns a valid configuration.
 func config() httpkey.Config {
 	return httpkey.Config{Name: "orders", Caller: func(r *http.Request) string { return r.Header.Get("X-Account") }, Keep: 72 * time.Hour}
 }
 
-// effect is a handler that takes effect in its transaction.
+// effect is a handler with an effect in its transaction.
 func effect(w http.ResponseWriter, r *http.Request) {
 	tx, err := httpkey.TxFrom[*memstore.Tx](r.Context())
 	if err == nil {
@@ -42,7 +42,7 @@ func effect(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "order of "+string(body))
 }
 
-// open opens a shop with a handler.
+// open returns a shop with a handler.
 func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), options ...memstore.Option) *shop {
 	t.Helper()
 	s := &shop{store: memstore.New(options...)}
@@ -59,7 +59,7 @@ func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), 
 	return s
 }
 
-// post sends a request of the account "a".
+// post sends a request of account "a".
 func (s *shop) post(key, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
 	r.Header.Set("X-Account", "a")

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Header is the name of the header, of the IETF's draft "The Idempotency-Key HTTP Header
-// Field" (draft-ietf-httpapi-idempotency-key-header).
+// Header is the name of the header, from the IETF draft "The Idempotency-Key HTTP Header Field"
+// (draft-ietf-httpapi-idempotency-key-header).
 const Header = "Idempotency-Key"
 
-// keyOf returns the key of a request; empty without an error: it has none. The header is an
-// item of RFC 9651 whose value is a string (section 3.3.3); parameters are refused, since
-// none are defined, and a key that is only partly read would be another's.
+// keyOf returns the key of a request; empty if it has none. The header is an item of RFC 9651 whose value is a
+// string (section 3.3.3). Parameters are rejected, because none are defined and a part of a key could be the key
+// of another request.
 func (c *Config) keyOf(h http.Header) (string, error) {
 	lines := h.Values(Header)
 	switch {
@@ -27,7 +27,7 @@ func (c *Config) keyOf(h http.Header) (string, error) {
 	case strings.HasPrefix(text, `"`):
 		key, err = quoted(text)
 	case c.Quoted:
-		err = fmt.Errorf(`the %s header is no string in double quotes; send it as "8e03978e-40d5"`, Header)
+		err = fmt.Errorf(`the %s header is not a string in double quotes; send it as "8e03978e-40d5"`, Header)
 	default:
 		key, err = bare(text)
 	}
@@ -35,15 +35,14 @@ func (c *Config) keyOf(h http.Header) (string, error) {
 	case err != nil:
 		return "", err
 	case key == "":
-		return "", fmt.Errorf("the %s header is empty; send a key that is new for each request that is new", Header)
+		return "", fmt.Errorf("the %s header is empty; send a new key with each new request", Header)
 	case len(key) > c.MaxKey:
 		return "", fmt.Errorf("the %s header has a key of %d bytes; at most %d are allowed", Header, len(key), c.MaxKey)
 	}
 	return key, nil
 }
 
-// quoted reads a string of RFC 9651: printable ASCII, in which only a quote and a backslash
-// are escaped.
+// quoted parses a string of RFC 9651: printable ASCII in which only a quote and a backslash are escaped.
 func quoted(text string) (string, error) {
 	var key strings.Builder
 	for i := 1; i < len(text); i++ {
@@ -51,14 +50,14 @@ func quoted(text string) (string, error) {
 		case b == '"' && i == len(text)-1:
 			return key.String(), nil
 		case b == '"':
-			return "", fmt.Errorf("the %s header goes on after its closing quote; send one string, without parameters", Header)
+			return "", fmt.Errorf("the %s header continues after its closing quote; send one string, without parameters", Header)
 		case b == '\\':
 			if i++; i == len(text) || text[i] != '"' && text[i] != '\\' {
-				return "", fmt.Errorf(`the %s header has a backslash before something else than " or \`, Header)
+				return "", fmt.Errorf(`the %s header has a backslash before a character other than " or \`, Header)
 			}
 			key.WriteByte(text[i])
 		case b < ' ' || b > '~':
-			return "", fmt.Errorf("the %s header has a byte that is no printable ASCII", Header)
+			return "", fmt.Errorf("the %s header has a byte that is not printable ASCII", Header)
 		default:
 			key.WriteByte(b)
 		}
@@ -66,13 +65,13 @@ func quoted(text string) (string, error) {
 	return "", fmt.Errorf("the %s header has no closing quote", Header)
 }
 
-// bare reads a key without quotes.
+// bare parses a key without quotes.
 func bare(text string) (string, error) {
 	for i := range len(text) {
 		b := text[i]
 		letter := 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 		if !letter && !strings.ContainsRune("._~:/+=@-", rune(b)) {
-			return "", fmt.Errorf("the %s header has a character that a key without quotes may not have; put it into double quotes", Header)
+			return "", fmt.Errorf("the %s header has a character that a key without quotes may not have; put the key in double quotes", Header)
 		}
 	}
 	return text, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/httpkey"
 )
 
-// echo answers with the key that it is given.
+// echo is a handler that responds with the key of the attempt.
 func echo(w http.ResponseWriter, r *http.Request) {
 	a, _ := httpkey.AttemptFrom(r.Context())
 	w.Header().Set("X-Key", a.Key)
@@ -21,7 +21,7 @@ func TestF1TheHeaderIsAStringOfRFC9651(t *testing.T) {
 	for name, c := range map[string]struct {
 		header []string
 		bare   bool
-		key    string // empty: it is refused
+		key    string // empty if the request is rejected
 		says   string
 	}{
 		"F1_a_string":                            {[]string{`"8e03978e-40d5"`}, false, "8e03978e-40d5", ""},
@@ -37,14 +37,14 @@ func TestF1TheHeaderIsAStringOfRFC9651(t *testing.T) {
 		"F1_without_quotes_it_is_refused":        {[]string{"8e03978e-40d5"}, false, "", "double quotes"},
 		"F1_without_a_closing_quote":             {[]string{`"abc`}, false, "", "no closing quote"},
 		"F1_of_a_single_quote":                   {[]string{`"`}, false, "", "no closing quote"},
-		"F1_without_an_opening_quote":            {[]string{`abc"`}, true, "", "put it into double quotes"},
+		"F1_without_an_opening_quote":            {[]string{`abc"`}, true, "", "put the key in double quotes"},
 		"F1_empty":                               {[]string{""}, false, "", "double quotes"},
 		"F1_empty_where_bare_is_allowed":         {[]string{""}, true, "", "is empty"},
 		"F1_an_empty_string":                     {[]string{`""`}, false, "", "is empty"},
 		"F1_two_headers":                         {[]string{`"a"`, `"b"`}, false, "", "send one"},
 		"F1_two_headers_that_are_equal":          {[]string{`"a"`, `"a"`}, false, "", "send one"},
-		"F1_a_list":                              {[]string{`"a", "b"`}, false, "", "goes on"},
-		"F1_a_parameter":                         {[]string{`"a";v=1`}, false, "", "goes on"},
+		"F1_a_list":                              {[]string{`"a", "b"`}, false, "", "continues after"},
+		"F1_a_parameter":                         {[]string{`"a";v=1`}, false, "", "continues after"},
 		"F1_a_token_with_a_backslash":            {[]string{`"a\b"`}, false, "", "backslash"},
 		"F1_a_backslash_at_its_end":              {[]string{`"a\`}, false, "", "backslash"},
 		"F1_binary":                              {[]string{"\"a\x00b\""}, false, "", "printable"},
@@ -69,7 +69,7 @@ func TestF1TheHeaderIsAStringOfRFC9651(t *testing.T) {
 				t.Errorf("it says %s", w.Body)
 			}
 			if strings.Contains(w.Body.String(), "schl") || len(w.Body.String()) > 500 {
-				t.Errorf("it repeats what was sent: %s", w.Body)
+				t.Errorf("the response contains the rejected header: %s", w.Body)
 			}
 		})
 	}
@@ -83,9 +83,8 @@ func TestF1WithAndWithoutQuotesIsTheSameKey(t *testing.T) {
 	}
 }
 
-// wantProblem checks that a request is answered with a problem document.
-// wantProblem checks that a request is refused for this reason, and that who may come again
-// is told when.
+// wantProblem checks that a request is answered with this problem document, and that the response has a
+// Retry-After if the request may be repeated.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
 	t.Helper()
 	comesAgain := code == "request-in-progress" || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
@@ -93,6 +92,6 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code st
 		t.Errorf("the Retry-After of %s is %q", code, w.Header().Get("Retry-After"))
 	}
 	if w.Code != status || w.Header().Get("Content-Type") != "application/problem+json" || !strings.Contains(w.Body.String(), code) {
-		t.Errorf("it is answered with %d %v %s; want %d %s", w.Code, w.Header(), w.Body, status, code)
+		t.Errorf("the response is %d %v %s; want %d %s", w.Code, w.Header(), w.Body, status, code)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lend opens a shop over leased keys.
+// lend returns a shop with leased keys.
 func lend(t *testing.T, keys keystore.Store, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
 	t.Helper()
 	s := &shop{}
@@ -36,7 +36,7 @@ func lend(t *testing.T, keys keystore.Store, handler http.HandlerFunc, change fu
 	return s
 }
 
-// calls is a handler that counts how often it was called, and answers with a status.
+// calls is a handler that counts its calls and responds with a status.
 type calls struct {
 	made   atomic.Int64
 	status int
@@ -53,7 +53,7 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 func (c *calls) want(t *testing.T, made int64) {
 	t.Helper()
 	if n := c.made.Load(); n != made {
-		t.Errorf("it was called %d times, want %d", n, made)
+		t.Errorf("the handler was called %d times, want %d", n, made)
 	}
 }
 
@@ -65,10 +65,10 @@ func pass(d time.Duration) {
 
 var errAway = errors.New("it is away")
 
-// fails is a store of keys that fails when a test says so.
+// fails is a key store that fails when a test says so.
 type fails struct{ with atomic.Pointer[error] }
 
-// say makes it fail with this error; nil: not any more.
+// say makes the store fail with this error; with nil it works.
 func (f *fails) say(err error) { f.with.Store(&err) }
 
 func (f *fails) keys() *memstore.Keys {
@@ -94,7 +94,7 @@ func TestF1AStoreThatIsDownRunsNothing(t *testing.T) {
 	}
 	f.say(nil)
 	if w := s.post(`"k"`, "tea"); w.Code != 201 {
-		t.Errorf("when it is back: %d", w.Code)
+		t.Errorf("when the store works again: %d", w.Code)
 	}
 	t.Run("F1_unless_it_is_declared_to_fail_open", func(t *testing.T) {
 		c := &calls{status: 201}
@@ -104,7 +104,7 @@ func TestF1AStoreThatIsDownRunsNothing(t *testing.T) {
 			t.Errorf("%d, told as %+v", w.Code, s.seen)
 		}
 		if !c.last.Unknown || c.last.IdempotencyKey == "" {
-			t.Errorf("the handler is told %+v", c.last)
+			t.Errorf("the handler's attempt is %+v", c.last)
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestF1AnAnswerIsHeldBackUntilItIsRecorded(t *testing.T) {
 		again := c.serve
 		s.handler = s.Protect(http.HandlerFunc(again))
 		if w := s.post(`"k"`, "tea"); w.Code != 201 || !c.last.Unknown || c.last.Number != 2 {
-			t.Errorf("%d, the handler is told %+v", w.Code, c.last)
+			t.Errorf("%d, the handler's attempt is %+v", w.Code, c.last)
 		}
 	})
 }
@@ -160,7 +160,7 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 	}
 }
 
-// A handler that promised nothing is not taken by its word where errors are said to have none.
+// Errors may be declared to have no effect, but a panic is not covered by that.
 func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -176,7 +176,7 @@ func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 			made := &calls{status: 201}
 			s := lend(t, keys, made.serve, release)
 			if s.post(`"k"`, "tea"); made.last.Unknown != c.unknown || made.last.Number != 2 {
-				t.Errorf("the next is told %+v", made.last)
+				t.Errorf("the next attempt is %+v", made.last)
 			}
 			wantProblem(t, s.post(`"k"`, "coffee"), http.StatusUnprocessableEntity, "idempotency-key-reused")
 		})
@@ -198,7 +198,7 @@ func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
 			wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
 			pass(time.Minute)
 			if w := s.post(`"k"`, "tea"); w.Code != 201 || !made.last.Unknown {
-				t.Errorf("%d, the handler is told %+v", w.Code, made.last)
+				t.Errorf("%d, the handler's attempt is %+v", w.Code, made.last)
 			}
 		})
 	})
@@ -215,7 +215,7 @@ func TestAStoreThatPanicsEndsOneRequest(t *testing.T) {
 	s := lend(t, panicking{memstore.NewKeys()}, effect, nil)
 	wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
 	if s.seen[0].Err == nil || s.seen[0].Stack == nil {
-		t.Errorf("it is told as %+v", s.seen[0])
+		t.Errorf("the observation is %+v", s.seen[0])
 	}
 }
 
@@ -226,7 +226,7 @@ func TestF1AReplayAfterItsTimeIsANewRequest(t *testing.T) {
 		s.post(`"k"`, "tea")
 		pass(71 * time.Hour)
 		if s.post(`"k"`, "tea"); c.made.Load() != 1 {
-			t.Error("it ran while its key was kept")
+			t.Error("the handler ran again while the key was kept")
 		}
 		pass(time.Hour)
 		s.post(`"k"`, "coffee")
@@ -268,7 +268,7 @@ func TestF1ACopyWaitsForAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestF1ACopyIsToldWhenTheLeaseEnds(t *testing.T) {
+func TestF1ACopyGetsTheEndOfTheLeaseAsRetryAfter(t *testing.T) {
 	for lease, after := range map[time.Duration]string{time.Minute: "59", time.Hour: "60"} {
 		t.Run("F1_of_"+lease.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -294,7 +294,7 @@ func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
 			f.say(store.ErrClaimLost)
 			<-r.Context().Done()
 			if !errors.Is(context.Cause(r.Context()), store.ErrClaimLost) {
-				t.Errorf("its context ended of %v", context.Cause(r.Context()))
+				t.Errorf("the cause of the context is %v", context.Cause(r.Context()))
 			}
 			w.WriteHeader(201)
 		}, nil)
@@ -302,7 +302,7 @@ func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
 	})
 }
 
-func TestTrapT76APersonDecidesWhatNobodyKnows(t *testing.T) {
+func TestTrapT76APersonResolvesUnknownOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		finding leasedkey.Finding
 		status  int
@@ -333,7 +333,7 @@ func TestTrapT76APersonDecidesWhatNobodyKnows(t *testing.T) {
 	}
 	s := lend(t, memstore.NewKeys(), effect, nil)
 	if err := s.Resolve(t.Context(), "a", "never asked", leasedkey.Happened); !errors.Is(err, semel.ErrState) {
-		t.Errorf("what nobody asked for is decided: %v", err)
+		t.Errorf("Resolve accepted a request that was never made: %v", err)
 	}
 	if err := open(t, effect, nil).Resolve(t.Context(), "a", "k", leasedkey.Happened); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("of New: %v", err)

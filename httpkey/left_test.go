@@ -19,13 +19,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lending is a store whose batches have a connection each, which Commit and Rollback give back.
+// lending is a store whose batches each hold a connection until Commit or Rollback.
 type lending struct {
 	*memstore.Store
 	lent     atomic.Int64
-	brokenBy error       // of every batch
-	class    store.Class // of that
-	commits  func()      // is called before a commit
+	brokenBy error       // the AbortCause of every batch
+	class    store.Class // the class of brokenBy
+	commits  func()      // called before a commit
 }
 
 type lentBatch struct {
@@ -73,7 +73,7 @@ func (b *lentBatch) ClassifyHandler(_ context.Context, err error) store.Class {
 	return b.store.Classify(err)
 }
 
-// shop is one on the store.
+// shop returns a shop with this store.
 func (p *lending) shop(t *testing.T, handler http.HandlerFunc) *shop {
 	t.Helper()
 	p.Store = memstore.New()
@@ -96,7 +96,7 @@ func TestAHandlerThatEndsItsGoroutineGivesTheConnectionBack(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatAHandlerSwallowedIsTold(t *testing.T) {
+func TestAnErrorThatAHandlerIgnoredIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		class  store.Class
 		status int
@@ -115,13 +115,13 @@ func TestAnErrorThatAHandlerSwallowedIsTold(t *testing.T) {
 				t.Errorf("%v, told as %v", w.Header(), err)
 			}
 			if n := p.lent.Load(); n != 0 || s.effects() != "0" {
-				t.Errorf("%d connections are lent, %s effects", n, s.effects())
+				t.Errorf("%d connections are in use, %s effects", n, s.effects())
 			}
 		})
 	}
 }
 
-func TestWhatIsWrittenWhenTheHandlerHasReturnedIsInNoAnswer(t *testing.T) {
+func TestWritesAfterTheHandlerHasReturnedAreIgnored(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"to an answer":    effect,
 		"to an empty one": func(http.ResponseWriter, *http.Request) {},
@@ -133,7 +133,7 @@ func TestWhatIsWrittenWhenTheHandlerHasReturnedIsInNoAnswer(t *testing.T) {
 				to = w
 				handler(w, r)
 			})
-			p.commits = func() { // as a goroutine may that the handler has left behind
+			p.commits = func() { // as a goroutine that the handler started may do
 				to.WriteHeader(http.StatusTeapot)
 				if n, err := io.WriteString(to, strings.Repeat("late", 100_000)); n != 0 || err == nil {
 					t.Errorf("it is written: %d, %v", n, err)
@@ -147,7 +147,7 @@ func TestWhatIsWrittenWhenTheHandlerHasReturnedIsInNoAnswer(t *testing.T) {
 	}
 }
 
-// losing is a store of keys in which the first claims are lost before they end.
+// losing is a key store in which the first claims are lost before they end.
 type losing struct {
 	*memstore.Keys
 	claims int
@@ -170,7 +170,7 @@ func TestAHandlerThatIsLateTwiceForOneRequest(t *testing.T) {
 		}, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Timeout, c.Wait = 10*time.Second, 2*time.Minute })
 		wantProblem(t, s.post(`"k"`, "tea"), 504, "handler-timed-out")
 		if !s.Drain(t.Context()) {
-			t.Error("it does not end")
+			t.Error("the handler did not end")
 		}
 		c.want(t, 2)
 	})
@@ -195,7 +195,7 @@ func TestACompleterSendsTheURIThatTheClientSent(t *testing.T) {
 				})
 				pass(3 * time.Minute)
 				if err := s.completed(t); err != nil || got != want {
-					t.Errorf("%v; it is sent as %q, and was %q", err, got, want)
+					t.Errorf("%v; the Completer sent %q, want %q", err, got, want)
 				}
 			})
 		})
@@ -212,7 +212,7 @@ func TestAnAnswerIsSentAsItsLengthSays(t *testing.T) {
 	}
 }
 
-func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
+func TestACompleterReadsOldKeysAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var replayed atomic.Int64
 		keys, change := memstore.NewKeys(), func(c *httpkey.Config, l *httpkey.LeaseConfig) {
@@ -225,7 +225,7 @@ func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
 			l.Completion.After = time.Second
 		}
 		for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
-			first := &process{Keys: keys, dies: 5} // behind the claim and the note
+			first := &process{Keys: keys, dies: 5} // after the claim and the note
 			lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(key, "tea")
 		}
 		pass(3 * time.Minute)
@@ -237,7 +237,7 @@ func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
 			}
 			w.WriteHeader(201)
 		}, change)
-		go func() { // the clients come again while the first is being finished
+		go func() { // the clients repeat their requests while the first is being finished
 			<-time.After(3 * time.Second)
 			for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
 				s.post(key, "tea")
@@ -248,7 +248,7 @@ func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := replayed.Load(); n != 0 {
-			t.Errorf("%d are sent that were answered meanwhile", n)
+			t.Errorf("the Completer sent %d requests that were answered meanwhile", n)
 		}
 		for key, times := range ran {
 			if n := times.Load(); n != 1 {

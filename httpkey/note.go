@@ -28,7 +28,7 @@ func (q *request) takeNote(headers []string) *problem {
 	}
 	q.note = append(appendHeaders(b, r.Header, headers), q.body...)
 	if len(q.note) > keystore.MaxResult {
-		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the request is stored, so that it is finished whatever happens, and has more than %d bytes; nothing was done", keystore.MaxResult), 0)
+		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the request would have to be stored, but has more than %d bytes; nothing was done", keystore.MaxResult), 0)
 	}
 	return nil
 }
@@ -61,21 +61,21 @@ func (r *reading) headers() http.Header {
 // noted returns the request of a note.
 func noted(b []byte) (*http.Request, error) {
 	if len(b) == 0 || b[0] != noteForm {
-		return nil, fmt.Errorf("it was stored in a form that this release cannot read, or is erased")
+		return nil, fmt.Errorf("the stored request has a format that this release cannot read, or was erased")
 	}
 	r := reading{b[1:], nil}
 	method, host, uri := r.text(), r.text(), r.text()
 	header := r.headers()
 	if r.err != nil {
-		return nil, fmt.Errorf("what was stored of it is no request")
+		return nil, fmt.Errorf("the stored request is damaged")
 	}
-	target, err := url.ParseRequestURI(uri) // as the server has read it: //a/b is a path, and no host
+	target, err := url.ParseRequestURI(uri) // like the server: //a/b is a path, not a host
 	if err != nil {
-		return nil, errors.New("what was stored of it is no request: its URI cannot be read") // which may have a secret
+		return nil, errors.New("the stored request is damaged: its URI cannot be parsed") // the URI may contain a secret
 	}
 	q, err := http.NewRequest(method, "/", bytes.NewReader(r.rest))
 	if err != nil {
-		return nil, fmt.Errorf("what was stored of it is no request: %w", err)
+		return nil, fmt.Errorf("the stored request is damaged: %w", err)
 	}
 	q.URL = target
 	q.Host, q.RequestURI, q.Header = host, uri, header

@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patient is a store of keys that is asked for a claim for so long at most, and once more
-// where its answer was lost: it gives the same one, and nobody waits for a lease of nobody.
+// patient is a key store with a timeout for claims. If the response to a claim is lost, it repeats the claim once
+// with the same token, so that the lost claim does not block the key until its lease ends.
 type patient struct{ keystore.Store }
 
-// patience is how long after a failure a claim is asked for again.
+// patience is the delay before a claim is repeated.
 const patience = 50 * time.Millisecond
 
 // ClaimKey implements keystore.Store.
@@ -28,7 +28,7 @@ func (p patient) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answe
 	return a, err
 }
 
-// patientNotes is patient of a store that keeps notes.
+// patientNotes is patient for a store that implements admin.RequestStore.
 type patientNotes struct {
 	patient
 	admin.RequestStore

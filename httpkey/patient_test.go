@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// silent is a store that does not answer who claims.
+// silent is a store that does not respond to claims.
 type silent struct{ keystore.Store }
 
 func (silent) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {
@@ -31,7 +31,7 @@ func TestLaw11AStoreThatIsSilentIsNotWaitedForForEver(t *testing.T) {
 	})
 }
 
-func TestF1AClaimWhoseAnswerWasLostIsNobodysLease(t *testing.T) {
+func TestF1AClaimWithALostResponseDoesNotBlockTheKey(t *testing.T) {
 	lost := false
 	keys := memstore.NewKeys(memstore.Fail(func(op string) error {
 		if op != "key-after" || lost {

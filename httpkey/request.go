@@ -78,12 +78,12 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem
 	case key == "" && c.Optional:
 		return nil, nil
 	case key == "":
-		return nil, because(http.StatusBadRequest, codeMissing, fmt.Sprintf("send the header %s with a key that is new for each request that is new, and the same when a request is repeated", Header), 0)
+		return nil, because(http.StatusBadRequest, codeMissing, fmt.Sprintf("send the header %s with a new key for each new request, and the same key when a request is repeated", Header), 0)
 	}
 	q := &request{http: r, key: key}
 	if c.Caller != nil {
 		if q.caller = c.Caller(r); q.caller == "" || len(q.caller) > mostCaller {
-			return nil, because(http.StatusUnauthorized, codeCaller, "a key is one of its caller, who is not known", 0)
+			return nil, because(http.StatusUnauthorized, codeCaller, "keys belong to callers, and the caller is unknown", 0)
 		}
 	}
 	if p := q.hold(g.bodies, c.MaxBody); p != nil {

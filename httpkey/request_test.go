@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// early is a body that ends before it should.
+// early is a body that ends early.
 type early struct{ io.Reader }
 
 func (e early) Read(b []byte) (int, error) {
@@ -60,7 +60,7 @@ func TestF1ABodyIsReadBeforeAnythingIsDone(t *testing.T) {
 	})
 }
 
-func TestTrapT74AKeyStandsForOneRequest(t *testing.T) {
+func TestTrapT74AKeyBelongsToOneRequest(t *testing.T) {
 	path := func(path string) func(*http.Request) {
 		return func(r *http.Request) { r.URL = httptest.NewRequest(http.MethodPost, path, nil).URL }
 	}
@@ -107,7 +107,7 @@ func TestTrapT74AnEscapedSlashIsNoSlash(t *testing.T) {
 	wantProblem(t, s.post(`"k"`, "tea", path("/orders/a/b")), http.StatusUnprocessableEntity, "idempotency-key-reused")
 }
 
-func TestTrapT73TheStatusOfAMismatchAndOfWhatIsInProgressCanBeChosen(t *testing.T) {
+func TestTrapT73TheStatusesForMismatchesAndRequestsInProgressCanBeChosen(t *testing.T) {
 	t.Run("F1_trap_T73_of_an_api_in_which_they_say_something_else", func(t *testing.T) {
 		s := open(t, effect, func(c *httpkey.Config) {
 			c.MismatchStatus, c.Problems = http.StatusConflict, "https://example.org/problems/"
@@ -136,10 +136,10 @@ func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
 		}
 		wantProblem(t, s.post(`"k"`, "tea", of("")), http.StatusUnauthorized, "caller-unknown")
 		wantProblem(t, s.post(`"k"`, "tea", of(strings.Repeat("a", 2000))), http.StatusUnauthorized, "caller-unknown")
-		// The parts of one id are another's, if they ran together.
+		// The ids would be equal if caller and key were joined without a separator.
 		s.post(`"kk"`, "tea", of("a"))
 		if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
-			t.Error("a caller took another's key")
+			t.Error("a caller got the answer of another one")
 		}
 	})
 }
@@ -161,14 +161,14 @@ func TestF1TenantsByHostAreKeptApartByTheirCallers(t *testing.T) {
 	})
 }
 
-func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
+func TestF1RequestsWithoutAKeyPassOnlyIfConfigured(t *testing.T) {
 	s := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config) { c.Pass = []string{http.MethodGet} })
 	if w := s.post("", "", func(r *http.Request) { r.Method = http.MethodGet }); w.Code != http.StatusAccepted {
 		t.Errorf("a GET: %d", w.Code)
 	}
 	wantProblem(t, s.post("", "tea"), http.StatusBadRequest, "idempotency-key-missing")
 	if last := s.seen[len(s.seen)-2:]; last[0].Fate != httpkey.Passed || last[1].Fate != httpkey.Refused || last[1].Code != "idempotency-key-missing" || last[1].Status != 400 {
-		t.Errorf("it is told as %+v", last)
+		t.Errorf("the observation is %+v", last)
 	}
 	l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Optional = true })
 	if w := l.post("", "tea"); w.Code != http.StatusAccepted {

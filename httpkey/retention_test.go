@@ -25,11 +25,11 @@ func TestRetentionRemovesKeysPastTheirTime(t *testing.T) {
 	sweep(0)
 	sweep(71 * time.Hour)
 	if w := s.post(`"k"`, "tea"); w.Header().Get(httpkey.ReplayedHeader) != "true" {
-		t.Errorf("it is gone too early: %d", w.Code)
+		t.Errorf("the key was removed too early: %d", w.Code)
 	}
 	sweep(2 * time.Hour)
 	if w := s.post(`"k"`, "tea"); w.Header().Get(httpkey.ReplayedHeader) != "" || s.effects() != "2" {
-		t.Errorf("it is kept for longer: %v, %s effects", w.Header(), s.effects())
+		t.Errorf("the key was kept for too long: %v, %s effects", w.Header(), s.effects())
 	}
 	l := lend(t, memstore.NewKeys(), effect, nil)
 	if err := l.Sweep(t.Context()); err != nil {

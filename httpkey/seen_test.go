@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A Completer may be frozen for any time between its look and its claim. The point at which
-// something happens meanwhile is its handler, before the guard is reached.
-func TestF2WhatACompleterSawIsRunAsItSawItOrNotAtAll(t *testing.T) {
+// A Completer may be frozen between looking for abandoned requests and claiming one. The test changes the key in
+// the Completer's handler, before the guard is reached.
+func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
-		status    int // of the client's request that comes meanwhile
+		status    int // the status of a client's request meanwhile
 		forgotten bool
 	}{
 		"F2_not_what_was_answered_and_is_forgotten": {201, true},
@@ -26,7 +26,7 @@ func TestF2WhatACompleterSawIsRunAsItSawItOrNotAtAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys := memstore.NewKeys()
-				died := &process{Keys: keys, dies: 5} // behind the claim and the note
+				died := &process{Keys: keys, dies: 5} // after the claim and the note
 				lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, completing).post(`"k"`, "tea")
 				pass(3 * time.Minute)
 				finished := &calls{status: 201}
@@ -54,7 +54,7 @@ func TestF2WhatACompleterSawIsRunAsItSawItOrNotAtAll(t *testing.T) {
 	}
 }
 
-// No client waits for what a Completer runs.
+// A Completer has no waiting client, so FailOpen does not apply.
 func TestF2ACompleterRunsNothingUnprotected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := func(c *httpkey.Config, l *httpkey.LeaseConfig) {
@@ -75,7 +75,7 @@ func TestF2ACompleterRunsNothingUnprotected(t *testing.T) {
 			guarded.ServeHTTP(w, r)
 		})
 		if err := s.completed(t); err == nil {
-			t.Error("it tells of no failure")
+			t.Error("it reports no failure")
 		}
 		made.want(t, 0)
 		s.handler = guarded

@@ -15,16 +15,16 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// of is a request of another account than "a".
+// of makes a request one of this account.
 func of(account string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("X-Account", account) }
 }
 
-// crowd is a handler that stays for as long as it should, and counts how many are in it.
+// crowd is a handler that waits, and counts how many of its calls run.
 type crowd struct {
 	leave     chan struct{}
 	now, most atomic.Int64
-	effect    http.HandlerFunc // what it does then; nil: it answers with 201
+	effect    http.HandlerFunc // called at the end; nil responds with 201
 }
 
 func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// both opens a shop of each form over one handler, with these changes of its configuration.
+// both returns a shop of each kind of guard over one handler, with this change of the configuration.
 func both(t *testing.T, c *crowd, change func(*httpkey.Config)) map[string]*shop {
 	quiet := func(to *httpkey.Config) {
 		to.Observe = nil
@@ -78,7 +78,7 @@ func TestOneCallerDoesNotShutOutTheOthers(t *testing.T) {
 				go func() { other <- s.post(`"k"`, "tea", of("b")).Code }()
 				synctest.Wait()
 				if n := c.now.Load(); n != 5 {
-					t.Errorf("%d handlers run with that of another caller", n)
+					t.Errorf("%d handlers run, including that of another caller", n)
 				}
 				pass(2 * time.Second)
 				close(c.leave)
@@ -113,18 +113,18 @@ func TestAHandlerKeepsItsPlaceUntilItEnds(t *testing.T) {
 				}
 				synctest.Wait()
 				hangUp()
-				pass(31 * time.Second) // Timeout is over: those clients that there were are answered
+				pass(31 * time.Second) // the timeout has passed, and all clients have a response
 				all.Wait()
 				for i := range 20 {
 					all.Go(func() { s.post(`"again`+strconv.Itoa(i)+`"`, "tea") })
 				}
 				all.Wait()
 				if n := float64(c.most.Load()); n != bound || bound == 0 {
-					t.Errorf("%v handlers of one caller ran at a time, and one may have %v", n, bound)
+					t.Errorf("%v handlers of one caller ran at a time, want at most %v", n, bound)
 				}
 				close(c.leave)
 				if !s.Drain(t.Context()) {
-					t.Error("it does not come to an end")
+					t.Error("the handlers did not end")
 				}
 				synctest.Wait()
 				if code := s.post(`"later"`, "tea").Code; code != http.StatusCreated {
@@ -135,7 +135,7 @@ func TestAHandlerKeepsItsPlaceUntilItEnds(t *testing.T) {
 	}
 }
 
-// slow is a body that does not come.
+// slow is a body that does not arrive.
 type slow struct{ comes chan struct{} }
 
 func (s slow) Read([]byte) (int, error) {
@@ -156,7 +156,7 @@ func TestBodiesOfOneCallerAreBounded(t *testing.T) {
 					all.Go(func() {
 						w := s.post(`"k`+strconv.Itoa(i)+`"`, "", func(r *http.Request) {
 							r.Body, r.ContentLength = io.NopCloser(slow{comes}), 100
-							if i%2 == 0 { // it does not say how long it is
+							if i%2 == 0 { // without Content-Length
 								r.ContentLength = -1
 							}
 						})
@@ -167,14 +167,14 @@ func TestBodiesOfOneCallerAreBounded(t *testing.T) {
 				}
 				pass(2 * time.Second)
 				if refused.Load() != 15 {
-					t.Errorf("%d were refused, want all but the five whose bodies may be there", refused.Load())
+					t.Errorf("%d were refused, want all but the five whose bodies fit", refused.Load())
 				}
 				if code := s.post(`"k"`, "tea", of("b")).Code; code != http.StatusCreated {
 					t.Errorf("another caller gets %d", code)
 				}
 				close(comes)
 				all.Wait()
-				for i := range 20 { // what a body had is given back
+				for i := range 20 { // the bytes of a body are released
 					if code := s.post(`"again`+strconv.Itoa(i)+`"`, "tea").Code; code != http.StatusCreated {
 						t.Errorf("the %d-th after it gets %d", i, code)
 					}
@@ -205,7 +205,7 @@ func TestCallersThatWaitTakeTurns(t *testing.T) {
 				account, more := <-order
 				switch {
 				case account == "b" && at > 2:
-					t.Errorf("it came as number %d", at)
+					t.Errorf("the request was served as number %d", at)
 				case !more && at != 101:
 					t.Errorf("%d ran", at)
 				}

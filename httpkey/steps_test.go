@@ -20,11 +20,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// bank is a provider that knows idempotency keys.
+// bank is a provider that supports idempotency keys.
 type bank struct {
 	mutex sync.Mutex
-	calls map[string]int             // by what is asked for
-	keys  map[string]map[string]bool // those that took effect, by what is asked for
+	calls map[string]int             // by operation
+	keys  map[string]map[string]bool // keys of effects, by operation
 }
 
 func newBank() *bank { return &bank{calls: map[string]int{}, keys: map[string]map[string]bool{}} }
@@ -39,17 +39,17 @@ func (b *bank) do(what, key string) {
 	b.keys[what][key] = true
 }
 
-// process is one that dies at a point: from then on nothing that it does happens.
+// process is a key store for a process that dies at a point: from then on its calls have no effect.
 type process struct {
 	*memstore.Keys
 	mutex  sync.Mutex
-	points int // passed
-	dies   int // at which; 0: it lives
+	points int // the number of points passed
+	dies   int // the point of death; 0 if none
 }
 
 var errDead = errors.New("the process is dead")
 
-// passes says whether the process lives behind the next point.
+// passes returns an error if the process dies at the next point.
 func (p *process) passes() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -65,7 +65,7 @@ func (p *process) dead() bool {
 	return p.dies > 0 && p.points >= p.dies
 }
 
-// does does something between two points.
+// does runs f between two points.
 func (p *process) does(f func() error) error {
 	if err := p.passes(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (p *process) SaveRequest(ctx context.Context, key semel.Key, t store.Token,
 	return p.does(func() error { return p.Keys.SaveRequest(ctx, key, t, note) })
 }
 
-// order charges and then mails, each as a step.
+// order charges and then sends a mail, each in a step.
 func (p *process) order(b *bank) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		charge, err := httpkey.Step(r.Context(), "charge", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
@@ -113,12 +113,12 @@ func (p *process) order(b *bank) http.HandlerFunc {
 	}
 }
 
-// stepped is a guard whose requests are finished.
+// stepped configures a guard with steps and Completion.
 func stepped(_ *httpkey.Config, l *httpkey.LeaseConfig) {
 	l.Stepped, l.Window, l.Completion = true, 24*time.Hour, &httpkey.Completion{}
 }
 
-// completed has a new process finish what was left, and returns what it said of that.
+// completed lets a new process finish abandoned requests, and returns its error.
 func (s *shop) completed(t *testing.T) error {
 	t.Helper()
 	c, err := s.Completer(s.handler)
@@ -138,7 +138,7 @@ func TestF2AProcessThatDiesAtEachPointOfItsSteps(t *testing.T) {
 				if ended = !first.dead(); ended && w.Code != 201 {
 					t.Errorf("who lived answers %d: %s", w.Code, w.Body)
 				}
-				pass(3 * time.Minute) // its lease, and the time for which its client may come again
+				pass(3 * time.Minute) // longer than the lease and Completion.After
 				begun := len(b.calls) > 0
 				second := &process{Keys: keys}
 				s := lend(t, second, second.order(b), stepped)
@@ -146,12 +146,12 @@ func TestF2AProcessThatDiesAtEachPointOfItsSteps(t *testing.T) {
 					t.Errorf("the completer: %v", err)
 				}
 				if begun && (len(b.keys["charge"]) != 1 || len(b.keys["mail"]) != 1) {
-					t.Errorf("it was begun, and is not finished: %v", b.keys)
+					t.Errorf("the request was started but not finished: %v", b.keys)
 				}
 				finished := len(b.keys["mail"]) == 1
 				w = s.post(`"k"`, "tea")
 				if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != 201 || w.Body.String() != "charge 17" || replayed != finished {
-					t.Errorf("its client gets %d: %s, replayed: %t", w.Code, w.Body, replayed)
+					t.Errorf("the client gets %d: %s, replayed: %t", w.Code, w.Body, replayed)
 				}
 				if len(b.keys["charge"]) != 1 || len(b.keys["mail"]) != 1 || b.calls["charge"] > 2 || b.calls["mail"] > 2 || b.calls["charge"]+b.calls["mail"] > 3 {
 					t.Errorf("%v, by keys %v", b.calls, b.keys)
@@ -164,7 +164,7 @@ func TestF2AProcessThatDiesAtEachPointOfItsSteps(t *testing.T) {
 	}
 }
 
-func TestF2AStepOfWhichNobodyKnows(t *testing.T) {
+func TestF2AStepWithUnknownOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		finding leasedkey.Finding
 		body    string
@@ -256,7 +256,7 @@ func TestF2StepsThatCannotBe(t *testing.T) {
 	}
 	within(nil, func(ctx context.Context) {
 		if _, err := httpkey.Step(ctx, "charge", done); err == nil || !strings.Contains(err.Error(), "Stepped") {
-			t.Errorf("of a guard that is not stepped: %v", err)
+			t.Errorf("with a guard without Stepped: %v", err)
 		}
 	})
 	within(stepped, func(ctx context.Context) {
@@ -271,10 +271,10 @@ func TestF2StepsThatCannotBe(t *testing.T) {
 			}
 		}
 		if _, err := httpkey.Step(ctx, "0", done); err != nil {
-			t.Errorf("one that is done: %v", err)
+			t.Errorf("with a completed step: %v", err)
 		}
 	})
 	if err := lend(t, memstore.NewKeys(), effect, nil).ResolveStep(t.Context(), "a", "k", "charge", leasedkey.Happened, nil); !errors.Is(err, semel.ErrUnsupported) {
-		t.Errorf("of a guard that is not stepped: %v", err)
+		t.Errorf("with a guard without Stepped: %v", err)
 	}
 }

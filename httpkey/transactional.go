@@ -35,10 +35,10 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: st}
 	var keeps bool
 	if t.kept, keeps = st.(admin.Results[Tx]); !keeps {
-		faults = append(faults, fmt.Errorf("the store keeps no results, in which the answers would be: %w", semel.ErrUnsupported))
+		faults = append(faults, fmt.Errorf("the store cannot keep answers, because it stores no results: %w", semel.ErrUnsupported))
 	}
 	if kind := st.Limits().PartitionedBy; kind != "" {
-		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not carry; give the guard a table of its own: %w", kind, semel.ErrUnsupported))
+		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not contain; give the guard a table of its own: %w", kind, semel.ErrUnsupported))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
@@ -146,7 +146,7 @@ func (t *transactional[Tx]) handle(ctx context.Context, b store.Batch[Tx], f *fl
 	defer func() {
 		if !over { // the handler ended its goroutine
 			b.Kill()
-			b.Rollback(ctx) // which gives the connection back
+			b.Rollback(ctx) // releases the connection
 		}
 	}()
 	r := t.runIn(ctx, b, f, q, next)
@@ -218,7 +218,7 @@ func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
 // mostQueued is the number of queued statements that lengthen commitTime; further ones do not.
 const mostQueued = 1000
 
-var errBroken = errors.New("httpkey: a statement of the handler failed, and it answered all the same; what it wrote was rolled back")
+var errBroken = errors.New("httpkey: a statement of the handler failed, but the handler answered with success; its writes were rolled back")
 
 // broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
 func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {

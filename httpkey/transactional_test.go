@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// on fails one operation of a store, the first time that it is asked.
+// on makes the first call of one operation of a store fail.
 func on(op string) memstore.Option {
 	failed := false
 	return memstore.Fail(func(asked string) error {
@@ -23,7 +23,7 @@ func on(op string) memstore.Option {
 	})
 }
 
-// effects are how many there are.
+// effects returns the number of effects.
 func (s *shop) effects() string {
 	if n := s.store.Get("orders"); n != nil {
 		return string(n)
@@ -37,7 +37,7 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 		first   int
 		code    string
 		effects string // after the first
-		again   bool   // the second is a replay
+		again   bool   // whether the second is a replay
 	}{
 		"F2_the_store_has_no_scope":          {"scope", 503, "store-unavailable", "0", false},
 		"F2_nothing_begins":                  {"begin", 503, "store-unavailable", "0", false},
@@ -51,7 +51,7 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 			if c.code != "" {
 				wantProblem(t, w, c.first, c.code)
 				if w.Header().Get("Retry-After") == "" {
-					t.Error("nothing says when to try again")
+					t.Error("the response has no Retry-After")
 				}
 			} else if w.Code != c.first {
 				t.Errorf("%d: %s", w.Code, w.Body)
@@ -70,7 +70,7 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 	}
 }
 
-// forgetful loses the answer of the first commit, which did not happen.
+// forgetful loses the response of the first commit, which did not succeed.
 type forgetful struct {
 	*memstore.Store
 	lost bool
@@ -111,7 +111,7 @@ func TestCase3ACommitThatDidNotHappenIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestTrapT75WhatBecomesOfErrors(t *testing.T) {
+func TestTrapT75RulesForErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		status   int
 		change   func(*httpkey.Config)
@@ -208,6 +208,6 @@ func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
 	}, nil)
 	wantProblem(t, s.post(`"k"`, "tea"), 503, "not-committed")
 	if s.store.Get("note") != nil {
-		t.Error("a part of it is there")
+		t.Error("a part of the effect exists")
 	}
 }

@@ -28,7 +28,7 @@ func TestTrap135AStopThatIsInAHurry(t *testing.T) {
 			hurry, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if s.Drain(hurry) || s.effects() != "0" || len(status) != 0 {
-				t.Errorf("it is said to have ended, with %s effects and %d answers", s.effects(), len(status))
+				t.Errorf("Drain returned true with %s effects and %d answers", s.effects(), len(status))
 			}
 			close(leave)
 			if !s.Drain(t.Context()) || s.effects() != "1" || <-status != 201 {
@@ -38,13 +38,13 @@ func TestTrap135AStopThatIsInAHurry(t *testing.T) {
 	})
 }
 
-// fromTomorrow is a store whose answers a newer release has kept.
+// fromTomorrow is a store whose answers were written by a newer release.
 type fromTomorrow struct{ keystore.Store }
 
 func (s fromTomorrow) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
 	a, err := s.Store.ClaimKey(ctx, c)
 	if len(a.Result) > 0 {
-		a.Result[0]++ // the number of its form
+		a.Result[0]++ // the number of the format
 	}
 	return a, err
 }
@@ -57,7 +57,7 @@ func TestTrap136AnAnswerOfANewerRelease(t *testing.T) {
 		w := s.post(`"k"`, "tea")
 		wantProblem(t, w, http.StatusServiceUnavailable, "answer-of-newer-release")
 		if c.want(t, 1); w.Header().Get("Retry-After") == "" {
-			t.Error("it is not said when to try again")
+			t.Error("the response has no Retry-After")
 		}
 	})
 }

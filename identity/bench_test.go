@@ -14,8 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// BenchmarkBodies is what reading a body costs, by parts and together, beside
-// what the standard library needs for the same bytes.
+// BenchmarkBodies measures reading a body, in parts and as a whole, and the standard library for the same bytes.
 func BenchmarkBodies(b *testing.B) {
 	sets, missing, err := bodies.Sets(os.Getenv(bodies.Variable))
 	if err != nil {
@@ -62,7 +61,7 @@ func benchBodies(b *testing.B, set bodies.Set) {
 	bench("identity-fingerprint-3-parameters", func(m *semel.Message) error { return delivered(&room, by, asked, values[:0], m) })
 }
 
-// sum keeps the hash from being left out.
+// sum keeps the compiler from removing the hash.
 var sum [sha256.Size]byte
 
 func benchReading(b *testing.B, set bodies.Set, messages []*semel.Message, read func(m *semel.Message) error) {
@@ -88,9 +87,8 @@ func parameters(b testing.TB, texts ...string) (all []selectors.Selector) {
 	return all
 }
 
-// delivered is what a delivery asks of its body: the identity and the
-// fingerprint, in a room as the engine does, and the values of a handler's
-// parameters.
+// delivered reads what the engine and a handler need from the body of a delivery: the identity, the fingerprint,
+// and the values of the parameters.
 func delivered(room *reading.Room, by *Selected, parameters []selectors.Selector, values []selectors.Value, m *semel.Message) error {
 	room.Begin()
 	if _, _, err := by.FindIn(room, m); err != nil {

@@ -4,8 +4,8 @@ import (
 	"strconv"
 )
 
-// Derivation is an identity's own text of how it finds identities: the selectors of id and source as they are written, names
-// of headers in small letters.
+// Derivation returns a text that describes how s finds identities: the selectors of id and source, with header
+// names in lower case.
 func (s *Selected) Derivation() string {
 	text := []byte("id")
 	for i := range s.ids {

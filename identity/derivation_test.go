@@ -2,9 +2,8 @@ package identity
 
 import "testing"
 
-// Each of these texts stands in stores: a release that spells one in another way is refused
-// at its start.
-func TestWhatAnIdentityTellsOfItself(t *testing.T) {
+// Stores contain each of these texts. A release that wrote one differently would refuse to start.
+func TestTheDerivationOfAnIdentity(t *testing.T) {
 	t.Run("A7_the_derivation_is_one_text_for_one_identity", func(t *testing.T) {
 		for _, c := range []struct {
 			by   *Selected

@@ -1,12 +1,9 @@
-// Package identity finds what makes two deliveries copies of one message, and
-// what tells their contents apart.
+// Package identity defines when two deliveries are copies of one message, and how their contents are compared.
 //
-// An Identity finds the producer's name and the message's id: CloudEvents, By
-// with selectors ("header:message-id", "body:/order/id"), or Func. It comes from
-// the producer, never from the broker: coordinates, times and topics are refused,
-// with the reason. A message without a usable identity is never processed and
-// never dropped.
+// An Identity finds the producer's name and the message's id: CloudEvents, By with selectors ("header:message-id",
+// "body:/order/id"), or Func. The values must come from the producer. Validate rejects coordinates of the broker,
+// times and topics, and says why. A message without a usable identity is never processed and never dropped.
 //
-// A Fingerprinter recognises content (FingerprintBody, FingerprintOf), so that
-// other content under an identity that was seen is a conflict and no duplicate.
+// A Fingerprinter identifies content (FingerprintBody, FingerprintOf), so that a message with a known identity but
+// other content is a conflict instead of a duplicate.
 package identity

@@ -12,33 +12,28 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// The versions of the rules that make fingerprints. They are stored with every
-// fingerprint, and only fingerprints of one version are compared, so that a
-// changed rule makes no false conflicts. A version is never reused.
+// The versions of fingerprints are stored with them. Only fingerprints with the same version are compared, so that
+// a changed rule causes no false conflicts. A version is never reused.
 const (
-	// fingerprintBodyVersion: the canonical form of a JSON body, any other
-	// body byte for byte.
+	// fingerprintBodyVersion: the canonical form of a JSON body, or the bytes of any other body.
 	fingerprintBodyVersion = 1
-	// fingerprintSelected is the first of the versions of selected values,
-	// which go up to 255. Those between are for later rules of whole bodies, but for 15,
-	// which is that of intents, and 14, which stores give to fingerprints that they cannot decrypt.
+	// fingerprintSelected is the first version for selected values; the last is 255. Versions below are for future
+	// rules of whole bodies, except 15, for intents, and 14, which stores use for fingerprints that they cannot
+	// decrypt.
 	fingerprintSelected = 16
 )
 
-// FingerprintBody recognises the body and is the default. A body that is
-// strict JSON is compared by its value: white space, the order of members,
-// escapes and the format of numbers (1.0 and 1) make no difference. Any other
-// body is compared byte for byte. Headers are left out: trace context and
-// attempt counts differ between copies of one message. The hash is a SHA-256
-// cut to 128 bits.
+// FingerprintBody fingerprints the body and is the default. A body that is strict JSON is compared by value: white
+// space, the order of members, escapes and the format of numbers (1.0 and 1) make no difference. Any other body is
+// compared byte for byte. Headers are ignored, because trace context and delivery counts differ between copies of
+// one message. The hash is a SHA-256 truncated to 128 bits.
 //
-// A producer that adds an optional field on the way makes another body; where
-// that happens between copies use FingerprintOf.
+// If a producer adds an optional field between two copies, the bodies differ; use FingerprintOf in that case.
 func FingerprintBody() Fingerprinter { return bodyFingerprint{} }
 
 type bodyFingerprint struct{}
 
-// What begins the hash of a JSON body, and of any other one.
+// The prefixes of the hash of a JSON body and of any other body.
 var (
 	ofJSON  = digest.Domain("fingerprint/json")
 	ofBytes = digest.Domain("fingerprint/bytes")
@@ -50,7 +45,7 @@ func (f bodyFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, error
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint in a room of the engine's.
+// FingerprintIn is Fingerprint with buffered reads.
 func (bodyFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	h := room.Hash()
 	if v, err := room.Body(m.Body); err == nil {
@@ -63,15 +58,15 @@ func (bodyFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (seme
 	return cut(room.Sum(), fingerprintBodyVersion), nil
 }
 
-// borrowed makes a fingerprint for who has no room.
+// borrowed calls by.FingerprintIn with a temporary room.
 func borrowed(by reading.Printer, m *semel.Message) (semel.Fingerprint, error) {
 	room := reading.Borrow()
 	defer room.Return()
 	return by.FingerprintIn(room, m)
 }
 
-// FingerprintNone keeps no fingerprint: the same identity with other content
-// is a duplicate like any other.
+// FingerprintNone computes no fingerprint: a message with a known identity is a duplicate even if its content
+// differs.
 func FingerprintNone() Fingerprinter { return noFingerprint{} }
 
 type noFingerprint struct{}
@@ -81,20 +76,18 @@ func (noFingerprint) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
-// FingerprintIn reads nothing.
+// FingerprintIn returns the zero Fingerprint.
 func (noFingerprint) FingerprintIn(*reading.Room, *semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
-// FingerprintOf recognises the values that the selectors find, in their order
-// (see By); JSON values are compared as FingerprintBody compares
-// them, and a missing value differs from null and from an empty one. A body
-// that is no strict JSON while a selector points into it is an error.
+// FingerprintOf fingerprints the values that the selectors find, in their order (see By). JSON values are compared
+// as FingerprintBody compares them. A missing value differs from null and from an empty value. If a selector
+// points into a body that is not strict JSON, the result is an error.
 //
-// The fingerprint's version is made from the list of selectors: after a change
-// of the list, old and new fingerprints are not compared. There are 240
-// versions, so that one changed list in 240 has the version of the old and
-// makes conflicts with messages marked before the change.
+// The version of the fingerprint depends on the list of selectors, so that fingerprints from before and after a
+// change of the list are not compared. There are 240 versions: one change in 240 gives the same version by chance,
+// and then messages that were marked before the change become conflicts.
 func FingerprintOf(texts ...string) Fingerprinter {
 	f := &selectedFingerprint{}
 	h := sha256.New()
@@ -114,8 +107,8 @@ func FingerprintOf(texts ...string) Fingerprinter {
 type selectedFingerprint struct {
 	selectors []selectors.Selector
 	faults    []error
-	// begin is what the hash begins with. It has the hash of the list, so that
-	// fingerprints of different lists differ.
+	// begin is the prefix of the hash. It contains a hash of the list, so that fingerprints of different lists
+	// differ.
 	begin   []byte
 	version uint8
 }
@@ -126,11 +119,11 @@ func (f *selectedFingerprint) Validate() error {
 	for _, s := range f.selectors {
 		constant = constant && s.Constant()
 		if s.Coordinate() || s.Place() == selectors.PlaceTopic || (s.Place() == selectors.PlaceHeader && brokerheader.Set(s.Argument())) {
-			faults = append(faults, fmt.Errorf("%q cannot be part of a fingerprint: it differs between copies of one message, which would all be conflicts; leave it out", s))
+			faults = append(faults, fmt.Errorf("%q cannot be part of a fingerprint: it differs between copies of one message, so every copy would be a conflict; leave it out", s))
 		}
 	}
 	if constant {
-		faults = append(faults, errors.New("a fingerprint needs at least one selector that is no constant, such as body:/amount"))
+		faults = append(faults, errors.New("a fingerprint needs at least one selector other than a constant, such as body:/amount"))
 	}
 	return errors.Join(faults...)
 }
@@ -139,7 +132,7 @@ func (f *selectedFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, 
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint in a room of the engine's.
+// FingerprintIn is Fingerprint with buffered reads.
 func (f *selectedFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	if err := errors.Join(f.faults...); err != nil {
 		return semel.Fingerprint{}, err

@@ -31,14 +31,14 @@ func TestABodysFingerprintIsOfItsContent(t *testing.T) {
 	t.Run("trap_73_another_payload_is_a_conflict", func(t *testing.T) {
 		for _, other := range []string{`{"amount":11}`, `{"amount":"10"}`, `{"amount":10,"x":null}`, `{}`, ``, `plain`, `{"amount":10`} {
 			if !conflicts(`{"amount":10}`, other) {
-				t.Errorf("%s is taken for a copy", other)
+				t.Errorf("%s has the same fingerprint", other)
 			}
 		}
 	})
 	t.Run("trap_74_key_order_number_format_and_white_space_are_no_conflict", func(t *testing.T) {
 		for _, other := range []string{`{"b":[1,"é"],"a":1.0}`, "{\n \"a\": 1e0,\t\"b\": [ 1.00, \"\\u00e9\" ] }\r\n", `{"\u0061":10e-1,"b":[1,"é"]}`} {
 			if conflicts(`{"a":1,"b":[1,"é"]}`, other) {
-				t.Errorf("%s is taken for other content", other)
+				t.Errorf("%s has another fingerprint", other)
 			}
 		}
 	})
@@ -51,17 +51,17 @@ func TestABodysFingerprintIsOfItsContent(t *testing.T) {
 	})
 	t.Run("trap_T22_numbers_beyond_floats_differ", func(t *testing.T) {
 		if !conflicts(`9007199254740992`, `9007199254740993`) || !conflicts(`1e400000`, `1e400001`) || !conflicts(`0.1`, `0.10000000000000000001`) {
-			t.Error("two numbers are taken for one")
+			t.Error("different numbers have the same fingerprint")
 		}
 	})
 	t.Run("a body that is no JSON is compared byte for byte", func(t *testing.T) {
 		if conflicts("\xff x", "\xff x") || !conflicts("\xff x", "\xff  x") || !conflicts(`{"a":1,"a":1}`, `{"a":1, "a":1}`) {
-			t.Error("bytes do not decide")
+			t.Error("bodies with other bytes have the same fingerprint")
 		}
 	})
 	t.Run("order in arrays is content", func(t *testing.T) {
 		if !conflicts(`[1,2]`, `[2,1]`) {
-			t.Error("arrays are taken for sets")
+			t.Error("the order in an array makes no difference")
 		}
 	})
 	t.Run("trap_T18_an_identity_shared_by_accident_is_seen", func(t *testing.T) {
@@ -105,13 +105,13 @@ func TestSelectedValuesDecideAFingerprint(t *testing.T) {
 	t.Run("trap_74_an_added_optional_field_is_no_conflict", func(t *testing.T) {
 		a, b := withBody(`{"amount":10,"to":{"a":1,"b":2}}`), withBody(`{"note":"new","to":{"b":2.0,"a":1},"amount":1e1}`)
 		if of(a, "body:/amount", "body:/to") != of(b, "body:/amount", "body:/to") {
-			t.Error("two fingerprints of one content")
+			t.Error("the same content has two fingerprints")
 		}
 		if !of(a, "body:/amount").Conflicts(of(withBody(`{"amount":11}`), "body:/amount")) {
-			t.Error("another amount is taken for a copy")
+			t.Error("another amount has the same fingerprint")
 		}
 	})
-	t.Run("kinds and places never run together", func(t *testing.T) {
+	t.Run("values of different kinds and positions are never equal", func(t *testing.T) {
 		seen := map[semel.Fingerprint]string{}
 		for _, body := range []string{`{}`, `{"a":null}`, `{"a":""}`, `{"a":"1"}`, `{"a":1}`, `{"a":true}`, `{"a":"true"}`, `{"a":[]}`, `{"a":"[]"}`,
 			`{"a":"x","b":"y"}`, `{"a":"xy"}`, `{"b":"xy"}`, `{"a":"","b":"xy"}`, `{"a":{"b":1}}`, `{"a":{"b":2}}`} {
@@ -144,10 +144,10 @@ func TestSelectedValuesDecideAFingerprint(t *testing.T) {
 	})
 }
 
-func TestAFingerprintOfWhatDiffersBetweenCopiesIsRefused(t *testing.T) {
+func TestAFingerprintOfValuesThatDifferBetweenCopiesIsRejected(t *testing.T) {
 	for selector, want := range map[string]string{
 		"offset": "between copies", "partition": "between copies", "topic": "between copies", "header:x-death": "between copies", "header:semel-attempts": "between copies",
-		"const:x": "no constant", "headr:x": "did you mean",
+		"const:x": "other than a constant", "headr:x": "did you mean",
 	} {
 		f := FingerprintOf(selector)
 		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) {
@@ -155,10 +155,10 @@ func TestAFingerprintOfWhatDiffersBetweenCopiesIsRefused(t *testing.T) {
 		}
 	}
 	if err := FingerprintOf().Validate(); err == nil {
-		t.Error("an empty list was accepted")
+		t.Error("Validate accepted an empty list")
 	}
 	if _, err := FingerprintOf("headr:x").Fingerprint(withBody("{}")); err == nil {
-		t.Error("a faulty list made a fingerprint")
+		t.Error("a faulty list returned a fingerprint")
 	}
 }
 

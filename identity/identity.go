@@ -16,86 +16,80 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// Identity finds what makes two deliveries copies of one message. See
-// CloudEvents and By.
+// Identity finds the identity of a message. See CloudEvents and By.
 //
-// An Identity may also have a method Derivation() string that says how it finds
-// identities: the same text as long as the same messages have the same identities, and
-// another as soon as one message has another; it is not empty. A store that can keeps
-// that of a consumer, and a start with another one is refused. Without the method nothing
-// is kept and nothing refused.
+// An Identity may also have a method Derivation() string that describes how it finds identities. The text must not
+// be empty, and must change exactly when the identity of any message changes. A store that supports it keeps the
+// text of a consumer, and the consumer does not start with another text. Without the method nothing is stored or
+// checked.
 type Identity interface {
-	// Identify returns the producer's name for itself, which may be empty,
-	// and the message's id, 1 to semel.MaxID bytes. An error is an *Error.
+	// Identify returns the producer's name, which may be empty, and the message's id of 1 to semel.MaxID bytes. An
+	// error is an *Error.
 	Identify(m *semel.Message) (source, id string, err error)
-	// Validate reports why this identity must not be used (a broker's
-	// coordinates, an unknown selector); nil if it may.
+	// Validate returns why this identity must not be used (a coordinate of the broker, an unknown selector), or
+	// nil.
 	Validate() error
 }
 
 // Error says why a message has no usable identity.
 type Error struct {
-	// Reason is semel.ReasonNoIdentity, semel.ReasonBadIdentity, reason "identity too long", or
-	// semel.ReasonMalformed when the identity lies in a body that is no strict JSON.
+	// Reason is semel.ReasonNoIdentity, semel.ReasonBadIdentity, the reason "identity too long", or
+	// semel.ReasonMalformed if the identity is in a body that is not strict JSON.
 	Reason semel.Reason
 	Detail string
 }
 
 func (e *Error) Error() string { return string(e.Reason) + ": " + e.Detail }
 
-// Fingerprinter makes fingerprints. See FingerprintBody.
+// Fingerprinter computes fingerprints. See FingerprintBody.
 type Fingerprinter interface {
-	// Fingerprint recognises the content of m. An error says that the content
-	// cannot be read.
+	// Fingerprint returns the fingerprint of the content of m. An error means that the content cannot be read.
 	Fingerprint(m *semel.Message) (semel.Fingerprint, error)
-	// Validate reports why this fingerprint must not be used; nil if it may.
+	// Validate returns why this fingerprint must not be used, or nil.
 	Validate() error
 }
 
-// CloudEvents takes source and id from the CloudEvents attributes ce-source
-// and ce-id. Both are required, as the CloudEvents specification says, and so are
-// specversion, which is 1.0, and type; a time must be one of RFC 3339. A message
-// in headers (binary mode) that is otherwise no event is malformed. The same holds
-// for every identity with the selector id, and for every message with a
-// specversion.
+// CloudEvents uses the CloudEvents attributes source (ce-source) and id (ce-id). Both are required, as the
+// CloudEvents specification says, and so are specversion, which must be 1.0, and type. A time must be in the
+// format of RFC 3339. An event in headers (binary mode) that violates the specification is malformed. The same
+// checks apply to every identity with the selector id, and to every message with a specversion.
 func CloudEvents() Identity { return By("id").From("source") }
 
 // Selected is an identity made of selectors. See By.
 type Selected struct {
 	ids    []selectors.Selector
 	source selectors.Selector
-	// hasSource says whether From was called.
+	// hasSource reports whether From was called.
 	hasSource bool
-	// faults are those of selectors that could not be parsed.
+	// faults are the errors of selectors that could not be parsed.
 	faults []error
-	// trusted: see Trusted.
+	// trusted reports whether Trusted was called.
 	trusted bool
 }
 
-// By is the identity whose id is found by selectors. The value of one selector is
-// the id, byte for byte; several are a composite business key, in which each part
-// is written with its length, so that "a", "bc" and "ab", "c" differ: "1:a,2:bc,".
+// By returns an identity whose id is found by selectors. With one selector the value is the id, byte for byte.
+// Several selectors form a composite business key: each part is written with its length ("1:a,2:bc,"), so that the
+// parts "a", "bc" and "ab", "c" give different ids.
 //
 // The forms of selectors are:
 //
-//	header:NAME      the value of a header, whatever the case of its name
-//	body:/a/0/b      a value of a JSON body, by a JSON pointer (RFC 6901)
+//	header:NAME      the value of a header; the case of the name does not matter
+//	body:/a/0/b      a value in a JSON body, by a JSON pointer (RFC 6901)
 //	body:            the whole body, which need not be JSON
 //	key              the routing key
 //	id, source, type, subject, time
-//	                 what the producer set: the CloudEvents attribute
-//	topic            where the delivery came from
+//	                 the CloudEvents attribute that the producer set
+//	topic            the topic, queue or file of the delivery
 //	const:TEXT       this text, which may end in a question mark
 //	partition, offset
-//	                 coordinates of the broker; refused as identity
+//	                 coordinates of the broker; rejected in identities
 //
-// A question mark at the end makes a value optional: "body:/note?". (A name
-// that itself ends in one can only be selected by a function in Go.)
+// A question mark at the end makes a value optional: "body:/note?". (A name that itself ends in a question mark
+// can only be selected by a function in Go.)
 //
-// A JSON number is written as an exact decimal, so that 1.0 and 1 are one id,
-// and so is the string "1". An id that is missing, null, empty, an object or
-// an array, or a lone true or false, is no usable identity. Unknown selectors
-// and those that must not be an identity are reported by Validate; see also Trusted.
+// A JSON number is converted to an exact decimal, so that 1.0, 1 and the string "1" are the same id. An id that is
+// missing, null, empty, an object or an array, or only true or false, is not usable. Validate reports unknown
+// selectors and selectors that are not allowed in identities; see also Trusted.
 func By(ids ...string) *Selected {
 	s := &Selected{}
 	for _, text := range ids {
@@ -107,10 +101,9 @@ func By(ids ...string) *Selected {
 	return s
 }
 
-// From names the selector that finds the producer's name for itself, so that
-// two producers never collide. Without From the source is empty. A message
-// where it is missing or empty has no usable identity, unless the selector is
-// optional ("header:ce-source?"). From changes s and returns it.
+// From sets the selector of the producer's name, so that messages of two producers with the same id are different.
+// Without From the source is empty. If the value is missing or empty, the message has no usable identity, unless
+// the selector is optional ("header:ce-source?"). From changes s and returns it.
 func (s *Selected) From(source string) *Selected {
 	s.source = s.parse(source)
 	s.hasSource = true
@@ -125,7 +118,7 @@ func (s *Selected) parse(text string) selectors.Selector {
 	return selector
 }
 
-// Validate reports every fault of the selectors at once.
+// Validate returns all faults of the selectors.
 func (s *Selected) Validate() error {
 	faults := append([]error(nil), s.faults...)
 	constant, shared := true, true
@@ -134,11 +127,11 @@ func (s *Selected) Validate() error {
 		shared = shared && (id.Constant() || sharedByMany(id))
 		faults = append(faults, refusedAsIdentity(id))
 		if id.Optional() {
-			faults = append(faults, fmt.Errorf("%q cannot be an identity: messages without the value would all be one; leave the question mark out", id))
+			faults = append(faults, fmt.Errorf("%q cannot be an identity: all messages without the value would have the same identity; leave the question mark out", id))
 		}
 	}
 	if constant && len(s.ids) > 0 {
-		faults = append(faults, fmt.Errorf("an identity of constants makes all messages one: add the selector of what the producer counts, such as header:ce-id"))
+		faults = append(faults, fmt.Errorf("an identity of constants is the same for all messages: add a selector that differs for each message, such as header:ce-id"))
 	}
 	if shared && !constant {
 		faults = append(faults, fmt.Errorf("%q alone cannot be an identity: many messages share it, and all but one would be duplicates; %s", s.ids[0], useInstead))
@@ -155,7 +148,7 @@ func (s *Selected) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Identify finds source and id in m.
+// Identify returns the source and the id of m.
 func (s *Selected) Identify(m *semel.Message) (source, id string, err error) {
 	room := reading.Borrow()
 	defer room.Return()
@@ -186,7 +179,7 @@ func (s *Selected) identify(room *reading.Room, m *semel.Message) (source, id st
 	return source, id, checkIdentity(source, id)
 }
 
-// ofEvents reports whether the identity is the attribute of an event.
+// ofEvents reports whether the identity uses the CloudEvents attribute id.
 func (s *Selected) ofEvents() bool {
 	return slices.ContainsFunc(s.ids, func(id selectors.Selector) bool { return id.Place() == selectors.PlaceID })
 }
@@ -221,8 +214,7 @@ func (s *Selected) appendID(key []byte, body *selectors.Body) (_ []byte, err err
 	return key, nil
 }
 
-// refuseLoneBool refuses an id that can only be true or false: all but two
-// messages would be duplicates.
+// refuseLoneBool rejects an id that can only be true or false, because all but two messages would be duplicates.
 func refuseLoneBool(s *selectors.Selector, body *selectors.Body) error {
 	if v, _ := s.In(body); v.Kind() != selectors.Bool {
 		return nil
@@ -230,8 +222,7 @@ func refuseLoneBool(s *selectors.Selector, body *selectors.Body) error {
 	return &Error{semel.ReasonBadIdentity, s.String() + " is true or false, which many messages share"}
 }
 
-// appendPart appends one part of an identity, which must be there and not be
-// empty.
+// appendPart appends one part of an identity. It returns an error if the part is missing or empty.
 func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte, error) {
 	if text := s.Verbatim(body.Message); text != "" {
 		return append(key, text...), nil
@@ -259,7 +250,7 @@ func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte
 	return append(key, v.Bytes()...), nil
 }
 
-// absence tells an attribute that is empty from one that is not there.
+// absence returns whether an attribute is missing or empty, as a text.
 func absence(s *selectors.Selector, m *semel.Message) string {
 	header := s.AttributeHeader()
 	if _, there := m.Headers.Get(header); there && header != "" {
@@ -268,9 +259,9 @@ func absence(s *selectors.Selector, m *semel.Message) string {
 	return " is missing"
 }
 
-// Func returns an identity that calls find. An error of find that is no *Error, and a panic, have the
-// reason semel.ReasonBadIdentity. The result must keep the rules of Identity: an id of 1 to semel.MaxID
-// bytes, and no source that begins with "semel:".
+// Func returns an identity that calls find. If find panics, or returns an error that is no *Error, the reason is
+// semel.ReasonBadIdentity. The result must follow the rules of Identity: an id of 1 to semel.MaxID bytes, and a
+// source that does not begin with "semel:".
 func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
 	return identityFunc(find)
 }
@@ -308,7 +299,7 @@ func notPanicking(source, id *string, err *error) {
 	}
 }
 
-// held returns source and id if they keep the rules, and an *Error otherwise.
+// held returns source and id if they follow the rules of Func, and an *Error otherwise.
 func held(source, id string, err error) (string, string, error) {
 	if err == nil {
 		err = checkIdentity(source, id)
@@ -319,7 +310,7 @@ func held(source, id string, err error) (string, string, error) {
 	return source, id, nil
 }
 
-// identityErrorOf makes every error an *Error.
+// identityErrorOf converts an error to an *Error.
 func identityErrorOf(err error) error {
 	if own := (*Error)(nil); errors.As(err, &own) {
 		return own
@@ -330,7 +321,7 @@ func identityErrorOf(err error) error {
 	return &Error{semel.ReasonBadIdentity, err.Error()}
 }
 
-// checkIdentity holds what was found to the rules that protect the store.
+// checkIdentity returns an error if source or id violates the rules of Func.
 func checkIdentity(source, id string) error {
 	switch {
 	case id == "":

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// event is a message with CloudEvents headers.
+// event returns a message with CloudEvents headers.
 func event(source, id string) *semel.Message {
 	return &semel.Message{
 		Headers: semel.Headers{{Name: "ce-source", Value: []byte(source)}, {Name: "ce-id", Value: []byte(id)}, {Name: "ce-type", Value: []byte("payment.made")}, {Name: "ce-specversion", Value: []byte("1.0")}},
@@ -96,7 +96,7 @@ func TestTwoSourcesNeverCollide(t *testing.T) {
 	t.Run("trap_75_the_same_id_of_two_sources", func(t *testing.T) {
 		for _, i := range []Identity{CloudEvents(), By("header:ce-id").From("header:ce-source")} {
 			if found(t, i, event("a", "1")) == found(t, i, event("b", "1")) {
-				t.Error("two sources have one identity")
+				t.Error("messages of two sources have the same identity")
 			}
 		}
 	})
@@ -168,7 +168,7 @@ func TestNothingUnusableBecomesAnIdentity(t *testing.T) {
 		wantReason(t, CloudEvents(), event("semel:surrogate", "1"), semel.ReasonBadIdentity)
 		wantReason(t, Func(func(*semel.Message) (string, string, error) { return "semel:x", "1", nil }), &semel.Message{}, semel.ReasonBadIdentity)
 	})
-	t.Run("an error or a panic of a user's function harms one message only", func(t *testing.T) {
+	t.Run("an error or a panic of a user's function affects only one message", func(t *testing.T) {
 		wantReason(t, Func(func(*semel.Message) (string, string, error) { return "s", "1", errors.New("no") }), &semel.Message{}, semel.ReasonBadIdentity)
 		wantReason(t, Func(func(m *semel.Message) (string, string, error) { return "", string(m.Key[5]), nil }), &semel.Message{}, semel.ReasonBadIdentity)
 		i := Func(func(m *semel.Message) (string, string, error) { panic("secret " + string(m.Body)) })
@@ -220,7 +220,7 @@ func TestAnyIDWorks(t *testing.T) {
 	})
 }
 
-func TestWhatChangesBetweenCopiesIsRefusedAsIdentity(t *testing.T) {
+func TestValuesThatChangeBetweenCopiesAreRejectedAsIdentity(t *testing.T) {
 	refused := func(i Identity, parts ...string) func(*testing.T) {
 		return func(t *testing.T) {
 			err := i.Validate()
@@ -241,12 +241,12 @@ func TestWhatChangesBetweenCopiesIsRefusedAsIdentity(t *testing.T) {
 	t.Run("A3_a_coordinate_as_source", refused(By("id").From("offset"), "offset"))
 	t.Run("A3_a_delivery_count", refused(By("header:X-Delivery-Count"), "every delivery or attempt"))
 	t.Run("trap_77_an_id_of_the_attempt", refused(By("header:traceparent"), "business key"))
-	t.Run("A3_only_constants", refused(By("const:a", "const:b"), "all messages one"))
+	t.Run("A3_only_constants", refused(By("const:a", "const:b"), "the same for all messages"))
 	t.Run("an optional id", refused(By("header:x?"), "question mark"))
 	t.Run("no selector", refused(By(), "at least one selector"))
 	t.Run("a reserved source", refused(By("id").From("const:semel:x"), "reserved"))
 	t.Run("a nil function", refused(Func(nil), "nil"))
-	t.Run("all faults are told at once", refused(By("headr:x", "offset").From("sorce"), `did you mean "header"`, "offset", `did you mean "source"`))
+	t.Run("all faults are reported at once", refused(By("headr:x", "offset").From("sorce"), `did you mean "header"`, "offset", `did you mean "source"`))
 
 	t.Run("a constant source or part is fine", func(t *testing.T) {
 		found(t, By("id", "const:x").From("const:shop"), event("s", "1"))
@@ -294,10 +294,10 @@ func TestAnIdentityWhoseNameSaysThatItIsNone(t *testing.T) {
 			}
 		}
 		if By("header:delivery-tag?").Trusted().Validate() == nil || By("offset").Trusted().Validate() == nil {
-			t.Error("trust passes an optional id, or a coordinate")
+			t.Error("Trusted accepts an optional id, or a coordinate")
 		}
 		if By("header:date").Trusted().Derivation() != By("header:date").Derivation() {
-			t.Error("trust is another derivation")
+			t.Error("Trusted changes the derivation")
 		}
 	})
 	t.Run("the_key_alone_is_told_from_a_key_with_more", func(t *testing.T) {

@@ -10,28 +10,27 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// IDTime says of which kind ids are that carry the time at which they were made.
+// IDTime is a format of ids that contain the time at which they were created.
 type IDTime uint8
 
-// The kinds.
+// The formats.
 const (
-	// NoIDTime: ids carry none, or none that counts.
+	// NoIDTime: ids contain no usable time.
 	NoIDTime IDTime = iota
-	// UUIDv7: the first 48 bits are milliseconds since 1970 (RFC 9562, 5.7).
+	// UUIDv7: the first 48 bits are milliseconds since 1970 (RFC 9562, section 5.7).
 	UUIDv7
-	// ULID: the first ten characters of Crockford's base 32 are milliseconds since 1970.
+	// ULID: the first ten characters, in Crockford's base 32, are milliseconds since 1970.
 	ULID
-	// Snowflake: the bits above the lowest 22 of a decimal number are milliseconds since
-	// 2010-11-04T01:42:54.657Z.
+	// Snowflake: a decimal number whose bits above the lowest 22 are milliseconds since 2010-11-04T01:42:54.657Z.
 	Snowflake
 )
 
-// String is the kind's word in a policy file.
+// String returns the name of the format in a policy file.
 func (k IDTime) String() string {
 	return enum.Name([]string{NoIDTime: "none", UUIDv7: "uuidv7", ULID: "ulid", Snowflake: "snowflake"}, k, "IDTime")
 }
 
-// Of is the time that an id carries; false if it is not of this kind.
+// Of returns the time that an id contains, and false if the id does not have this format.
 func (k IDTime) Of(id string) (time.Time, bool) {
 	switch k {
 	case UUIDv7:
@@ -55,7 +54,7 @@ func uuidTime(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:]))), true
 }
 
-// crockford are the digits of a ULID; its specification: github.com/ulid/spec.
+// crockford are the digits of a ULID (github.com/ulid/spec).
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 func ulidTime(id string) (time.Time, bool) {
@@ -75,8 +74,8 @@ func ulidTime(id string) (time.Time, bool) {
 	return time.UnixMilli(n), true
 }
 
-// snowflakeEpoch is when the count of Snowflake begins, in milliseconds since 1970:
-// github.com/twitter-archive/snowflake.
+// snowflakeEpoch is the start of Snowflake times in milliseconds since 1970
+// (github.com/twitter-archive/snowflake).
 const snowflakeEpoch = 1288834974657
 
 func snowflakeTime(id string) (time.Time, bool) {

@@ -10,8 +10,7 @@ import (
 
 const useInstead = "use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields"
 
-// refusedAsIdentity says why a selector must not be part of an identity; nil
-// if it may.
+// refusedAsIdentity returns why a selector must not be part of an identity, or nil.
 func refusedAsIdentity(s selectors.Selector) error {
 	why := ""
 	switch {
@@ -29,22 +28,22 @@ func refusedAsIdentity(s selectors.Selector) error {
 	return fmt.Errorf("%q cannot be an identity: %s; %s", s, why, useInstead)
 }
 
-// Why selectors with well-known names are no identity.
+// The explanations why selectors with well-known names cannot be part of an identity.
 const (
-	eachTry  = "it is new, or counted, with each try of one message, so that no copy would be recognised"
-	sharedBy = "messages that come close together share it, and all but one of them would be dropped"
+	eachTry  = "its value changes with each attempt to send the message, so no copy would be recognised"
+	sharedBy = "several messages share its value, and all but one of them would be dropped as duplicates"
 )
 
-// unfitNames are the selectors that are no part of an identity, in lower case, and why. A
-// producer may set one of them once for a message all the same: see Selected.Trusted.
+// unfitNames maps selectors, in lower case, that normally cannot be part of an identity to the reason. A producer
+// may nevertheless set one of them once for each message; see Selected.Trusted.
 var unfitNames = map[string]string{
 	"header:x-attempt-id": eachTry, "header:x-retry-count": eachTry, "header:x-b3-traceid": eachTry, "header:x-amzn-trace-id": eachTry,
 	"header:x-cloud-trace-context": eachTry, "header:delivery-tag": eachTry, "header:redelivered": eachTry,
 	"header:jmstimestamp": sharedBy, "header:date": sharedBy, "body:/timestamp": sharedBy,
 }
 
-// Unfit returns the first selector, of id or source, whose name says that it is no part of
-// an identity, and why; empty if there is none, or Trusted was called.
+// Unfit returns the first selector, of id or source, whose well-known name says that it cannot be part of an
+// identity, and why. It returns nothing if there is none or Trusted was called.
 func (s *Selected) Unfit() (selector, why string) {
 	if s.trusted {
 		return "", ""
@@ -57,16 +56,15 @@ func (s *Selected) Unfit() (selector, why string) {
 	return "", ""
 }
 
-// Trusted accepts selectors whose well-known names say that copies of a message differ in
-// them, or that messages share them, such as header:x-attempt-id or header:date: this
-// producer sets them once for a message. Coordinates of the broker are refused all the same.
-// It changes s and returns it.
+// Trusted accepts selectors with well-known names that normally differ between copies of a message, or are shared
+// by several messages, such as header:x-attempt-id or header:date. Call it if this producer sets them once for
+// each message. Coordinates of the broker are still rejected. Trusted changes s and returns it.
 func (s *Selected) Trusted() *Selected {
 	s.trusted = true
 	return s
 }
 
-// KeyAlone reports whether the routing key alone, beside constants, is the id.
+// KeyAlone reports whether the id consists of only the routing key, apart from constants.
 func (s *Selected) KeyAlone() bool {
 	keys := 0
 	for _, id := range s.ids {
@@ -79,8 +77,7 @@ func (s *Selected) KeyAlone() bool {
 	return keys > 0
 }
 
-// sharedByMany reports whether a selector finds what an event has in common
-// with others of its kind.
+// sharedByMany reports whether a selector finds a value that many messages share, such as the type.
 func sharedByMany(s selectors.Selector) bool {
 	switch s.Place() {
 	case selectors.PlaceType, selectors.PlaceSource:
@@ -91,8 +88,8 @@ func sharedByMany(s selectors.Selector) bool {
 	return false
 }
 
-// isAttribute reports whether a header is that of a CloudEvents attribute; on
-// Kafka an underscore stands where elsewhere a hyphen does.
+// isAttribute reports whether a header holds this CloudEvents attribute. With Kafka the prefix is ce_ instead of
+// ce-.
 func isAttribute(header, name string) bool {
 	return strings.EqualFold(header, "ce-"+name) || strings.EqualFold(header, "ce_"+name)
 }

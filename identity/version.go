@@ -11,18 +11,17 @@ import (
 	"github.com/semel-go/semel/internal/versions"
 )
 
-// Versioner finds a message's place in a stream: which aggregate it is about, and which
-// version of that it is. Several goroutines may call it at once if the engine reads
-// with several; see Identity.
+// Versioner finds a message's position in a stream: its stream, such as an aggregate, and its version. It must be
+// safe for concurrent use; see Identity.
 type Versioner interface {
-	// Version returns the stream's name, 1 to 512 bytes, and the version, 1 or
-	// more. An error says why the message has none.
+	// Version returns the stream's name, 1 to 512 bytes, and the version, at least 1. An error says why the
+	// message has none.
 	Version(m *semel.Message) (stream string, number int64, err error)
-	// Validate reports why this must not be used; nil if it may.
+	// Validate returns why this Versioner must not be used, or nil.
 	Validate() error
 }
 
-// Versions are found by selectors. See Stream.
+// Versions finds versions by selectors. See Stream.
 type Versions struct {
 	stream *Selected
 	number selectors.Selector
@@ -30,14 +29,14 @@ type Versions struct {
 	faults []error
 }
 
-// Stream finds a message's stream by selectors (see By), as By finds an
-// identity: one value, or several as a composite. At says where its version is:
+// Stream returns a Versions that finds a message's stream by selectors, as By finds an identity: one value, or
+// several as a composite. At sets the selector of the version:
 //
 //	identity.Stream("body:/order").At("body:/version")
 func Stream(selectors ...string) *Versions { return &Versions{stream: By(selectors...)} }
 
-// At names the selector of the version: a whole number from 1 to 9223372036854775806, as a JSON
-// number or as its decimal digits. It changes v and returns it.
+// At sets the selector of the version: a whole number from 1 to 9223372036854775806, as a JSON number or as
+// decimal digits. It changes v and returns it.
 func (v *Versions) At(number string) *Versions {
 	selector, err := selectors.Parse(number)
 	if err != nil {
@@ -47,7 +46,7 @@ func (v *Versions) At(number string) *Versions {
 	return v
 }
 
-// Validate reports every fault of the selectors at once.
+// Validate returns all faults of the selectors.
 func (v *Versions) Validate() error {
 	faults := append(append([]error(nil), v.stream.faults...), v.faults...)
 	for _, s := range v.stream.ids {
@@ -75,7 +74,7 @@ func (v *Versions) Version(m *semel.Message) (stream string, number int64, err e
 	return v.FindIn(room, m)
 }
 
-// FindIn is Version where the body has been read.
+// FindIn is Version with buffered reads.
 func (v *Versions) FindIn(room *reading.Room, m *semel.Message) (stream string, number int64, err error) {
 	body := selectors.Body{Message: m, Room: room}
 	if stream, err = v.stream.id(&body); err != nil {
@@ -92,7 +91,7 @@ func (v *Versions) FindIn(room *reading.Room, m *semel.Message) (stream string, 
 	return stream, number, err
 }
 
-// versionNumber reads a version.
+// versionNumber converts a selected value to a version.
 func versionNumber(v selectors.Value) (int64, error) {
 	var digits string
 	switch v.Kind() {
@@ -115,7 +114,7 @@ func versionNumber(v selectors.Value) (int64, error) {
 	return n, nil
 }
 
-// UsesType reports whether stream or version are found by the selector type.
+// UsesType reports whether the stream or the version is found by the selector type.
 func (v *Versions) UsesType() bool {
 	uses := v.number.Place() == selectors.PlaceType
 	for i := range v.stream.ids {

@@ -51,7 +51,7 @@ func TestVersionsAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoVersion(t *testing.T) {
+func TestInvalidVersions(t *testing.T) {
 	for name, c := range map[string]struct {
 		by   *identity.Versions
 		says string

@@ -30,11 +30,11 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 		})
 	}
 	if _, err := leasedkey.New(nil, config()); err == nil {
-		t.Error("no store is a store")
+		t.Error("New accepted a nil store")
 	}
 }
 
-// says is a store that says how durable it is.
+// says is a store that reports a given durability.
 type says struct {
 	keystore.Store
 	d keystore.Durability
@@ -53,7 +53,7 @@ func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
 		}
 		c.AllowVolatile = "mails may come twice"
 		if _, err := leasedkey.New(says{memstore.NewKeys(), d}, c); err != nil {
-			t.Errorf("one that is %v, which is bearable: %v", d, err)
+			t.Errorf("a store that is %v, with AllowVolatile: %v", d, err)
 		}
 	}
 }

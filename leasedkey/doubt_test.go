@@ -17,7 +17,7 @@ func unknown(context.Context, leasedkey.Attempt) ([]byte, error) {
 	return nil, errors.New("no answer came")
 }
 
-// inDoubt has an attempt with an unknown outcome so long ago.
+// inDoubt returns a bench with an attempt whose outcome is unknown since the given time.
 func inDoubt(t *testing.T, ago time.Duration, change func(*leasedkey.Config)) *bench {
 	t.Helper()
 	b := open(t, change)
@@ -43,7 +43,7 @@ func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
 				b := inDoubt(t, c.ago, func(to *leasedkey.Config) { to.Window = c.window })
 				a, err := b.do(well)
 				if c.doubt != errors.Is(err, leasedkey.ErrInDoubt) || c.doubt == a.Called || (b.called(0) == 1) != c.doubt {
-					t.Errorf("after %v it is %+v, %v, after %d calls", c.ago, a, err, b.called(0))
+					t.Errorf("%v after the attempt, Do returned %+v, %v after %d calls", c.ago, a, err, b.called(0))
 				}
 			})
 		})
@@ -61,7 +61,7 @@ func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
 	})
 }
 
-// slowClaims is a store whose answers to claims take a time to arrive.
+// slowClaims is a store whose answers to claims are delayed.
 type slowClaims struct {
 	keystore.Store
 	answer time.Duration
@@ -83,14 +83,14 @@ func TestTrapT77TheWayOfTheClaimsAnswerCountsAsAge(t *testing.T) {
 			}
 			b.Keys = keys
 			if a, err := b.do(well); a.Called != (answer == 0) || errors.Is(err, leasedkey.ErrInDoubt) != (answer > 0) {
-				t.Errorf("with an answer that took %v it is %+v, %v", answer, a, err)
+				t.Errorf("with an answer that took %v, Do returned %+v, %v", answer, a, err)
 			}
 		})
 	}
 }
 
 func TestE3TheOtherSideIsAsked(t *testing.T) {
-	away := errors.New("it does not answer")
+	away := errors.New("no response")
 	for name, c := range map[string]struct {
 		finding leasedkey.Finding
 		err     error
@@ -110,7 +110,7 @@ func TestE3TheOtherSideIsAsked(t *testing.T) {
 				b := inDoubt(t, 48*time.Hour, func(to *leasedkey.Config) {
 					to.Ask = func(_ context.Context, a leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
 						if !a.Unknown || a.Since < 48*time.Hour || a.IdempotencyKey == "" {
-							t.Errorf("it is asked of %+v", a)
+							t.Errorf("Ask got the attempt %+v", a)
 						}
 						if errors.Is(c.err, errPanic) {
 							panic("x")
@@ -132,14 +132,14 @@ func TestE3TheOtherSideIsAsked(t *testing.T) {
 
 var errPanic = errors.New("it panics")
 
-func TestE3APersonDecidesOnlyWhatIsThere(t *testing.T) {
+func TestE3APersonDecidesOnlyAboutExistingKeys(t *testing.T) {
 	b := open(t, nil)
 	if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); !errors.Is(err, semel.ErrState) {
-		t.Errorf("what nobody asked for is decided: %v", err)
+		t.Errorf("Resolve accepted a request that was never made: %v", err)
 	}
 	_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
 		if a.Number != 1 {
-			t.Errorf("the first attempt is number %d, so that a decision on nothing has left a key", a.Number)
+			t.Errorf("the first attempt is number %d, so Resolve has created a key", a.Number)
 		}
 		return nil, nil
 	})
@@ -149,15 +149,15 @@ func TestE3APersonDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inDoubt(t, 48*time.Hour, nil)
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.StillUnknown, nil); err == nil {
-			t.Error("that it is unknown is a decision")
+			t.Error("Resolve accepted StillUnknown")
 		}
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.DidNotHappen, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); !errors.Is(err, semel.ErrState) {
-			t.Errorf("what is not in doubt is decided: %v", err)
+			t.Errorf("Resolve accepted a request whose outcome is known: %v", err)
 		}
-		_, _ = b.do(unknown) // it may be called again
+		_, _ = b.do(unknown) // the call may be made again
 		pass(48 * time.Hour)
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, []byte("seen in their books")); err != nil {
 			t.Fatal(err)
@@ -167,12 +167,12 @@ func TestE3APersonDecides(t *testing.T) {
 			t.Errorf("the result is %q", a.Result)
 		}
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.DidNotHappen, nil); !errors.Is(err, semel.ErrState) {
-			t.Errorf("what is completed is decided otherwise: %v", err)
+			t.Errorf("Resolve accepted a completed request: %v", err)
 		}
 	})
 }
 
-func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
+func TestTrapT77AnErrorThatWrapsUnknownIsUnknown(t *testing.T) {
 	lost := errors.New("no answer came")
 	for name, call := range map[string]func(context.Context, leasedkey.Attempt) ([]byte, error){
 		"that waits": func(context.Context, leasedkey.Attempt) ([]byte, error) {
@@ -194,14 +194,14 @@ func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
 				}
 				pass(25 * time.Hour)
 				if a, err := b.do(well); !errors.Is(err, leasedkey.ErrInDoubt) || a.Called {
-					t.Errorf("after the window it is %+v, %v: called blindly", a, err)
+					t.Errorf("after the window Do returned %+v, %v: it repeated the call", a, err)
 				}
 			})
 		})
 	}
 }
 
-func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
+func TestAResultThatIsTooLongStillCompletesTheKey(t *testing.T) {
 	long := make([]byte, keystore.MaxResult+1)
 	synctest.Test(t, func(t *testing.T) {
 		b := inDoubt(t, 25*time.Hour, func(to *leasedkey.Config) {
@@ -219,15 +219,15 @@ func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inDoubt(t, 25*time.Hour, nil)
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, long); err == nil {
-			t.Error("it was resolved with a result that is not kept")
+			t.Error("Resolve accepted a result that is too long")
 		}
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); err != nil {
-			t.Errorf("at once after that it says %v", err)
+			t.Errorf("after that Resolve returned %v", err)
 		}
 	})
 }
 
-// lateAnswers is a store whose answers to claims take so long to come.
+// lateAnswers is a store that delays its answers to claims.
 type lateAnswers struct {
 	keystore.Store
 	late time.Duration
@@ -238,7 +238,7 @@ func (s lateAnswers) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.A
 	return s.Store.ClaimKey(ctx, c)
 }
 
-func TestNobodyIsCalledUnderALeaseThatIsOver(t *testing.T) {
+func TestNoCallIsMadeAfterTheLeaseHasEnded(t *testing.T) {
 	for late, called := range map[time.Duration]bool{59 * time.Second: true, time.Minute: false} {
 		synctest.Test(t, func(t *testing.T) {
 			keys, err := leasedkey.New(lateAnswers{memstore.NewKeys(), late}, config())
@@ -251,7 +251,7 @@ func TestNobodyIsCalledUnderALeaseThatIsOver(t *testing.T) {
 				return nil, nil
 			})
 			if (calls > 0) != called || a.Called != called || (err == nil) != called {
-				t.Errorf("after %v it is %+v, %v, and %d calls", late, a, err, calls)
+				t.Errorf("with a delay of %v Do returned %+v, %v after %d calls", late, a, err, calls)
 			}
 		})
 	}

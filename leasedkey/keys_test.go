@@ -17,26 +17,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// config is one that fits.
+// config returns a valid configuration.
 func config() leasedkey.Config {
 	return leasedkey.Config{Consumer: "billing", Keep: 30 * 24 * time.Hour, Window: 24 * time.Hour, AllowVolatile: "it is a test"}
 }
 
-// pass lets time pass by, in a bubble.
+// pass lets time pass in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
-// bench is a store whose faults a test chooses, with keys over it.
+// bench is a store that fails as a test says, with keys over it.
 type bench struct {
 	*leasedkey.Keys
 	t     *testing.T
 	store *memstore.Keys
 
-	mutex sync.Mutex // guards what follows
+	mutex sync.Mutex // guards the fields below
 	fail  func(op string) error
 	calls int
 }
 
-// failing has the store fail from now on as f says; nil: it works.
+// failing makes the store fail from now on as f says; with nil it works.
 func (b *bench) failing(f func(op string) error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -75,7 +75,7 @@ func open(t *testing.T, change func(*leasedkey.Config)) *bench {
 	return b
 }
 
-// do asks for the request "a"; each call counts.
+// do makes the request "a" and counts its calls.
 func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, error)) (leasedkey.Answer, error) {
 	return b.Do(b.t.Context(), leasedkey.Request{Source: "shop", ID: "a"}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
 		b.called(1)
@@ -85,11 +85,11 @@ func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, 
 
 func well(context.Context, leasedkey.Attempt) ([]byte, error) { return []byte("charge 1"), nil }
 
-// want holds an answer against what it is to be.
+// want compares an answer with the expected one.
 func (b *bench) want(a leasedkey.Answer, err error, state keystore.State, called bool, calls int) {
 	b.t.Helper()
 	if n := b.called(0); err != nil || a.State != state || a.Called != called || n != calls {
-		b.t.Errorf("it is %v, called %t, after %d calls, %v; want %v, %t, %d", a.State, a.Called, n, err, state, called, calls)
+		b.t.Errorf("the answer is %v, called %t, after %d calls, %v; want %v, %t, %d", a.State, a.Called, n, err, state, called, calls)
 	}
 }
 
@@ -104,13 +104,13 @@ func TestACallIsMadeOnceAndItsResultIsKept(t *testing.T) {
 	}
 }
 
-func TestLaw2WhoIsNotFirstHearsThatAnotherIsCalling(t *testing.T) {
+func TestLaw2LaterRequestsFindTheKeyHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, nil)
 		var all sync.WaitGroup
 		all.Go(func() {
 			a, err := b.do(func(context.Context, leasedkey.Attempt) ([]byte, error) {
-				pass(5 * time.Minute) // for longer than the lease, and than it may
+				pass(5 * time.Minute) // longer than the lease and the timeout
 				return nil, nil
 			})
 			b.want(a, err, keystore.Completed, true, 1)
@@ -119,14 +119,14 @@ func TestLaw2WhoIsNotFirstHearsThatAnotherIsCalling(t *testing.T) {
 			pass(29 * time.Second)
 			a, err := b.do(well)
 			if b.want(a, err, keystore.Held, false, 1); a.Left <= 0 || a.Left > time.Minute {
-				t.Errorf("it is another's for %v", a.Left)
+				t.Errorf("another process holds the key for %v", a.Left)
 			}
 		}
 		all.Wait()
 	})
 }
 
-func TestC4WhatACallSaysOfItself(t *testing.T) {
+func TestC4TheErrorOfACallDecidesTheOutcome(t *testing.T) {
 	lost := errors.New("connection reset")
 	for name, c := range map[string]struct {
 		says          error
@@ -159,7 +159,7 @@ func TestC4WhatACallSaysOfItself(t *testing.T) {
 				return nil, semel.Retry(lost)
 			})
 			if a.State != c.next || told.Unknown != c.unknown {
-				t.Errorf("the next is %+v, %v, told %+v", a, err, told)
+				t.Errorf("the next request returned %+v, %v; its attempt was %+v", a, err, told)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestB7EachAttemptHasTheSameKey(t *testing.T) {
 	for n := range 4 {
 		_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
 			if keys[a.IdempotencyKey]++; a.Number != n+1 {
-				t.Errorf("attempt %d is told that it is number %d", n+1, a.Number)
+				t.Errorf("attempt %d has the number %d", n+1, a.Number)
 			}
 			return nil, errors.New("nobody knows")
 		})
@@ -199,7 +199,7 @@ func TestLaw10AnotherContentUnderTheSameKeyIsAConflict(t *testing.T) {
 		f.Sum[0] = sum
 		a, err := b.Do(t.Context(), leasedkey.Request{Source: "shop", ID: "a", Fingerprint: f}, well)
 		if err != nil || a.State != want || a.Called != (n == 0) || sum == 8 && a.Result != nil {
-			t.Errorf("with content %d it is %+v, %v", sum, a, err)
+			t.Errorf("with content %d Do returned %+v, %v", sum, a, err)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestACallThatPanicsLeavesAnUnknownOutcome(t *testing.T) {
 	}
 	_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
 		if !a.Unknown {
-			t.Error("its outcome is taken for known")
+			t.Error("the outcome is not unknown")
 		}
 		return nil, nil
 	})
@@ -229,13 +229,13 @@ func TestACallIsEndedByItsTimeout(t *testing.T) {
 	})
 }
 
-func TestLaw5ACallThatLostItsKeyIsTold(t *testing.T) {
+func TestLaw5ACallThatLostItsKeyGetsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, nil)
 		down := errors.New("it is away")
 		a, err := b.do(func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) {
-			b.failing(func(string) error { return down }) // for as long as the lease lasts
-			pass(61 * time.Second)                        // it does not heed its context
+			b.failing(func(string) error { return down }) // until the lease has ended
+			pass(61 * time.Second)                        // the call ignores its context
 			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
 				t.Errorf("its context says %v", cause)
 			}
@@ -299,7 +299,7 @@ func TestLaw13AStoreThatIsDown(t *testing.T) {
 			b.failing(nil)
 			_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
 				if !a.Unknown {
-					t.Error("its outcome is taken for known")
+					t.Error("the outcome is not unknown")
 				}
 				return nil, nil
 			})

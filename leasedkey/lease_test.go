@@ -13,10 +13,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// away is what a store says that cannot be reached.
-func away(string) error { return errors.New("it is away") }
+// away is the error of a store that cannot be reached.
+func away(string) error { return errors.New("the store cannot be reached") }
 
-// untilEnded is a call that notes when its context ends, and why.
+// untilEnded returns a call that records when and why its context ends.
 func untilEnded(at *time.Time, why *error) func(context.Context, leasedkey.Attempt) ([]byte, error) {
 	return func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) {
 		<-ctx.Done()
@@ -26,7 +26,7 @@ func untilEnded(at *time.Time, why *error) func(context.Context, leasedkey.Attem
 }
 
 func TestLaw5ACallEndsWithItsLease(t *testing.T) {
-	longer := func(c *leasedkey.Config) { c.Timeout = 50 * time.Second } // of a lease of a minute
+	longer := func(c *leasedkey.Config) { c.Timeout = 50 * time.Second } // the lease is one minute
 	for name, open := range map[string]func(t *testing.T) *bench{
 		"B11_whose_claim_was_answered_late": func(t *testing.T) *bench {
 			b := open(t, longer)
@@ -64,7 +64,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 				var why error
 				_, _ = b.do(untilEnded(&ended, &why))
 				if took := ended.Sub(claimed); took > time.Minute {
-					t.Errorf("its context ended %v after its claim, whose lease was a minute (%v)", took, why)
+					t.Errorf("the call's context ended %v after its claim, whose lease was a minute (%v)", took, why)
 				}
 			})
 		})
@@ -76,11 +76,11 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 			var ended time.Time
 			var why error
 			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
-				b.failing(func(string) error { return store.ErrClaimLost }) // as one that has forgotten it
+				b.failing(func(string) error { return store.ErrClaimLost }) // like a store that lost the key
 				return untilEnded(&ended, &why)(ctx, at)
 			})
 			if took := ended.Sub(claimed); took > 20*time.Second || !errors.Is(why, store.ErrClaimLost) {
-				t.Errorf("its context ended after %v: %v", took, why)
+				t.Errorf("the call's context ended after %v: %v", took, why)
 			}
 			if a.State != keystore.Held || !errors.Is(err, store.ErrClaimLost) {
 				t.Errorf("it is %+v, %v", a, err)
@@ -103,7 +103,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 			}
 			a, err = b.do(func(_ context.Context, at leasedkey.Attempt) ([]byte, error) {
 				if at.Unknown {
-					t.Error("nobody was called, and its outcome is taken for unknown")
+					t.Error("no call was made, but the outcome is unknown")
 				}
 				return nil, semel.Duplicate(nil)
 			})
@@ -112,7 +112,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 	})
 }
 
-func TestLaw13WhatACallDidIsRecordedAlsoWhenItsCallerHasGone(t *testing.T) {
+func TestLaw13TheOutcomeOfACallIsRecordedAfterItsCallerHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, nil)
 		ctx, gone := context.WithCancel(t.Context())

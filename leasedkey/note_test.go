@@ -15,14 +15,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// deafToNotes takes no note.
+// deafToNotes is a store that rejects notes.
 type deafToNotes struct{ *memstore.Keys }
 
 func (deafToNotes) SaveRequest(context.Context, semel.Key, store.Token, []byte) error {
 	return errNoNote
 }
 
-var errNoNote = errors.New("it takes no note")
+var errNoNote = errors.New("the store rejects the note")
 
 func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
 	noted := leasedkey.Request{Source: "shop", ID: "a", Note: []byte("what it is about")}
@@ -40,7 +40,7 @@ func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
 			_, _ = keys.Do(t.Context(), noted, func(context.Context, leasedkey.Attempt) ([]byte, error) {
 				pass(2 * time.Second)
 				if all := left(t, st); len(all) > 0 {
-					t.Errorf("while it is called, %+v is left", all)
+					t.Errorf("during the call, the abandoned keys are %+v", all)
 				}
 				return nil, errors.New("no answer came")
 			})
@@ -60,10 +60,10 @@ func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
 			}
 			a, err := keys.Do(t.Context(), noted, call)
 			if called != 0 || a.Called || !errors.Is(err, errNoNote) && !errors.Is(err, semel.ErrUnsupported) {
-				t.Errorf("it is %+v, %v, after %d calls", a, err, called)
+				t.Errorf("Do returned %+v, %v after %d calls", a, err, called)
 			}
 			if a, err := keys.Do(t.Context(), leasedkey.Request{Source: "shop", ID: "a"}, call); !a.Called || err != nil {
-				t.Errorf("its key is not free: %+v, %v", a, err)
+				t.Errorf("the key cannot be claimed: %+v, %v", a, err)
 			}
 		}
 	})

@@ -18,21 +18,21 @@ const (
 	conflict     = "conflict"
 )
 
-// setAside maps the events of messages that end without an effect to Aside.How.
+// setAside maps the events about messages that end without an effect to Aside.How.
 var setAside = map[semel.EventKind]string{
 	semel.EventParked: parked, semel.EventDeadLettered: deadLettered, semel.EventDiscarded: discarded, semel.EventConflict: conflict,
 }
 
 // asides are all combinations that occur.
 var asides = slices.Concat(
-	// A policy says which of the two.
+	// The policy chooses between these two.
 	endings([]string{parked, deadLettered}, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity,
 		reasonname.IdentityTooLong, reasonname.UnknownType, semel.ReasonPermanent, semel.ReasonExhausted, reasonname.WaitTooLong,
 		reasonname.MissingParameter, reasonname.BadEffects, reasonname.Filtered, reasonname.NoVersion),
-	// A policy or a handler says which of the three.
+	// The policy or the handler chooses between these three.
 	endings([]string{parked, deadLettered, discarded}, semel.ReasonPrecondition, reasonname.Expired, semel.ReasonOutcomeUnknown, noReason, otherReason),
-	// Another content of a version, and what was marked until its copy was in the dead letters,
-	// are no conflicts of an identity.
+	// A version with other content, and a message that was marked before its copy reached the dead-letter topic,
+	// have this reason although they are no conflicts of an identity.
 	endings([]string{conflict, parked, deadLettered}, semel.ReasonConflict),
 	endings([]string{conflict, deadLettered}, reasonname.FormerConflict),
 	endings([]string{parked}, semel.ReasonGap, reasonname.Kills, reasonname.Steps, reasonname.Unreadable),

@@ -10,13 +10,13 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// kinds are the events of messages that end without an effect, by how figures name that.
+// kinds are the events about messages that end without an effect, by the value of Aside.How.
 var kinds = map[string]semel.EventKind{"parked": semel.EventParked, "dead_lettered": semel.EventDeadLettered, "discarded": semel.EventDiscarded, "conflict": semel.EventConflict}
 
-// noEndings are the reasons of messages that wait, are handed back, or that somebody acted on.
+// noEndings are the reasons of messages that wait, are released, or were changed by an operator.
 var noEndings = []semel.Reason{reasonname.Behind, reasonname.Suppressed, reasonname.Erased, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
 
-func TestWhatCanBeSetAside(t *testing.T) {
+func TestEndingsWithoutAnEffect(t *testing.T) {
 	all := measure.Asides()
 	t.Run("K4_whatever_is_told_is_one_of_them", func(t *testing.T) {
 		for how, kind := range kinds {
@@ -42,7 +42,7 @@ func TestWhatCanBeSetAside(t *testing.T) {
 				reason = reasonname.None
 			}
 			if got, _ := measure.AsideOf(semel.Event{Kind: kinds[a.How], Reason: reason}); got != a || seen[a] {
-				t.Errorf("%+v is told as %+v, or is there twice", a, got)
+				t.Errorf("%+v is reported as %+v, or is listed twice", a, got)
 			}
 			seen[a] = true
 		}

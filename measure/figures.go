@@ -2,18 +2,18 @@ package measure
 
 import "github.com/semel-go/semel"
 
-// Figure is one figure under the name that it has in metrics (docs/metrics.md).
+// Figure is one metric value, with the name that docs/metrics.md lists.
 type Figure struct {
 	Name string
-	// Label is the label that divides the name's figures, beside the consumer and the
-	// source, and Value its value here; empty without one.
+	// Label and Value are the label that divides the metric, in addition to the consumer and the source, and its
+	// value; empty if there is none.
 	Label, Value string
-	// BySource says that the kind of the source is a label, too.
+	// BySource means that the kind of the source is also a label.
 	BySource bool
 	Is       float64
 }
 
-// Figures calls each with the figures of counts, in an order that stays.
+// Figures calls each with every metric value of c, always in the same order.
 func Figures(c semel.Counts, each func(Figure)) {
 	each(Figure{Name: "semel_deliveries_total", BySource: true, Is: float64(c.Deliveries)})
 	for _, e := range [...]struct {
@@ -46,7 +46,7 @@ func Figures(c semel.Counts, each func(Figure)) {
 	}
 }
 
-// Figures calls each with the figures of a load, in an order that stays.
+// Figures calls each with every metric value of l, always in the same order.
 func (l Load) Figures(each func(Figure)) {
 	for _, f := range [...]struct {
 		name, state string

@@ -10,8 +10,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// numbered gives each number of a struct another one, 1, 2, 4 and so on, so that each sum of
-// them is of those alone.
+// numbered sets the numbers of a struct to 1, 2, 4 and so on, so that each sum shows which numbers it contains.
 func numbered(v reflect.Value, next int64) int64 {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
@@ -25,7 +24,7 @@ func numbered(v reflect.Value, next int64) int64 {
 	return next
 }
 
-// told collects figures under their names as a scrape has them.
+// told returns a function that collects metric values by their name and labels.
 func told(t *testing.T) (all map[string]float64, each func(measure.Figure)) {
 	all = map[string]float64{}
 	return all, func(f measure.Figure) {
@@ -43,7 +42,7 @@ func told(t *testing.T) (all map[string]float64, each func(measure.Figure)) {
 	}
 }
 
-// compare says which figures are others than they should be.
+// compare reports the values that differ.
 func compare(t *testing.T, got, want map[string]float64) {
 	t.Helper()
 	for name, is := range want {
@@ -58,7 +57,7 @@ func compare(t *testing.T, got, want map[string]float64) {
 	}
 }
 
-func TestEachCountIsToldUnderItsName(t *testing.T) {
+func TestEachCountIsReportedUnderItsName(t *testing.T) {
 	t.Run("K4_figures_of_counts", func(t *testing.T) {
 		var c semel.Counts
 		numbered(reflect.ValueOf(&c).Elem(), 1)

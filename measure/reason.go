@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// The classes of reasons that are none of Semel's.
+// The classes of reasons that are not Semel's own.
 const (
 	noReason    = "none"
 	otherReason = "other"
@@ -23,8 +23,8 @@ var own = []semel.Reason{
 	reasonname.Busy, reasonname.Newer, semel.ReasonPaused,
 }
 
-// ReasonClass is a reason as a label of figures: one of Semel's own, "none", or "other" for all
-// that handlers name, which may be any text, and any number of them.
+// ReasonClass returns the value of the label for a reason: the reason itself if it is one of Semel's own, "none"
+// if there is none, and "other" for reasons of handlers, because those can be any number of different texts.
 func ReasonClass(r semel.Reason) string {
 	switch {
 	case r == reasonname.None:
@@ -35,5 +35,5 @@ func ReasonClass(r semel.Reason) string {
 	return otherReason
 }
 
-// OwnReason reports whether a reason is one of Semel's own, and not a handler's.
+// OwnReason reports whether r is one of Semel's own reasons.
 func OwnReason(r semel.Reason) bool { return slices.Contains(own, r) }

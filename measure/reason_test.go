@@ -48,7 +48,7 @@ func reasons(t *testing.T) map[string]semel.Reason {
 	return all
 }
 
-// A reason that is forgotten here is counted with those that handlers make up.
+// A reason that is missing in the list would be counted as "other".
 func TestEachReasonIsAClass(t *testing.T) {
 	t.Run("trap_86_and_all_that_handlers_name_are_one", func(t *testing.T) {
 		for name, r := range reasons(t) {
@@ -61,7 +61,7 @@ func TestEachReasonIsAClass(t *testing.T) {
 			}
 		}
 		if got := measure.ReasonClass("account 17"); got != "other" || measure.OwnReason("account 17") {
-			t.Errorf("a handler's is told as %q", got)
+			t.Errorf("a handler's reason has the class %q", got)
 		}
 	})
 }

@@ -2,15 +2,15 @@ package measure
 
 import "time"
 
-// Stopwatch adds up for how long something is so, as that batches run one at a time. The zero
-// value stands still at 0. It is not safe for concurrent use.
+// Stopwatch adds up the time during which a state lasts, for example that batches run one at a time. The zero
+// value is stopped at 0. It is not safe for concurrent use.
 type Stopwatch struct {
 	runs   bool
-	since  time.Time     // when it was started last
-	before time.Duration // what it had added up by then
+	since  time.Time     // the last start
+	before time.Duration // the sum of the periods before
 }
 
-// Turn starts or stops it; one that does so already goes on.
+// Turn starts or stops the stopwatch. It does nothing if the stopwatch is in that state already.
 func (s *Stopwatch) Turn(on bool, now time.Time) {
 	switch {
 	case on && !s.runs:
@@ -21,7 +21,7 @@ func (s *Stopwatch) Turn(on bool, now time.Time) {
 	s.runs = on
 }
 
-// Read is what is added up, and whether it runs.
+// Read returns the sum, and whether the stopwatch runs.
 func (s *Stopwatch) Read(now time.Time) (time.Duration, bool) {
 	if s.runs {
 		return s.before + now.Sub(s.since), true

@@ -7,57 +7,55 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Tracer is a semel.Observer that makes spans, too: a consumer finds it by assertion among its
-// observers, and has one at most. Of a batch of which no message is sampled
-// (semel.Message.Sampled) it is told nothing. It is called from the goroutine that carries
-// the batch out, beside those of other batches, and must not block. One that panics is logged
-// once, and is asked for the spans of no later batch.
+// Tracer is a semel.Observer that also creates spans. A consumer finds it among its observers by type assertion
+// and uses at most one. It is not called for a batch without sampled messages (semel.Message.Sampled). It is
+// called in the goroutine of the batch, concurrently with other batches, and must not block. If it panics, the
+// panic is logged once and the Tracer is not called for later batches.
 type Tracer interface {
 	semel.Observer
-	// TraceBatch is called when a batch has begun that has a sampled message. Nil: nothing of
-	// it is recorded.
+	// TraceBatch is called when a batch with a sampled message has begun. It returns nil if it records nothing.
 	TraceBatch(Begun) BatchTrace
 }
 
-// Begun is a batch that has begun.
+// Begun describes a batch that has begun.
 type Begun struct {
 	Consumer string
-	// Messages are those of the batch, copies and claims among them.
+	// Messages counts the messages of the batch, including copies and claims.
 	Messages int
-	// At is when its transaction began to be opened.
+	// At is the time before the transaction was opened.
 	At time.Time
 }
 
 // BatchTrace is the span of a batch.
 type BatchTrace interface {
-	// Context is ctx with the span: a handler of all messages together is called with it.
+	// Context returns ctx with the span, for a handler of the whole batch.
 	Context(ctx context.Context) context.Context
-	// TraceMessage is called once of each sampled message, before its handler runs, with
-	// what it came with. Nil: nothing of it is recorded.
+	// TraceMessage is called once for each sampled message, before its handler runs, with the message's trace
+	// context. It returns nil if it records nothing.
 	TraceMessage(parent semel.TraceContext) MessageTrace
-	// End ends the span, after those of its messages.
+	// End ends the span, after the spans of its messages.
 	End(Batch)
 }
 
-// MessageTrace is the span of a message in one batch: a further attempt has another one.
+// MessageTrace is the span of a message in one batch; a further attempt has another span.
 type MessageTrace interface {
-	// Context is ctx with the span, for the message's handler.
+	// Context returns ctx with the span, for the message's handler.
 	Context(ctx context.Context) context.Context
-	// TraceContext is where the span is: what the handler's message says it came with, so
-	// that what it causes is told as the span's.
+	// TraceContext returns the span's trace context. The handler's message gets it, so that outputs and calls
+	// become children of the span.
 	TraceContext() semel.TraceContext
 	// End ends the span.
 	End(MessageEnd)
 }
 
-// MessageEnd is how a message's part in a batch ended.
+// MessageEnd is how a message ended in a batch.
 type MessageEnd struct {
-	// Ending is how it ended, as source.End names it: "applied", "duplicate" and so on, or
-	// "not ended" where the batch was committed without it. Where the batch was not committed
-	// it is the word of that, "rolled back" or "unknown" (End).
+	// Ending is the name of the outcome as in source.End: "applied", "duplicate" and so on, or "not ended" if the
+	// batch was committed without the message. If the batch was not committed, it is the name of End: "rolled
+	// back" or "unknown".
 	Ending string
-	// Reason is why it was set aside, if it was.
+	// Reason is the reason if the message was parked, dead-lettered or discarded.
 	Reason semel.Reason
-	// Failed: the batch was rolled back because of this very message.
+	// Failed reports that the batch was rolled back because of this message.
 	Failed bool
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// find returns the row if it has this revision, once no batch with its identity
-// is under way; the store's lock is held.
+// find returns the row if it has this revision, after every open batch with its identity has ended. The store's
+// lock is held.
 func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) {
 	for {
 		r := s.row(number)
@@ -30,8 +30,8 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 	}
 }
 
-// understands refuses to act on a row of which, or of whose marker, only a newer
-// release knows what it says.
+// understands returns an error if the state of the row, or the outcome of its marker, was written by a newer
+// release and is unknown to this one.
 func (s *Store) understands(r *row) error {
 	acted := sqlform.Acted{Number: r.Number, State: string(r.State), Outcome: int64(store.Parked), Inbox: rowsName, Markers: markersName}
 	if m, there := s.markers[r.key.identity]; there {
@@ -70,8 +70,8 @@ func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevis
 	})
 }
 
-// eachRow acts on rows one by one, with a record of each act that do allows, and returns an error or nil for
-// each.
+// eachRow performs an act on the rows one by one, and records the act for each row for which do succeeds. It
+// returns an error or nil for each row.
 func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []store.RowRevision, do func(*row) error) []error {
 	errs := make([]error, len(rows))
 	for i, r := range rows {
@@ -80,7 +80,7 @@ func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []
 	return errs
 }
 
-// act acts on a row that nobody has changed since it was seen.
+// act performs an act on a row that has the given revision.
 func (s *Store) act(ctx context.Context, of store.RowRevision, a store.Act, result string, do func(*row) error) error {
 	if err := s.lock("rows"); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *Store) again(ctx context.Context, e store.RowEvent, a store.Act, rows [
 			return err
 		}
 		if r.State == store.StateDeadLettered {
-			r.Place = 0 // it has left its line
+			r.Place = 0 // the row leaves its line
 		}
 		r.State, _ = r.State.After(e)
 		r.token, r.DueAt, r.LockedUntil = 0, s.now(), time.Time{}

@@ -10,17 +10,17 @@ import (
 	"github.com/semel-go/semel/internal/audit"
 )
 
-// mostSealed is how many lines or acts are told or sealed where nobody says.
+// mostSealed is the default limit for lines to seal and acts to return.
 const mostSealed = 1000
 
-// chain is what acts are sealed into.
+// chain is the audit trail's chain of sealed acts.
 type chain struct {
 	lines []admin.Seal
 	end   admin.SealHead
-	of    map[int64]int64 // the sequence of an act
+	of    map[int64]int64 // the sequence number in the chain, by act
 }
 
-// exact is a time as a chain has it.
+// exact returns a time with the precision of the chain.
 func exact(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()) }
 
 // Seal implements admin.Auditor.
@@ -29,7 +29,7 @@ func (s *Store) Seal(_ context.Context, o admin.Sealing) (done admin.Sealed, err
 		return done, err
 	}
 	defer s.mu.Unlock()
-	sealed := s.chain // what At panics in is not kept
+	sealed := s.chain // not stored if At panics
 	sealed.lines = slices.Clone(sealed.lines)
 	for _, act := range s.acts {
 		if s.chain.of[act.Number] > 0 || done.Lines == cmp.Or(max(o.Most, 0), mostSealed) {

@@ -25,17 +25,16 @@ type batch struct {
 	// fresh are the markers this batch wrote; a trimmed one is gone.
 	fresh []identity
 	own   []bool // by mark: this batch wrote the mark's marker
-	// former is nil where no mark has a former identity; marks are the former ones, too.
+	// former is nil if no mark has a previous identity. marks includes the marks of previous identities.
 	former *formers.Batch
-	// received are messages that ReceiveIn took; their rows come with the commit.
+	// received are the messages of ReceiveIn; their rows are written at the commit.
 	received []received
-	// streams are those that the batch has; began are those of them that it is the
-	// first to know.
+	// streams are the streams that the batch has locked. began are those of them that had no record before.
 	streams *streams.Batch
 	began   []identity
 	working generations.Working
 	over    bool
-	// done is closed when the batch is over; made by the first who waits.
+	// done is closed when the batch has ended. The first goroutine that waits creates it.
 	done chan struct{}
 }
 
@@ -81,7 +80,7 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, answers, nil
 }
 
-// lookAtRows tells which of the marks that it asks about have a row of a conflict.
+// lookAtRows looks up conflict rows for the marks that former asks about.
 func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	for _, i := range former.Rows(verdicts) {
 		m := &former.Marks(nil)[i]
@@ -90,8 +89,7 @@ func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	}
 }
 
-// MarkIn implements store.CallerTx. Its marks share the fate of tx, which
-// comes from a batch's Tx.
+// MarkIn implements store.CallerTx. The marks are committed or rolled back with tx, which a batch's Tx returned.
 func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []store.Mark) ([]store.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,11 +135,11 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messa
 	return verdicts, nil
 }
 
-// received is a message that a transaction of the user's receives when it commits.
+// received is a message that is written to the inbox when the transaction of ReceiveIn commits.
 type received struct {
 	mark    store.Mark
 	message *semel.Message
-	// reason is why it is parked; empty if it waits.
+	// reason is the reason if the row is parked; empty if it waits.
 	reason semel.Reason
 }
 
@@ -151,8 +149,8 @@ func (s *Store) open() *batch {
 	return b
 }
 
-// mark writes the marks in the order of their identities; equal ones in the
-// order given, so that the first is the fresh one.
+// mark writes the marks in the order of their identities. Marks with the same identity keep their order, so that
+// the first of them is Fresh.
 func (b *batch) mark(ctx context.Context, patience time.Duration, marks []store.Mark) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(marks))
 	for _, i := range sorted(marks) {
@@ -213,7 +211,7 @@ func (b *batch) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// judge answers a mark whose identity is marked already.
+// judge returns the verdict on a mark whose identity has a marker.
 func (s *Store) judge(m store.Mark, old marker) store.Verdict {
 	found := store.Found(int64(old.outcome))
 	if found.Kind == store.Seen && m.Other(old.fingerprint) {
@@ -223,14 +221,13 @@ func (s *Store) judge(m store.Mark, old marker) store.Verdict {
 	return found
 }
 
-// What errors call the store's tables.
+// The names of the store's tables in errors.
 const (
 	markersName = "the table of markers"
 	rowsName    = "the table of rows"
 )
 
-// wait lets go of the store's lock until other is over, for at most patience
-// unless that is 0.
+// wait releases the store's lock until other has ended, for at most patience; 0 means no limit.
 func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) error {
 	if other.done == nil {
 		other.done = make(chan struct{})
@@ -264,11 +261,11 @@ func (b *batch) TxAborted() bool {
 	return b.over
 }
 
-// AbortCause implements store.TxStatus: it is not known.
+// AbortCause implements store.TxStatus. The cause is unknown.
 func (b *batch) AbortCause() error { return nil }
 
-// ClassifyHandler implements store.TxStatus. A statement of a Tx fails
-// for want of a number, which is its message's, or because the batch is over.
+// ClassifyHandler implements store.TxStatus. A call of a Tx fails either because a value is not a number, which is
+// the message's own error, or because the batch has ended.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	switch class := b.store.Classify(err); {
 	case class == store.ClassPermanent, class == store.ClassAborted && b.TxAborted():
@@ -321,7 +318,7 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	freed := b.enterLines(&e)
 	for i := range e.Claims {
 		one := e.Claims[i]
-		one.Call = store.CallNone // which says nothing in a batch
+		one.Call = store.CallNone // batches ignore it
 		freed = b.store.endClaim(b.store.claimed(one.Claim), &one) || freed
 	}
 	for _, to := range moved {
@@ -334,8 +331,7 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: freed || b.streams.Came()}
 }
 
-// begun are the streams that begin with what the batch writes, and with what was received
-// in its transaction.
+// begun returns the streams that begin with the marks of this batch and with the messages received in it.
 func (b *batch) begun(trim []int) []*streams.Stream {
 	received := make([]store.Mark, len(b.received))
 	verdicts := make([]store.Verdict, len(b.received))
@@ -361,16 +357,16 @@ func (b *batch) trim(marks []int) {
 // Rollback implements store.Batch.
 func (b *batch) Rollback(context.Context) { b.Kill() }
 
-// Kill implements store.Batch: like a server whose client is gone, the store
-// takes everything back at once.
+// Kill implements store.Batch. The store rolls the batch back at once, like a server whose client has
+// disconnected.
 func (b *batch) Kill() {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	b.end(false)
 }
 
-// end makes the batch's markers everybody's, or takes them back, and wakes who
-// waits for them. The store's lock is held. A second call does nothing.
+// end commits or removes the batch's markers and wakes waiting batches. The store's lock is held. A second call
+// does nothing.
 func (b *batch) end(committed bool) {
 	if b.over {
 		return

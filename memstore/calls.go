@@ -38,7 +38,7 @@ func (s *Store) StartCalls(_ context.Context, claims []store.Claim, lease time.D
 	return all, nil
 }
 
-// ledger is what the row remembers of its calls.
+// ledger returns the recorded calls of the row.
 func (r *row) ledger() calls.Ledger {
 	return calls.Ledger{Started: r.CallsStarted, Finished: r.CallsFinished, First: r.CalledAt, Token: r.called}
 }
@@ -47,8 +47,7 @@ func (r *row) keep(l calls.Ledger) {
 	r.CallsStarted, r.CallsFinished, r.CalledAt, r.called = l.Started, l.Finished, l.First, l.Token
 }
 
-// endCall notes what became of a call that was made under the row's claim, whose token it
-// was.
+// endCall records the outcome of a call that was made under the claim with this token.
 func (r *row) endCall(o store.CallOutcome, t store.Token) {
 	l := r.ledger()
 	l.End(o, t)
@@ -66,7 +65,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		}
 		others := s.others(r)
 		if found == admin.ResolvedDone {
-			others = nil // that it is done is so whatever became of them
+			others = nil // if the effect exists, the outcome of the other calls does not matter
 		}
 		if err := s.takeMarker(r, others); err != nil {
 			return err
@@ -78,7 +77,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 			s.advance(r)
 		} else {
 			if r.State == store.StateDeadLettered {
-				r.Place = 0 // it has left its line
+				r.Place = 0 // the row leaves its line
 			}
 			s.become(r, store.RowRetried)
 			r.DueAt, r.CalledAt = s.now(), time.Time{}

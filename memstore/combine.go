@@ -12,16 +12,17 @@ import (
 
 var _ admin.QueueStore[*Tx] = (*Store)(nil)
 
-// gathered is what the handler of a claim does while its batch is not begun.
+// gathered records what the handler of a claim does before its batch begins.
 type gathered struct {
 	*batch
 	mark store.Mark
 }
 
-// Combinable implements admin.QueueStore. What its Tx reads must be so when it is committed.
+// Combinable implements admin.QueueStore. The values that its Tx reads must be unchanged at the commit.
 func (s *Store) Combinable(m store.Mark) store.Batch[*Tx] { return &gathered{s.open(), m} }
 
-// MayCombine implements admin.QueueStore: markers that its handler wrote are its own.
+// MayCombine implements admin.QueueStore. A batch whose handler wrote markers or received messages cannot be
+// combined.
 func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +30,7 @@ func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	return len(g.fresh)+len(g.received) == 0
 }
 
-// ReceiveQueued implements admin.QueueStore. A Tx marks at once, and judge is called before it returns.
+// ReceiveQueued implements admin.QueueStore. A Tx marks at once, so judge is called before ReceiveQueued returns.
 func (s *Store) ReceiveQueued(tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	verdicts, err := s.ReceiveIn(context.Background(), tx, marks, messages, reason)
 	if err != nil {
@@ -61,7 +62,7 @@ func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []adm
 		case store.ClaimLost:
 			err = store.ErrClaimLost
 		default:
-			err = fmt.Errorf("memstore: the claim stands and its transaction says %v", v)
+			err = fmt.Errorf("memstore: the claim is valid, but the verdict on its mark is %v", v)
 		}
 		b.Rollback(ctx)
 		r := refused(s.Classify(err), err)
@@ -90,7 +91,7 @@ func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []adm
 	return b.Commit(ctx, e)
 }
 
-// join takes over what was gathered, unless it read what another has changed meanwhile.
+// join adds the changes of g to the batch, unless another transaction changed a value that g read.
 func (b *batch) join(g *gathered) error {
 	s := b.store
 	s.mu.Lock()

@@ -1,15 +1,13 @@
-// Package memstore keeps markers, rows and effects in memory: the reference
-// store, for tests and for learning.
+// Package memstore keeps markers, rows and effects in memory. It is the reference store, for tests and for
+// learning.
 //
-// A batch is a transaction: what it marks and what its handlers write becomes
-// visible to others at its commit, all of it, or never. Effects live in the
-// store's own small table of strings to bytes, which handlers reach through
-// *Tx. A mark of an identity that another open batch has marked waits until
-// that batch is over. A batch that read a key which another batch has changed
-// since does not commit; it ends as contended and runs again.
+// A batch is a transaction: its marks and what its handlers write become visible at its commit, all or nothing.
+// Effects are values in a small table of the store, which handlers access through *Tx. If another open batch has
+// marked the same identity, a mark waits until that batch has ended. A batch that read a key which another batch
+// has changed since does not commit; it ends as contended and runs again.
 //
-// Nothing survives the process, so nothing is promised across a restart: a
-// consumer on this store processes again what its broker delivers again.
+// The data is lost when the process ends. A consumer with this store processes again whatever its broker delivers
+// after a restart.
 package memstore
 
 import (

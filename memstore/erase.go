@@ -15,8 +15,7 @@ import (
 
 var _ admin.Eraser = (*Store)(nil)
 
-// Erase implements admin.Eraser. A batch that is under way has none of its rows yet, so
-// that no row is busy.
+// Erase implements admin.Eraser. An open batch has not written its rows yet, so no row is locked.
 func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), 50)
 	if err := erasure.Fits(&o.Filter); err != nil {
@@ -91,7 +90,7 @@ func (s *Store) keyOf(id identity) semel.Key {
 	return semel.Key{Consumer: sc.consumer, Source: sc.source, ID: id.id}
 }
 
-// erasing is what one call of Erase holds: the store's lock.
+// erasing implements erasure.Held while Erase holds the store's lock.
 type erasing struct {
 	*Store
 	o *admin.Erasing

@@ -1,4 +1,4 @@
 package memstore
 
-// CountKeys is how many keys are held, those among them that are over.
+// CountKeys returns the number of keys in memory, including expired ones.
 func CountKeys(k *Keys) int { return len(k.keys) }

@@ -12,14 +12,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// generation is one of a consumer's.
+// generation is a generation of a consumer.
 type generation struct {
 	admin.StoredGeneration
-	until time.Time // of its fence
+	until time.Time // end of its fence
 	open  map[*batch]bool
 }
 
-// generationThat returns a generation of a consumer, nil if there is none. The store's lock is held.
+// generationThat returns the first generation of a consumer for which is returns true, or nil. The store's lock is
+// held.
 func (s *Store) generationThat(consumer string, is func(*generation) bool) *generation {
 	for _, g := range s.generations[consumer] {
 		if is(g) {
@@ -35,7 +36,7 @@ func (s *Store) generation(consumer string, number int64) *generation {
 
 func (s *Store) fenced(g *generation) bool { return g.until.After(s.now()) }
 
-// works says why a batch may not work in its generation. The store's lock is held.
+// works returns why a batch may not begin in its generation, or nil. The store's lock is held.
 func (s *Store) works(w generations.Working) error {
 	if w.In == 0 {
 		return nil
@@ -46,8 +47,8 @@ func (s *Store) works(w generations.Working) error {
 	return nil
 }
 
-// stays says why a batch that began in its generation may not commit there. A fence waits for
-// it. The store's lock is held.
+// stays returns why a batch may not commit in its generation, or nil. A fence waits for open batches. The store's
+// lock is held.
 func (s *Store) stays(w generations.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
@@ -55,7 +56,7 @@ func (s *Store) stays(w generations.Working) error {
 	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
-// begun and ended keep account of who works in a generation. The store's lock is held.
+// begun and ended track the open batches of a generation. The store's lock is held.
 func (s *Store) begun(b *batch) {
 	if b.working.In != 0 {
 		s.generation(b.working.Consumer, b.working.Number).open[b] = true
@@ -76,7 +77,7 @@ func (s *Store) Generations(_ context.Context, consumer string) ([]admin.StoredG
 	defer s.mu.Unlock()
 	var all []admin.StoredGeneration
 	for _, g := range s.generations[consumer] {
-		if longest := s.now().Add(admin.LongestFence); g.until.After(longest) { // the clock was ahead
+		if longest := s.now().Add(admin.LongestFence); g.until.After(longest) { // written while the clock was ahead
 			g.until = longest
 		}
 		one := g.StoredGeneration
@@ -100,7 +101,7 @@ func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
 	return nil
 }
 
-// addGeneration adds the next one. The store's lock is held.
+// addGeneration adds the consumer's next generation. The store's lock is held.
 func (s *Store) addGeneration(consumer string, in generations.State, a store.Act) int64 {
 	n, now := int64(len(s.generations[consumer])), s.now()
 	s.generations[consumer] = append(s.generations[consumer], &generation{
@@ -128,7 +129,7 @@ func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int
 		return err
 	}
 	if most > admin.LongestFence {
-		return fmt.Errorf("memstore: a fence of %v: it stands for %v at most", most, admin.LongestFence)
+		return fmt.Errorf("memstore: the fence of %v is too long; the maximum is %v", most, admin.LongestFence)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

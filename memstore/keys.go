@@ -13,17 +13,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Keys is a keystore.Store in memory, the reference of what the others do: it knows
-// nothing after its process has ended. Use NewKeys. It is safe for use by several
-// goroutines.
+// Keys is a keystore.Store in memory, and the reference for other implementations. The keys are lost when the
+// process ends. Use NewKeys. It is safe for concurrent use.
 type Keys struct {
 	store *Store // for its lock, clock and faults
 	keys  map[semel.Key]sqlform.Key
-	sweep int // at how many keys those that are over are looked for
+	sweep int // the number of keys at which expired ones are removed
 }
 
-// NewKeys returns a store without keys. Fail is asked for "key-before" and "key-after",
-// before and after something is done.
+// NewKeys returns an empty store. The option Fail is called with "key-before" and "key-after", before and after
+// each operation.
 func NewKeys(options ...Option) *Keys {
 	return &Keys{store: New(options...), keys: map[semel.Key]sqlform.Key{}}
 }
@@ -100,7 +99,7 @@ func (k *Keys) SaveRequest(_ context.Context, key semel.Key, t store.Token, note
 	})
 }
 
-// AbandonedKeys implements admin.RequestStore. Keys stand in the order of their sums.
+// AbandonedKeys implements admin.RequestStore. Keys are returned in the order of their hashes.
 func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
 	return left, k.do(func(now int64) error {
 		bySum := make(map[string]semel.Key, len(k.keys))
@@ -126,7 +125,7 @@ func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (le
 	})
 }
 
-// do does something to the keys in one step, unless a fault is to be.
+// do runs f under the store's lock, unless the option Fail returns an error.
 func (k *Keys) do(f func(now int64) error) error {
 	if err := k.store.ask("key-before"); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (k *Keys) do(f func(now int64) error) error {
 	return k.store.ask("key-after")
 }
 
-// at is a key that is kept.
+// at returns a key that has not expired.
 func (k *Keys) at(key semel.Key, now int64) (sqlform.Key, bool) {
 	l, there := k.keys[key]
 	if there && l.Over <= now {
@@ -150,8 +149,7 @@ func (k *Keys) at(key semel.Key, now int64) (sqlform.Key, bool) {
 	return l, there
 }
 
-// put keeps a key, and forgets those that are over whenever there are twice as many as the
-// last time.
+// put stores a key. When the number of keys has doubled since the last time, it removes the expired ones.
 func (k *Keys) put(key semel.Key, l sqlform.Key, now int64) {
 	k.keys[key] = l
 	if len(k.keys) < max(k.sweep, 1024) {

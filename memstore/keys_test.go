@@ -23,7 +23,7 @@ func TestLeasedKeys(t *testing.T) {
 	}})
 }
 
-func TestKeysInMemoryFailWhenTheyAreToldTo(t *testing.T) {
+func TestKeysInMemoryFailAsOptionFailSays(t *testing.T) {
 	for _, op := range []string{"key-before", "key-after"} {
 		t.Run(op, func(t *testing.T) {
 			var fail error

@@ -50,8 +50,7 @@ func (s *Store) Claim(_ context.Context, o store.ClaimOptions) ([]store.Claimed,
 	return taken, nil
 }
 
-// claimable are the rows of a consumer that may be claimed, the longest due first;
-// the store's lock is held.
+// claimable returns the rows of a consumer that may be claimed, the longest due first. The store's lock is held.
 func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 	for _, r := range s.rows {
 		_, legal := r.State.After(store.RowClaimed)
@@ -65,7 +64,7 @@ func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 	return due
 }
 
-// claimableAt is when a row that waits is due, or the lease of one in progress ends.
+// claimableAt returns when a waiting row is due, or when the lease of a row in progress ends.
 func (r *row) claimableAt() time.Time {
 	if r.State == store.StateInProgress {
 		return r.LockedUntil
@@ -75,12 +74,12 @@ func (r *row) claimableAt() time.Time {
 
 func (r *row) claim() store.Claim { return store.Claim{Number: r.Number, Token: r.token} }
 
-// become lets an event happen to a row, which its state allows, and to the marker if that
-// belongs to the row. A claim is over then. The store's lock is held.
+// become applies an event to a row and to the marker, if that belongs to the row, and ends the claim. The event
+// must be legal in the row's state. The store's lock is held.
 func (s *Store) become(r *row, e store.RowEvent) {
 	next, legal := r.State.After(e)
 	if !legal {
-		panic(fmt.Sprintf("memstore: row %d is %s and is to be %s", r.Number, r.State, e))
+		panic(fmt.Sprintf("memstore: row %d is %s, where the event %s is not legal", r.Number, r.State, e))
 	}
 	if s.owns(r) {
 		s.setOutcome(r.key.identity, next.Outcome())
@@ -93,8 +92,7 @@ func (s *Store) become(r *row, e store.RowEvent) {
 	}
 }
 
-// claimed returns the row of a claim that stands, nil if it does not; the store's
-// lock is held.
+// claimed returns the row of a valid claim, or nil. The store's lock is held.
 func (s *Store) claimed(c store.Claim) *row {
 	r := s.row(c.Number)
 	if r == nil || c.Token == 0 || r.token != c.Token || r.State != store.StateInProgress {
@@ -103,7 +101,7 @@ func (s *Store) claimed(c store.Claim) *row {
 	return r
 }
 
-// look answers a mark that asks for a claim; the store's lock is held.
+// look returns the verdict on a mark that checks a claim. The store's lock is held.
 func (s *Store) look(c store.Claim) store.Verdict {
 	if r := s.claimed(c); r != nil && r.LockedUntil.After(s.now()) && s.lost([]store.ClaimEnding{{Claim: c}}) == nil {
 		return store.Verdict{Kind: store.Fresh}
@@ -111,8 +109,8 @@ func (s *Store) look(c store.Claim) store.Verdict {
 	return store.Verdict{Kind: store.ClaimLost}
 }
 
-// lost says which claim of an ending does not stand, or stands in a row whose marker
-// does not wait for it; the store's lock is held.
+// lost returns an error for the first claim of the endings that is not valid, or whose row has a marker that does
+// not wait for it. The store's lock is held.
 func (s *Store) lost(endings []store.ClaimEnding) error {
 	for _, e := range endings {
 		r := s.claimed(e.Claim)
@@ -133,7 +131,7 @@ func (s *Store) Held(_ context.Context, consumer string, t store.Token) ([]store
 	var held []store.Claimed
 	for _, r := range s.rows {
 		if r.Key.Consumer == consumer && s.claimed(store.Claim{Number: r.Number, Token: t}) != nil {
-			// Who had it before is not known any more, and may have died of it.
+			// The previous owner of the row is unknown. The message may have crashed its process.
 			held = append(held, store.Claimed{Claim: r.claim(), Row: shown(r, true), Left: r.LockedUntil.Sub(now), Suspect: true})
 		}
 	}
@@ -145,8 +143,8 @@ func (s *Store) Extend(_ context.Context, claims []store.Claim, lease time.Durat
 	return s.each(claims, func(r *row) { r.extend(s.now(), lease) })
 }
 
-// extend has a lease end no earlier than so long from now. ChangedAt says when that was: by it
-// the row's lease is known.
+// extend makes a lease end no earlier than this duration from now. ChangedAt is set too: the start of a row's
+// lease is computed from it.
 func (r *row) extend(now time.Time, lease time.Duration) {
 	r.cutAhead(now)
 	if until := now.Add(lease); until.After(r.LockedUntil) {
@@ -163,7 +161,7 @@ func (s *Store) Start(_ context.Context, claims []store.Claim) ([]int, error) {
 	})
 }
 
-// each does something to the rows of claims that stand, and returns the others.
+// each calls do for the rows of valid claims, and returns the indexes of the others.
 func (s *Store) each(claims []store.Claim, do func(*row)) (lost []int, err error) {
 	if err := s.lock("claim-before"); err != nil {
 		return nil, err
@@ -200,8 +198,7 @@ func (s *Store) End(_ context.Context, endings []store.ClaimEnding) (lost []int,
 	return lost, nil
 }
 
-// endClaim ends a claim that stands, and reports whether that frees a row behind it; the
-// store's lock is held.
+// endClaim ends a valid claim and reports whether that unblocks a row behind it. The store's lock is held.
 func (s *Store) endClaim(r *row, e *store.ClaimEnding) (freed bool) {
 	r.endCall(e.Call, r.token)
 	s.become(r, e.Event)
@@ -264,8 +261,8 @@ func (s *Store) Reclaim(_ context.Context, numbers []int64, from []store.Token, 
 	return all, nil
 }
 
-// cutAhead cuts the waits and the leases of rows that were written while the clock was ahead, of
-// named ones or of all; the store's lock is held.
+// cutAhead shortens the delays and leases of rows that were written while the clock was ahead: of the named rows,
+// or of all. The store's lock is held.
 func (s *Store) cutAhead(o *store.ClaimOptions, now time.Time) {
 	rows, furthest := 0, time.Duration(0)
 	for _, r := range s.rows {
@@ -281,8 +278,8 @@ func (s *Store) cutAhead(o *store.ClaimOptions, now time.Time) {
 	}
 }
 
-// cutAhead has a row that was changed in the future wait from now for as long as it waited from
-// then, and returns how far in the future that was.
+// cutAhead makes the delay or lease of a row with a timestamp in the future start now, and returns how far in the
+// future the timestamp was.
 func (r *row) cutAhead(now time.Time) time.Duration {
 	by := sqlform.CutAhead(r.ChangedAt, now, &r.DueAt, &r.LockedUntil)
 	if by == 0 {
@@ -295,8 +292,8 @@ func (r *row) cutAhead(now time.Time) time.Duration {
 	return by
 }
 
-// touchWaiting is touch for a row that waits as before: what was changed in the future stays so,
-// because its wait is known by that.
+// touchWaiting is touch for a row whose delay does not change. A timestamp in the future is kept, because the
+// start of the delay is computed from it.
 func (s *Store) touchWaiting(r *row) {
 	was := r.ChangedAt
 	if s.touch(r); was.After(r.ChangedAt) {

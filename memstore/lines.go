@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stands reports whether a row keeps those of its line back that come after it.
+// stands reports whether a row blocks the later rows of its line.
 func (r *row) stands() bool {
 	return r.Place > 0 && (r.State == store.StateParked || r.State.Outcome() == store.Waiting)
 }
 
-// waitsInLine reports whether a row waits for those before it in its line, and for no time.
+// waitsInLine reports whether a row waits only for the rows before it in its line.
 func (r *row) waitsInLine() bool { return r.State == store.StateBlocked && r.Place > 0 }
 
-// first is the first row of a line, nil if nothing of it waits; the store's lock is held.
+// first returns the first row of a line; nil if no row waits. The store's lock is held.
 func (s *Store) first(line string) (first *row) {
 	for _, r := range s.rows {
 		if r.stands() && r.Line == line && (first == nil || r.Place < first.Place) {
@@ -28,7 +28,7 @@ func (s *Store) first(line string) (first *row) {
 	return first
 }
 
-// busy are the marks of whose lines something waits.
+// busy returns the indexes of the marks whose line has a waiting row.
 func (s *Store) busy(marks []store.Mark) (busy []int) {
 	for _, i := range lines.Asked(marks) {
 		if s.first(string(marks[i].Line)) != nil {
@@ -38,8 +38,8 @@ func (s *Store) busy(marks []store.Mark) (busy []int) {
 	return busy
 }
 
-// enterLines has the rows of an ending enter their lines. It reports whether one that was
-// to be blocked is the first of its line.
+// enterLines adds the rows of an ending to their lines. It reports whether a row that should have been blocked is
+// the first of its line.
 func (b *batch) enterLines(e *store.Ending) (came bool) {
 	for _, n := range lines.Entering(b.marks, e) {
 		m := &b.marks[n.Mark]
@@ -48,7 +48,7 @@ func (b *batch) enterLines(e *store.Ending) (came bool) {
 	return came
 }
 
-// enter puts a row at the end of a line.
+// enter adds a row to the end of a line.
 func (s *Store) enter(r *row, line string) (came bool) {
 	if line == "" {
 		return false
@@ -68,7 +68,7 @@ func (s *Store) enter(r *row, line string) (came bool) {
 	return false
 }
 
-// advance frees the first row of the line that another has left.
+// advance unblocks the first row of the line that another row has left.
 func (s *Store) advance(left *row) (freed bool) {
 	if left.Line == "" {
 		return false
@@ -126,10 +126,10 @@ func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err er
 	return rows, nil
 }
 
-// leave takes a row out of its line; one that was blocked is due.
+// leave removes a row from its line; a blocked row becomes due.
 func (s *Store) leave(r *row) {
 	if r.State == store.StateBlocked {
-		s.become(r, store.RowFreed) // it waits for nothing any more
+		s.become(r, store.RowFreed) // the row no longer waits for another
 		r.DueAt, r.Reason = s.now(), reasonname.None
 	} else {
 		s.touchWaiting(r)

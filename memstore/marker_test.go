@@ -8,8 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimed is a store with a message that is claimed for a lease, and the mark that goes with
-// the claim.
+// claimed returns a store with a message that is claimed for a lease, and the mark of the claim.
 func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	t.Helper()
 	s := New()
@@ -31,7 +30,7 @@ func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	return s, mark
 }
 
-func TestAClaimWhoseMarkerDoesNotWait(t *testing.T) {
+func TestAClaimIfTheMarkerDoesNotWait(t *testing.T) {
 	t.Run("law_12_it_begins_and_ends_nothing", func(t *testing.T) {
 		s, mark := claimed(t, time.Hour)
 		b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})

@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// others are the other rows of a row's identity, each of which has a content of its own; the
-// store's lock is held.
+// others returns the other rows of a row's identity, each with another content. The store's lock is held.
 func (s *Store) others(r *row) (all []store.StoredRow) {
 	for _, o := range s.rows {
 		if o != r && o.key.identity == r.key.identity {
@@ -23,8 +22,8 @@ func (s *Store) others(r *row) (all []store.StoredRow) {
 	return all
 }
 
-// owns reports whether the marker of a row's identity belongs to the row (law 16), which is asked
-// for each claim: of the other rows only one can have the same content.
+// owns reports whether the marker of a row's identity belongs to the row (law 16). At most one row of an identity
+// has the same content as the marker.
 func (s *Store) owns(r *row) bool {
 	m, there := s.markers[r.key.identity]
 	if !there || m.fingerprint != r.Fingerprint {
@@ -41,18 +40,18 @@ func (s *Store) owns(r *row) bool {
 	return m.stored().Of(r.twin(), others)
 }
 
-// stored is a marker as the rules about markers ask for it.
+// stored converts a marker to the form of package sqlform's rules.
 func (m marker) stored() sqlform.Marker {
 	return sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
 }
 
-// mayRun refuses work on a row beside the other rows of its identity.
+// mayRun returns an error if the row must not be processed while the other rows of its identity exist.
 func (s *Store) mayRun(r *row, others []store.StoredRow) error {
 	return admin.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
 }
 
-// takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
-// refuses that beside others of which one is open; see admin.MayRun.
+// takeMarker makes the marker of a row's identity belong to the row, with the outcome Waiting. It returns an error
+// if one of the other rows has not ended; see admin.MayRun.
 func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	if r.State.Outcome() == store.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == store.Waiting {
 		return nil
@@ -60,7 +59,7 @@ func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	if err := s.mayRun(r, others); err != nil {
 		return err
 	}
-	// of a conflict with a former identity nothing was marked
+	// no marker was written for a conflict with a previous identity
 	if _, marked := s.markers[r.key.identity]; !marked && !(r.Conflict && r.Reason == reasonname.FormerConflict) {
 		return noMarker(r)
 	}
@@ -68,13 +67,13 @@ func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	return nil
 }
 
-// noMarker refuses to have a row worked on of whose identity nobody knows what became.
+// noMarker returns the error for a row whose identity has no marker, so that its outcome is unknown.
 func noMarker(r *row) error {
-	return fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", r.Number, semel.ErrConflict)
+	return fmt.Errorf("row %d has no marker, so the outcome of its message is unknown: %w", r.Number, semel.ErrConflict)
 }
 
-// closeMarker closes the marker of a row that is closed without an effect, if it belongs to
-// that row. One that a conflict had is given back to the row of the first content.
+// closeMarker sets the outcome of a row that is closed without an effect, if the marker belongs to the row. A
+// marker that a conflict row had taken is returned to the row with the first content.
 func (s *Store) closeMarker(r *row) {
 	m := s.markers[r.key.identity]
 	if !s.owns(r) || m.outcome == store.Applied {
@@ -88,13 +87,13 @@ func (s *Store) closeMarker(r *row) {
 	s.markers[r.key.identity] = m
 }
 
-// twin is a row as the rules about markers ask for it.
+// twin converts a row to the form of package sqlform's rules.
 func (r *row) twin() sqlform.Twin {
 	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
 }
 
-// over ends a row that is due although its marker does not wait for it, and reports whether it
-// did: no claim of it could end. The store's lock is held.
+// over ends a due row whose marker does not wait for it, because no claim of the row could be ended. It reports
+// whether it ended the row. The store's lock is held.
 func (s *Store) over(r *row) bool {
 	m, marked := s.markers[r.key.identity]
 	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {
@@ -139,7 +138,7 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen is what is committed of a mark's identity; Fresh if nothing is.
+// seen returns the verdict on a mark by committed markers only; Fresh if there is none.
 func (s *Store) seen(m store.Mark) store.Verdict {
 	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
 		return s.judge(m, old)

@@ -55,7 +55,7 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	})
 }
 
-func TestABatchThatReadWhatAnotherChangedDoesNotCommit(t *testing.T) {
+func TestABatchDoesNotCommitIfAnotherChangedAValueThatItRead(t *testing.T) {
 	s := memstore.New()
 	one, _ := begin(t, s, store.TxOptions{}, nil)
 	two, _ := begin(t, s, store.TxOptions{}, nil)

@@ -12,16 +12,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostReplays is how many replays are told where nobody says.
+// mostReplays is the default limit for the replays to return.
 const mostReplays = 1000
 
-// replay is one of the store's.
+// replay is a stored replay.
 type replay struct {
 	sqlform.Replay
-	until time.Time // of its lease
+	until time.Time // end of its lease
 }
 
-// as is the replay by the store's clock.
+// as returns the replay with times by the store's clock.
 func (r *replay) as(now time.Time) sqlform.Replay {
 	told := r.Replay
 	told.Left = max(r.until.Sub(now), 0)
@@ -38,7 +38,7 @@ func copied(p admin.ReplayProgress) admin.ReplayProgress {
 	return p
 }
 
-// soleReplay refuses a second replay of a consumer and generation; s.mu is held.
+// soleReplay returns an error if the consumer and generation have another active replay. s.mu is held.
 func (s *Store) soleReplay(of *admin.Replay) error {
 	for _, r := range s.replays {
 		if r.Number != of.Number && r.Consumer == of.Consumer && r.Generation == of.Generation && !r.State.Ended() {
@@ -65,7 +65,7 @@ func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, leas
 	return r.Number, nil
 }
 
-// change changes a replay, and records the act if it has a verb.
+// change calls do for a replay, and records the act if it has a verb.
 func (s *Store) change(number int64, a store.Act, do func(r *sqlform.Replay, now time.Time) error) (admin.Replay, error) {
 	if err := s.lock("replay"); err != nil {
 		return admin.Replay{}, err

@@ -22,14 +22,14 @@ func (s *Store) KeepResult(_ context.Context, tx *Tx, of admin.ResultOf, result 
 
 var _ admin.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements admin.CommitResultWriter: what is in the transaction comes with its commit.
+// WriteResultAtCommit implements admin.CommitResultWriter.
 func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
-	_ = b.tx.keep(of, result) // of one that is over Commit says so
+	_ = b.tx.keep(of, result) // if the batch has ended, Commit returns the error
 }
 
-// keep writes a result in a transaction, with the store's mutex held.
+// keep writes a result in a transaction. The store's mutex is held.
 func (tx *Tx) keep(of admin.ResultOf, result []byte) error {
 	if tx.batch.over {
 		return ErrTxDone
@@ -54,7 +54,7 @@ func (s *Store) Results(_ context.Context, of []admin.ResultOf) ([][]byte, error
 	return results, nil
 }
 
-// steps are steps that nobody else can change.
+// steps returns a copy of steps.
 func steps(done []store.StepDone) []store.StepDone {
 	done = slices.Clone(done)
 	for i := range done {

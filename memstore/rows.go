@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// writeRow writes an inbox row with a commit; the store's lock is held.
+// writeRow writes an inbox row at the commit. The store's lock is held.
 func (b *batch) writeRow(r *store.Row) {
 	s, m := b.store, b.marks[r.Mark]
 	key := rowKey{identity: identity{m.Scope, string(m.ID)}, conflict: r.Conflict}
@@ -36,13 +36,13 @@ func (b *batch) writeRow(r *store.Row) {
 	}
 }
 
-// place is where the row of a number stands, or would.
+// place returns the index of the row with a number, or the index at which it would be.
 func (s *Store) place(number int64) int {
 	i, _ := slices.BinarySearchFunc(s.rows, number, func(r *row, n int64) int { return cmp.Compare(r.Number, n) })
 	return i
 }
 
-// row is the row of a number; nil if there is none.
+// row returns the row with a number; nil if there is none.
 func (s *Store) row(number int64) *row {
 	if i := s.place(number); i < len(s.rows) && s.rows[i].Number == number {
 		return s.rows[i]
@@ -50,7 +50,7 @@ func (s *Store) row(number int64) *row {
 	return nil
 }
 
-// rowFor is the row of a key, a new one if there is none.
+// rowFor returns the row with a key, and creates it if there is none.
 func (s *Store) rowFor(key rowKey) *row {
 	r := s.rowOf[key]
 	if r == nil {
@@ -107,7 +107,7 @@ func clone(m *semel.Message) *semel.Message {
 	return &c
 }
 
-// cut shortens an error's text to what a row keeps, at a rune's border.
+// cut truncates an error message to the maximum length, at the end of a character.
 func cut(text string) string {
 	if len(text) <= store.MaxErrorText {
 		return text
@@ -172,7 +172,7 @@ func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow,
 	return found, nil
 }
 
-// rowsOfStream are rows by version and then by number.
+// rowsOfStream returns the rows of a stream by version and then by number.
 func (s *Store) rowsOfStream(f *store.RowFilter) (found []store.StoredRow) {
 	of := f.Stream
 	for _, r := range s.rows {
@@ -189,7 +189,7 @@ func shown(r *row, body bool) store.StoredRow {
 	copied := r.StoredRow
 	copied.Message, copied.Steps = clone(r.Message), steps(r.Steps)
 	if _, err := sqlform.State(string(r.State), rowsName); err != nil {
-		copied.LastError = fmt.Sprintf("the row cannot be read whole: %v; %s", err, r.LastError)
+		copied.LastError = fmt.Sprintf("the row can be read only in part: %v; %s", err, r.LastError)
 	}
 	if !body {
 		copied.Message.Body = nil

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is a store in memory. Use New. It is safe for use by several goroutines.
+// Store is a store in memory. Use New. It is safe for concurrent use.
 type Store struct {
 	now  func() time.Time
 	fail func(op string) error
@@ -27,17 +27,17 @@ type Store struct {
 	scopeOf   []scope // by number - 1
 	markers   map[identity]marker
 	data      map[string]value
-	changes   uint64 // counts changes of data; the version of the newest value
+	changes   uint64 // number of changes of data, and version of the newest value
 	rows      []*row // by number
-	numbers   int64  // of rows, that were given
+	numbers   int64  // the last number of a row
 	rowOf     map[rowKey]*row
 	streams   map[identity]*stream // by scope and name
-	places    int64                // in lines, that were given
+	places    int64                // the last place in a line
 	acts      []store.Act
 	chain     chain
 	positions map[lane]source.Position
 	kept      map[string]*kept         // by consumer
-	low       map[string]time.Time     // by consumer that has a scope
+	low       map[string]time.Time     // low-water marks, by consumer with a scope
 	controls  map[string]admin.Control // by consumer
 	results   map[identity][]byte
 	replays   []*replay
@@ -57,7 +57,7 @@ type (
 		scope int64
 		id    string
 	}
-	// rowKey is a row's identity; of a conflict also its content.
+	// rowKey is a row's identity, and for a conflict row also its content.
 	rowKey struct {
 		identity
 		conflict    bool
@@ -72,11 +72,11 @@ type (
 	row struct {
 		store.StoredRow
 		key    rowKey
-		token  store.Token // of its claim, while it is in progress
-		called store.Token // under which the last call was begun whose end is not known
-		cause  string      // of store.Mark
-		ended  time.Time   // when it was completed last
-		again  bool        // it was done before; see store.CallStarted
+		token  store.Token // the token of the claim, while the row is in progress
+		called store.Token // the token of the last call with an unknown outcome
+		cause  string      // store.Mark.Cause
+		ended  time.Time   // the last completion
+		again  bool        // see store.CallStarted.Again
 		edits  []admin.StoredEdit
 	}
 )
@@ -128,10 +128,10 @@ func New(options ...Option) *Store {
 	return s
 }
 
-// ErrTxDone is returned by the methods of a Tx whose batch is over.
+// ErrTxDone is returned by the methods of a Tx whose batch has ended.
 var ErrTxDone = errors.New("memstore: the transaction is over")
 
-// downError is a failure of the store as a whole.
+// downError is an outage of the store.
 type downError struct {
 	op  string
 	err error
@@ -147,7 +147,7 @@ func (s *Store) ask(op string) error {
 	return nil
 }
 
-// lock asks as ask does, and locks the store unless there is an error.
+// lock calls ask, and locks the store unless ask returns an error.
 func (s *Store) lock(op string) error {
 	err := s.ask(op)
 	if err == nil {
@@ -175,7 +175,8 @@ func (s *Store) Classify(err error) store.Class {
 	}
 }
 
-// IsStoreFault implements store.TxStore: only outages of tests are, which it does not tell from others.
+// IsStoreFault implements store.TxStore. It returns false, because the store cannot tell outages of tests from
+// others.
 func (s *Store) IsStoreFault(error) bool { return false }
 
 // Limits implements store.TxStore.
@@ -271,7 +272,7 @@ func (s *Store) advanceOffsets(consumer string, to []laneoffset.Advance) []laneo
 	return before
 }
 
-// offset is called with mu held.
+// offset returns the offset of a lane. mu is held.
 func (s *Store) offset(consumer, name string) laneoffset.LaneOffset {
 	p, known := s.positions[lane{consumer, name}]
 	if !known {

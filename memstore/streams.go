@@ -16,17 +16,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stream is what the store knows of a stream.
+// stream is the stored position of a stream.
 type stream struct {
 	last  int64
 	print semel.Fingerprint
-	owner *batch // the open batch that has it
+	owner *batch // the open batch that has locked it
 }
 
-var errStreamBusy = errors.New("memstore: another batch has a stream of this one")
+var errStreamBusy = errors.New("memstore: another batch has locked one of the streams")
 
-// lookAtStreams takes the streams of a batch, and says where they are; the store's lock is
-// held.
+// lookAtStreams locks the streams of a batch and judges its marks. The store's lock is held.
 func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdicts []store.Verdict) error {
 	s := b.store
 	b.streams = streams.Of(b.marks)
@@ -56,8 +55,7 @@ func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdi
 	return nil
 }
 
-// freeStreams lets others have the batch's streams; those that it began are gone if it
-// did not commit.
+// freeStreams unlocks the batch's streams, and removes the streams that the batch began if it did not commit.
 func (b *batch) freeStreams(committed bool) {
 	if !committed {
 		for _, key := range b.began {
@@ -71,8 +69,8 @@ func (b *batch) freeStreams(committed bool) {
 	}
 }
 
-// begin keeps where a stream begins that has not begun. One that another batch has just
-// made stays if that batch does not commit.
+// begin records the first version of a stream that has no record. If another batch has just created the stream,
+// the record stays even if that batch does not commit.
 func (s *Store) begin(b *batch, to *streams.Stream) {
 	key := identity{to.Scope, string(to.Name)}
 	switch there := s.streams[key]; {
@@ -86,7 +84,7 @@ func (s *Store) begin(b *batch, to *streams.Stream) {
 	}
 }
 
-// move puts streams where a commit brought them, and frees what waited for that.
+// move sets the position of a stream at a commit, and unblocks rows that waited for it.
 func (s *Store) move(scope int64, name string, last int64, print semel.Fingerprint) (freed bool) {
 	to := s.streams[identity{scope, name}]
 	to.last, to.print = last, print
@@ -94,7 +92,7 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 		switch {
 		case !r.blockedIn(scope, name) || r.Version > last+1:
 		case r.State == store.StateParked && (!s.owns(r) || s.markers[r.key.identity].outcome != store.Parked):
-			r.Reason = semel.ReasonConflict // another content has the marker
+			r.Reason = semel.ReasonConflict // the marker has another content
 			s.touch(r)
 		default:
 			s.become(r, store.RowFreed)
@@ -105,8 +103,8 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 	return freed
 }
 
-// blockedIn reports whether a row waits for an earlier version of a stream, or has
-// waited for it for too long.
+// blockedIn reports whether a row waits for an earlier version of a stream, or has waited for it for the maximum
+// time.
 func (r *row) blockedIn(scope int64, name string) bool {
 	waits := r.State == store.StateBlocked || r.State == store.StateParked && r.Reason == semel.ReasonGap
 	return waits && r.Version > 0 && r.key.scope == scope && r.Stream == name

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Tx is a batch's view of the store's table. It is used by one goroutine at a
-// time, like the batch. Every method returns ErrTxDone once the batch is over.
+// Tx is a batch's view of the store's table. Only one goroutine may use it at a time. Every method returns
+// ErrTxDone once the batch has ended.
 type Tx struct {
 	batch   *batch
 	changes map[string]change
@@ -16,8 +16,7 @@ type Tx struct {
 	results map[identity][]byte
 }
 
-// value is what stands in the table. A number is kept as such, so that adding
-// to it is cheap.
+// value is a value of the table. A number is stored as an integer, so that Add is cheap.
 type value struct {
 	bytes   []byte
 	number  int64
@@ -25,7 +24,7 @@ type value struct {
 	version uint64
 }
 
-// change is what a Tx does to a key: replace it, and add to it.
+// change is a pending change of a key: a new value, an addition, or both.
 type change struct {
 	replaced, deleted bool
 	value             value
@@ -55,7 +54,7 @@ func (t *Tx) Get(key string) ([]byte, error) {
 		return nil, nil
 	}
 	if c.delta == 0 {
-		return v.text(), nil // which need not be a number
+		return v.text(), nil // the value need not be a number
 	}
 	v, err := v.add(c.delta)
 	return v.text(), err
@@ -70,7 +69,7 @@ func (t *Tx) read(key string, version uint64) {
 	}
 }
 
-// Set makes value the value of key. The bytes are copied.
+// Set sets the value of key. It copies the bytes.
 func (t *Tx) Set(key string, v []byte) error {
 	return t.replace(key, change{replaced: true, value: value{bytes: append([]byte{}, v...)}})
 }
@@ -80,8 +79,8 @@ func (t *Tx) Delete(key string) error {
 	return t.replace(key, change{replaced: true, deleted: true})
 }
 
-// Add adds n to the decimal number at key; a key without value counts as 0.
-// Batches that add to one key at the same time do not hinder each other.
+// Add adds n to the decimal number at key; a key without a value counts as 0. Batches that add to the same key at
+// the same time do not contend.
 func (t *Tx) Add(key string, n int64) error {
 	s := t.batch.store
 	s.mu.Lock()
@@ -120,7 +119,7 @@ func (t *Tx) put(key string, c change) {
 	t.changes[key] = c
 }
 
-// check reports whether the transaction may commit; the store's lock is held.
+// check returns an error if the transaction may not commit. The store's lock is held.
 func (t *Tx) check() error {
 	s := t.batch.store
 	for key, version := range t.reads {
@@ -139,7 +138,7 @@ func (t *Tx) check() error {
 	return nil
 }
 
-// apply writes the changes; the store's lock is held and check has passed.
+// apply writes the changes. The store's lock is held, and check has returned nil.
 func (t *Tx) apply() {
 	s := t.batch.store
 	maps.Copy(s.results, t.results)

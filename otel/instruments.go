@@ -1,15 +1,15 @@
 package otel
 
-// kind is how an instrument gets its figures.
+// kind says where the values of an instrument come from.
 type kind uint8
 
 // The kinds.
 const (
-	// asked is a counter that consumers are asked for.
+	// asked is a counter that is read from the consumer.
 	asked kind = iota
-	// askedGauge is a gauge that consumers are asked for.
+	// askedGauge is a gauge that is read from the consumer.
 	askedGauge
-	// told is a counter that events tell.
+	// told is a counter that events increase.
 	told
 )
 

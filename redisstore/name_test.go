@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-func TestNamesAreReadableAndMeetNobody(t *testing.T) {
+func TestNamesAreReadableAndUnique(t *testing.T) {
 	s := &Store{prefix: "semel:{payments}"}
 	for want, key := range map[string]semel.Key{
 		"semel:{payments}:billing:shop:evt-1":             {Consumer: "billing", Source: "shop", ID: "evt-1"},
@@ -26,7 +26,7 @@ func TestNamesAreReadableAndMeetNobody(t *testing.T) {
 	}
 }
 
-func TestJ4WhatSettingsAreWorth(t *testing.T) {
+func TestJ4DurabilityOfSettings(t *testing.T) {
 	good := settings{"maxmemory_policy": "noeviction", "maxmemory": "0", "aof_enabled": "1", "appendfsync": "always", "connected_slaves": "0", "cluster_enabled": "0"}
 	for name, c := range map[string]struct {
 		set  settings

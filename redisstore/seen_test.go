@@ -12,7 +12,7 @@ import (
 
 // This store does not report seen claims, so ClaimKey rejects a claim that refers to one,
 // before it asks the server.
-func TestAClaimOfWhatWasSeenIsRefused(t *testing.T) {
+func TestAClaimWithSeenIsRejected(t *testing.T) {
 	c := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour, Seen: 1}
 	if _, err := (&Store{}).ClaimKey(t.Context(), c); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("got the error %v, want ErrUnsupported", err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// values are the constants of a type in a file, by name.
+// values returns the constants of a type in a file, by name.
 func values(t *testing.T, file, kind string) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -35,7 +35,7 @@ func values(t *testing.T, file, kind string) map[string]string {
 	return found
 }
 
-func TestWhatIsStoredIsReserved(t *testing.T) {
+func TestStoredNumbersAndNamesAreReserved(t *testing.T) {
 	t.Run("trap_T104_a_number_means_what_it_always_meant", func(t *testing.T) {
 		for name, value := range values(t, "outcome.go", "Outcome") {
 			n, err := strconv.ParseUint(value, 10, 8)
@@ -61,7 +61,7 @@ func TestWhatIsStoredIsReserved(t *testing.T) {
 		for name, value := range values(t, "states.go", "RowState") {
 			s, err := strconv.Unquote(value)
 			if err != nil || !slices.Contains(reservedStates, s) || !RowState(s).Known() {
-				t.Errorf("%s is %s, which is not reserved or not known", name, value)
+				t.Errorf("%s is %s, which is not reserved, or KnownOutcome or Known does not know it", name, value)
 			}
 			written++
 		}
@@ -77,7 +77,7 @@ func TestWhatIsStoredIsReserved(t *testing.T) {
 			}
 		}
 		if written != 0 {
-			t.Errorf("the states that are known and those that are declared differ by %d", written)
+			t.Errorf("the numbers of known and declared states differ by %d", written)
 		}
 	})
 }

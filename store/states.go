@@ -69,7 +69,7 @@ const (
 	RowEmitted
 	// RowReopened: an operator reopened the discarded row; see Requeuer.
 	RowReopened
-	rowEvents = iota // how many there are
+	rowEvents = iota // the number of events
 )
 
 // transitions is the state after each event that may happen to a row in a state.

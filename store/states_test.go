@@ -2,7 +2,7 @@ package store
 
 import "testing"
 
-// who lets an event happen: a worker that claims and its claim, or a person.
+// byPerson are the events that an operator can cause; a worker causes the others.
 var byPerson = map[RowEvent]bool{RowDiscarded: true, RowReleased: true, RowRetried: true}
 
 func TestEveryStateCanBeLeft(t *testing.T) {

@@ -45,7 +45,7 @@ func TestTheStatementOfADialect(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoStatement(t *testing.T) {
+func TestInvalidStatements(t *testing.T) {
 	for name, c := range map[string]struct {
 		n    upsert.Newer
 		want string

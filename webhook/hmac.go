@@ -42,20 +42,20 @@ func HMAC(o HMACOptions) (Scheme, error) {
 	before, bodyLast := strings.CutSuffix(o.Signed, "{body}")
 	switch {
 	case o.Header == "":
-		return Scheme{}, errors.New("webhook: no header is named that has the signature; set Header")
+		return Scheme{}, errors.New("webhook: Header is empty; set it to the header that contains the signature")
 	case !known:
 		return Scheme{}, fmt.Errorf("webhook: encoding %q is unknown; use hex or base64", o.Encoding)
 	case !hashed:
 		return Scheme{}, fmt.Errorf("webhook: hash %q is unknown; use sha256, sha512 or sha1", o.Hash)
 	case !bodyLast:
-		return Scheme{}, fmt.Errorf("webhook: what is signed, %q, does not end with {body}", o.Signed)
+		return Scheme{}, fmt.Errorf("webhook: Signed %q does not end with {body}", o.Signed)
 	}
 	if err := o.placed(before); err != nil {
 		return Scheme{}, err
 	}
 	for _, name := range []string{o.Header, o.Timestamp, o.ID} {
 		if name != "" && !named(name) {
-			return Scheme{}, fmt.Errorf("webhook: %q is no name of a header; no request would have it", name)
+			return Scheme{}, fmt.Errorf("webhook: %q is not a valid name of a header", name)
 		}
 	}
 	s := Scheme{name: "hmac", headers: []string{o.Header}, timed: o.Timestamp != "", hash: hash, key: plainKey}
@@ -89,12 +89,12 @@ func (o HMACOptions) placed(before string) error {
 		at := strings.Index(before, place)
 		switch {
 		case (at >= 0) != (header != "") || strings.Count(before, place) > 1:
-			return fmt.Errorf("webhook: what is signed must have %s once where its header is named, and only there", place)
+			return fmt.Errorf("webhook: Signed must contain %s exactly once if its header is set, and not otherwise", place)
 		case at < 0:
 			continue
 		}
 		if next := before[at+len(place):]; next == "" || next[0] == '{' || next[0] >= '0' && next[0] <= '9' {
-			return fmt.Errorf("webhook: in what is signed, %q, a character must stand behind %s that says where it ends", o.Signed, place)
+			return fmt.Errorf("webhook: in Signed %q, %s must be followed by a character that it cannot contain", o.Signed, place)
 		}
 	}
 	return nil

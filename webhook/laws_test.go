@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// repeating is a provider that sends each message until it is answered with 200.
+// repeating is a provider that sends each message again until it gets 200.
 type repeating struct {
 	t       testing.TB
 	clients worker.Group
@@ -43,7 +43,7 @@ func (p *repeating) Publish(_ int, m *semel.Message) error {
 			}
 		}
 	})
-	synctest.Wait() // it is there
+	synctest.Wait() // the message has arrived
 	return nil
 }
 

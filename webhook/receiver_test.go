@@ -31,7 +31,7 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// receiver has Stripe's scheme, unless set says otherwise.
+// receiver returns a Receiver with Stripe's scheme; set may change its configuration.
 func receiver(t *testing.T, set func(*webhook.Config)) *webhook.Receiver {
 	t.Helper()
 	c := webhook.Config{Name: "hooks", Scheme: webhook.Stripe(), Secrets: []string{stripeSecret}}
@@ -47,7 +47,7 @@ func receiver(t *testing.T, set func(*webhook.Config)) *webhook.Receiver {
 
 func event(id string) string { return fmt.Sprintf(`{"id":%q,"type":"charge.succeeded"}`, id) }
 
-// paidRequest is what Stripe sends now.
+// paidRequest returns a request that Stripe sends now.
 func paidRequest(body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/hooks", bytes.NewReader([]byte(body)))
 	r.Header.Set("Stripe-Signature", stripeHeader(stripeSecret, time.Now().Unix(), body))
@@ -60,7 +60,7 @@ func post(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// received is the consumer of a receiver, whose handler counts what it applies.
+// received is a running consumer of a receiver. Its handler counts the messages that it applies.
 type received struct {
 	*consumer.Consumer[*memstore.Tx]
 	group worker.Group
@@ -90,7 +90,7 @@ func receives(t *testing.T, st store.TxStore[*memstore.Tx], r source.Source, set
 	return running
 }
 
-// end stops it and reports how its run ended.
+// end stops the consumer and checks the result of Run.
 func (r *received) end(t *testing.T) {
 	t.Helper()
 	r.stop()
@@ -111,7 +111,7 @@ func TestReceiving(t *testing.T) {
 		<-time.After(time.Minute)
 		running.end(t)
 		if got := string(store.Get("effect evt_1")); got != "1" || r.Count(webhook.Received) != 1 || r.Count(webhook.Duplicate) != 1 {
-			t.Errorf("it took effect %q times", got)
+			t.Errorf("the effect happened %q times", got)
 		}
 	})
 	bubble(t, "F3_trap_76_signed_without_a_usable_identity_is_parked_and_answered_with_200", func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestRefusals(t *testing.T) {
 		}
 		for _, length := range []int64{int64(len(body)) + 1, -1} {
 			q := paidRequest(body + " ")
-			q.ContentLength = length // -1: it does not say how long it is
+			q.ContentLength = length // -1 means without Content-Length
 			if w := post(r, q); w.Code != 413 {
 				t.Errorf("one more, which says %d: %d", length, w.Code)
 			}
@@ -255,7 +255,7 @@ func TestBackPressure(t *testing.T) {
 			t.Errorf("the third: %d %s", w.Code, w.Body)
 		}
 		clients.Wait()
-		// Both are in hand still, and a consumer that comes has them.
+		// Both messages are still in memory, and a consumer that starts now gets them.
 		store := memstore.New()
 		running := receives(t, store, r, nil)
 		<-time.After(time.Minute)
@@ -289,7 +289,7 @@ func TestBackPressure(t *testing.T) {
 		ctx, gone := context.WithTimeout(t.Context(), time.Second)
 		defer gone()
 		if w := post(r, paidRequest(event("evt_1")).WithContext(ctx)); w.Code != 503 || r.Count(webhook.Gone) != 1 {
-			t.Errorf("it is answered with %d", w.Code)
+			t.Errorf("the status is %d", w.Code)
 		}
 		running := receives(t, store, r, nil)
 		<-time.After(time.Minute)
@@ -374,7 +374,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 		}
 		running.end(t)
 		if got := string(store.Get("effect evt_1")); got != "1" {
-			t.Errorf("it took effect %q times", got)
+			t.Errorf("the effect happened %q times", got)
 		}
 	})
 }

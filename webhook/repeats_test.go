@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// A provider that never believes an answer, and a service that is restarted under it: what it
-// was told with 200 is never lost, and nothing is there twice.
+// The provider repeats every event regardless of the response, and the service is restarted meanwhile. Events with
+// a 200 are never lost, and no effect happens twice.
 func TestAProviderThatRepeatsForThreeDays(t *testing.T) {
 	bubble(t, "F3_each_event_takes_effect_once_over_three_restarts", func(t *testing.T) {
 		const events, days = 20, 3

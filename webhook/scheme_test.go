@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The vector of the libraries of Standard Webhooks: libraries/go/webhook_test.go of
+// The test vector of the libraries of Standard Webhooks: libraries/go/webhook_test.go of
 // https://github.com/standard-webhooks/standard-webhooks.
 const (
 	standardSecret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -22,28 +22,28 @@ const (
 	standardAt        = 1614265330
 	standardBody      = `{"test": 2432232314}`
 	standardSignature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-	// One that the same file has for a forged one.
+	// A forged signature in the same file.
 	standardForged = "v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc="
 )
 
-// The vector of "Validating webhook deliveries" in GitHub's documentation.
+// The test vector in "Validating webhook deliveries" of GitHub's documentation.
 const (
 	githubSecret    = "It's a Secret to Everybody"
 	githubBody      = "Hello, World!"
 	githubSignature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 )
 
-// Stripe's library for Go (webhook/client_test.go of stripe-go) signs with this secret.
+// The secret in the tests of Stripe's library for Go (webhook/client_test.go of stripe-go).
 const stripeSecret = "whsec_test_secret"
 
-// mac is an HMAC-SHA256 in hex.
+// mac returns an HMAC-SHA256 in hex.
 func mac(secret, text string) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = h.Write([]byte(text))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// stripeHeader is made as "Verify webhook signatures manually" in Stripe's documentation says.
+// stripeHeader returns a header as described in "Verify webhook signatures manually" of Stripe's documentation.
 func stripeHeader(secret string, at int64, body string) string {
 	return fmt.Sprintf("t=%d,v1=%s", at, mac(secret, fmt.Sprintf("%d.%s", at, body)))
 }
@@ -76,7 +76,7 @@ func slack(t *testing.T) webhook.Scheme {
 	return s
 }
 
-// The vector of "Verifying requests from Slack" in Slack's documentation.
+// The test vector in "Verifying requests from Slack" of Slack's documentation.
 const (
 	slackSecret    = "8f742231b10e8888abcd99yyyzzz85a5"
 	slackAt        = 1531420618
@@ -164,7 +164,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-func TestWhatIsSignedIsWhatMessagesHave(t *testing.T) {
+func TestMessagesContainOnlySignedHeaders(t *testing.T) {
 	t.Run("F3_headers_that_are_signed", func(t *testing.T) {
 		v, err := webhook.NewVerifier(webhook.StandardWebhooks(), []string{standardSecret}, time.Hour)
 		if err != nil {
@@ -225,7 +225,7 @@ func hmacFault(o webhook.HMACOptions) error {
 	return err
 }
 
-func TestWhatNoRequestWouldEverHaveIsAFault(t *testing.T) {
+func TestConfigurationsThatNoRequestMatchesAreRejected(t *testing.T) {
 	for name, make := range map[string]func() error{
 		"a secret with a line end":      func() error { return verifier(webhook.GitHub(), 0, githubSecret+"\n") },
 		"a secret behind a space":       func() error { return verifier(webhook.Stripe(), 0, " "+stripeSecret) },

@@ -28,9 +28,9 @@ func standardKey(secret string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	switch {
 	case err != nil:
-		return nil, errors.New("it is no base64, whsec_ before it or not")
+		return nil, errors.New("it is not base64, with or without the prefix whsec_")
 	case len(key) < 24 || len(key) > 64:
-		return nil, fmt.Errorf("it has %d bytes, and the specification says 24 to 64", len(key))
+		return nil, fmt.Errorf("it has %d bytes, but the specification requires 24 to 64", len(key))
 	}
 	return key, nil
 }

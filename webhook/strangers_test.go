@@ -27,7 +27,7 @@ func (u *unread) Read(b []byte) (int, error) {
 	return u.Reader.Read(b)
 }
 
-func TestABodyIsNotReadWhoseHeadersCannotBeRight(t *testing.T) {
+func TestABodyIsNotReadIfTheSignatureHeadersAreWrong(t *testing.T) {
 	const hex64 = "5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd"
 	header := func(format string, args ...any) map[string]string {
 		return map[string]string{"Stripe-Signature": fmt.Sprintf(format, args...)}
@@ -61,13 +61,13 @@ func TestABodyIsNotReadWhoseHeadersCannotBeRight(t *testing.T) {
 				q.Header.Set(name, value)
 			}
 			if w := post(r, q); w.Code != 401 || r.Count(c.fate) != 1 || body.read {
-				t.Errorf("one %s: %d %s, its body was read: %t", name, w.Code, w.Body, body.read)
+				t.Errorf("a request %s: %d %s, its body was read: %t", name, w.Code, w.Body, body.read)
 			}
 		}
 	})
 }
 
-// from is a request of this address whose body ends when end is closed.
+// from returns a request of this address whose body ends when end is called.
 func from(address string) (q *http.Request, end func()) {
 	reader, writer := io.Pipe()
 	q = paidRequest("")
@@ -75,7 +75,7 @@ func from(address string) (q *http.Request, end func()) {
 	return q, func() { _ = writer.CloseWithError(io.ErrUnexpectedEOF) }
 }
 
-func TestOneAddressHasAPartOfWhatMayBeInHand(t *testing.T) {
+func TestOneAddressGetsOnlyAShareOfTheMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		address func(i int) string
 		refused int

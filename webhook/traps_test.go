@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// handles is the consumer of a receiver with a handler of its own.
+// handles runs a consumer of a receiver with this handler.
 func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(context.Context, *memstore.Tx, *semel.Message) error, set func(*consumer.Config)) *received {
 	t.Helper()
 	c := consumer.Config{
@@ -42,7 +42,7 @@ func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(co
 	return running
 }
 
-// says holds an answer to what it is to be.
+// says compares a response with the expected one.
 func says(t *testing.T, w *httptest.ResponseRecorder, status int, result string) {
 	t.Helper()
 	if want := fmt.Sprintf("{\"result\":%q}\n", result); w.Code != status || status == 200 && w.Body.String() != want {
@@ -81,7 +81,7 @@ func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
 				<-time.After(time.Hour)
 			}
 			return tx.Add("effect "+m.Identity.ID, 1)
-		}, func(c *consumer.Config) { c.Timeout, c.Retry.MaxAttempts, c.Workers = time.Second, 1, 4 }) // more than starts
+		}, func(c *consumer.Config) { c.Timeout, c.Retry.MaxAttempts, c.Workers = time.Second, 1, 4 }) // more workers than requests
 		for _, id := range []string{"slow", "1", "2"} {
 			began := time.Now()
 			says(t, post(r, paidRequest(event(id))), 200, "received")
@@ -135,8 +135,8 @@ func TestAStopWhileRequestsWait(t *testing.T) {
 	})
 }
 
-// ofNewer marks an event of "billing" with an outcome that only a newer release knows. What it
-// returns ends it as discarded, as that release may.
+// ofNewer marks an event of "billing" with an outcome that only a newer release knows. The returned function ends
+// it as discarded, as that release may do.
 func ofNewer(t *testing.T, st *memstore.Store, id string) (ends func()) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
@@ -179,7 +179,7 @@ func TestAnEventThatANewerReleaseHasMarked(t *testing.T) {
 	})
 }
 
-func TestWhatIsRememberedOfARequest(t *testing.T) {
+func TestHeadersInTheMessageOfARequest(t *testing.T) {
 	bubble(t, "F3_trap_T75_a_refusal_is_not_remembered", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, func(c *webhook.Config) { c.MaxBody = 200 })
 		running := receives(t, store, r, nil)
@@ -234,7 +234,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	bubble(t, "F3_a_thousand_requests_that_only_stand_there_take_little_memory", func(t *testing.T) {
 		const requests = 1_000
 		r := receiver(t, nil)
-		used := func() int64 { // what others leave is freed meanwhile: it can become less
+		used := func() int64 { // memory of earlier tests may be freed meanwhile
 			runtime.GC()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
@@ -264,7 +264,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	})
 }
 
-// Who knows no secret takes room for as long as the request is there, and no longer.
+// A client without the secret uses memory only while its request is in progress.
 func TestStrangersBodiesLeaveNoTrace(t *testing.T) {
 	bubble(t, "F3_the_bytes_of_what_is_refused_are_given_back", func(t *testing.T) {
 		body := event("evt_1")

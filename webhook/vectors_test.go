@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The vectors are made by the libraries that Stripe and Standard Webhooks give away, and
-// written by a test of itest/http/signers.
+// The libraries of Stripe and Standard Webhooks generated the vectors; a test in itest/http/signers writes them.
 func TestTheVectorsThatTheProvidersLibrariesMake(t *testing.T) {
 	t.Run("F3_signatures_of_the_libraries_and_their_forgeries", func(t *testing.T) {
 		text, err := os.ReadFile("testdata/vectors.json")

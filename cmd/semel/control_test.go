@@ -29,7 +29,7 @@ func TestARunIsPausedAndResumed(t *testing.T) {
 		run := startSemel(t, folder, "--json")
 		run.await(t, "duplicate") // of the second line: the first has its effect
 		output(t, folder, "semel", "pause", "--because", "the disk is full", "--as", "ann")
-		run.await(t, "paused: nothing more is taken")
+		run.await(t, "paused: no new messages are fetched")
 		appendTo(t, folder, `{"id":"p2"}`+"\n"+`{"id":"p2"}`+"\n")
 		// A second process hears it before it takes anything, and a stop ends it.
 		other := startSemel(t, folder, "--json")
@@ -44,7 +44,7 @@ func TestARunIsPausedAndResumed(t *testing.T) {
 			t.Errorf("%s effects while it is paused", n)
 		}
 		output(t, folder, "semel", "resume", "--because", "there is room")
-		run.await(t, "resumed: messages are taken again")
+		run.await(t, "resumed: messages are fetched again")
 		run.await(t, "duplicate")
 		if err := run.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)

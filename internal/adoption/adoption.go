@@ -13,21 +13,21 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Options say which table, of which columns: see sqlstore.Adopted.
+// Options name the table and its columns; see sqlstore.Adopted.
 type Options struct {
 	Consumer, Source, Table, ID            string
 	ConsumerColumn, SourceColumn, AtColumn string
 	Values                                 map[string]string
 }
 
-// Adoption is a table that fits, with what statements say of it.
+// Adoption is an adopted table that meets the requirements, and the texts for its statements.
 type Adoption struct {
 	Options
 	table  *Table
 	id     *Column
 	source *Column // nil if the table has no column for it
 	names  *strings.Replacer
-	// owner names what two consumers cannot share.
+	// owner is the text that two consumers must not have in common.
 	owner string
 
 	db     Database
@@ -35,8 +35,8 @@ type Adoption struct {
 	prefix string
 }
 
-// New holds the table to what adopting it needs, and notes which consumer has it.
-// prefix begins the names of Semel's tables.
+// New checks that the table can be adopted, and records the consumer that has adopted it. prefix is the prefix of
+// the names of Semel's tables.
 func New(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string, o Options) (*Adoption, error) {
 	a, err := plan(ctx, db, sql, prefix, o)
 	if err == nil {
@@ -45,19 +45,19 @@ func New(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string,
 	return a, err
 }
 
-// Check holds the table to it again.
+// Check checks the table again.
 func (a *Adoption) Check(ctx context.Context) error {
 	_, err := plan(ctx, a.db, a.sql, a.prefix, a.Options)
 	return err
 }
 
-// Name is the table's name, as statements write it.
+// Name returns the table's name as written in statements.
 func (a *Adoption) Name() string { return a.table.Name }
 
-// Statement puts the table into the text of a statement.
+// Statement replaces the placeholders in the text of a statement.
 func (a *Adoption) Statement(text string) string { return a.names.Replace(text) }
 
-// Missing says what to look for where marks are neither written nor there.
+// Missing wraps the error of a mark that was not written although no marker exists, and says what to look for.
 func (a *Adoption) Missing(err error) error {
 	return fmt.Errorf("%w: look for a trigger or a rule on the adopted table %s that keeps rows out, and remove it", err, a.table.Name)
 }
@@ -86,7 +86,7 @@ func plan(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string
 	return a, a.inspect(ctx)
 }
 
-// fill decides what each column of a row gets, and puts it into the statements.
+// fill chooses the value of each column of a row, and puts the columns into the statements.
 func (a *Adoption) fill(d *dialect) error {
 	values := map[string]string{}
 	for name, value := range a.Values {
@@ -123,7 +123,7 @@ func (a *Adoption) fill(d *dialect) error {
 	return nil
 }
 
-// fillConsumer decides whose rows are the consumer's.
+// fillConsumer chooses the value of the consumer's column.
 func (a *Adoption) fillConsumer(d *dialect, values map[string]string) error {
 	a.owner = a.table.Name
 	if a.ConsumerColumn == "" {
@@ -142,7 +142,7 @@ func (a *Adoption) fillConsumer(d *dialect, values map[string]string) error {
 	return nil
 }
 
-// constant is a value that the column gets in every row.
+// constant returns the SQL of a constant value of the column.
 func (c *Column) constant(d *dialect, value string) (string, error) {
 	if err := c.holds(value, longestOld); err != nil {
 		return "", fmt.Errorf("the value for %s has %w: %w", c.Name, err, semel.ErrSchema)
@@ -150,8 +150,7 @@ func (c *Column) constant(d *dialect, value string) (string, error) {
 	return d.literal(value) + "::" + c.Kind, nil
 }
 
-// key is the list of the columns of the unique key, and the condition that a
-// row t is that of an identity k.
+// key returns the columns of the unique key, and the condition that the row t has the identity k.
 func (a *Adoption) key(values map[string]string) (columns, same string) {
 	var names, equal []string
 	for _, c := range a.table.Columns {
@@ -162,9 +161,9 @@ func (a *Adoption) key(values map[string]string) (columns, same string) {
 	return strings.Join(names, ", "), strings.Join(equal, " and ")
 }
 
-// equals is the operator that compares the column. PostgreSQL looks for an operator in all
-// schemas of the search_path, and has none for some built-in types, such as varchar: others
-// could make one.
+// equals returns the operator that compares values of the column. PostgreSQL looks up operators in all schemas of
+// the search_path. For some built-in types, such as varchar, it has none of its own, so that other schemas could
+// define one.
 func (c *Column) equals() string {
 	if c.BuiltIn {
 		return "operator(pg_catalog.=)"
@@ -172,12 +171,12 @@ func (c *Column) equals() string {
 	return "="
 }
 
-// keyed are the names of the columns of the unique key.
+// keyed returns the names of the columns of the unique key.
 func (a *Adoption) keyed() []string {
 	return slices.DeleteFunc([]string{a.ID, a.ConsumerColumn, a.SourceColumn}, func(name string) bool { return name == "" })
 }
 
-// row is the list of columns of a new row, and of their values.
+// row returns the columns and the values of a new row.
 func (t *Table) row(values map[string]string) (columns, all string, err error) {
 	var names, texts, missing []string
 	for _, c := range t.Columns {
@@ -196,9 +195,8 @@ func (t *Table) row(values map[string]string) (columns, all string, err error) {
 	return strings.Join(names, ", "), strings.Join(texts, ", "), nil
 }
 
-// inspect asks for the unique key that judges, for the rights, and whether a
-// crash of the server would take rows away: what other code applied before would
-// be applied again.
+// inspect checks the unique key, the privileges, and whether the table survives a crash of the server. After a
+// crash an unlogged table is empty, and what other code applied before would be applied again.
 func (a *Adoption) inspect(ctx context.Context) error {
 	key := a.keyed()
 	slices.Sort(key)
@@ -208,7 +206,7 @@ func (a *Adoption) inspect(ctx context.Context) error {
 	}
 	if !keyed {
 		columns := strings.Join(key, ", ")
-		return fmt.Errorf("%s has no unique key of exactly the columns %s, so nothing there would refuse a second row: "+
+		return fmt.Errorf("%s has no unique key of exactly the columns %s, so a second row would not be rejected: "+
 			"create unique index concurrently on %s (%s), or name the columns that its key has: %w", a.table.Name, columns, a.table.Name, columns, semel.ErrSchema)
 	}
 	if !allowed {
@@ -225,8 +223,7 @@ func (a *Adoption) inspect(ctx context.Context) error {
 	return nil
 }
 
-// claim notes which consumer has the table, so that no other takes rows of one
-// for its own.
+// claim records which consumer has adopted the table, so that another consumer does not treat its rows as its own.
 func (a *Adoption) claim(ctx context.Context) error {
 	key := "adopted " + a.owner
 	owner, err := a.ownerOf(ctx, key)
@@ -240,11 +237,11 @@ func (a *Adoption) claim(ctx context.Context) error {
 	case err != nil:
 		return err
 	case owner != a.Consumer && a.ConsumerColumn == "":
-		return fmt.Errorf("consumer %s has adopted %s, which has no column for the consumer: what one of them applied the other would skip; "+
+		return fmt.Errorf("consumer %s has adopted %s, which has no column for the consumer: each would skip what the other has applied; "+
 			"use another table, or a column for the consumer that is part of the key; if %s is gone, delete the row %q of %ssetup: %w",
 			owner, a.table.Name, owner, key, a.prefix, semel.ErrSchema)
 	case owner != a.Consumer:
-		return fmt.Errorf("consumer %s has adopted %s with the same value of %s: what one of them applied the other would skip; "+
+		return fmt.Errorf("consumer %s has adopted %s with the same value of %s: each would skip what the other has applied; "+
 			"give each its own; if %s is gone, delete the row %q of %ssetup: %w",
 			owner, a.table.Name, a.ConsumerColumn, owner, key, a.prefix, semel.ErrSchema)
 	}
@@ -256,7 +253,7 @@ func (a *Adoption) ownerOf(ctx context.Context, key string) (consumer string, er
 	return consumer, err
 }
 
-// Admit refuses what the rows of an adopted table do not tell apart.
+// Admit returns an error for a consumer, source or generation that the rows of the table cannot distinguish.
 func (a *Adoption) Admit(consumer, source string, generation int64) error {
 	switch {
 	case consumer != a.Consumer:

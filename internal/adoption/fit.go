@@ -7,26 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// dialect is what a database needs to mark in a table of the user's.
+// dialect contains what depends on the database.
 type dialect struct {
-	ids, texts, times []string // types of columns
-	source, now       string   // the source as the column has it; the time
-	// id is the expression of an id as its column has it.
+	ids, texts, times []string // types that columns may have
+	source, now       string   // SQL of the source and of the time
+	// id returns the SQL of an id in the type of its column.
 	id func(c *Column) string
-	// literal writes a text.
+	// literal returns a text as an SQL literal.
 	literal func(text string) string
 }
 
-// The lengths in bytes of an id and a source that an index of PostgreSQL takes
-// together, beside a consumer's name, however little they can be compressed: it
-// holds 2,704.
+// The maximum lengths in bytes of an id and of a source that fit into an index entry of PostgreSQL (2,704 bytes)
+// together with a consumer's name, even if they cannot be compressed.
 const (
 	longestOld       = 2000
 	longestOldSource = 400
 )
 
-// Fit is the id in the one spelling that the table gives back; an error if the
-// table cannot hold the id or its source.
+// Fit returns the id in the form in which the table returns it, or an error if the table cannot hold the id or its
+// source.
 func (a *Adoption) Fit(source, id string) (string, error) {
 	if c := a.source; c != nil {
 		if err := c.holds(source, longestOldSource); err != nil {
@@ -36,21 +35,21 @@ func (a *Adoption) Fit(source, id string) (string, error) {
 	return a.id.fit(id)
 }
 
-// fit is the id in the one spelling that its column gives back.
+// fit returns the id in the form in which its column returns it.
 func (c *Column) fit(id string) (string, error) {
 	switch c.Kind {
 	case "bytea":
 		return id, short(id, longestOld)
 	case "uuid":
 		if !isUUID(id) {
-			return "", fmt.Errorf("the id is no UUID, which column %s of the adopted table holds", c.Name)
+			return "", fmt.Errorf("the id is no UUID, but column %s of the adopted table requires one", c.Name)
 		}
 		return strings.ToLower(id), nil
 	case "bigint", "integer", "smallint":
 		bits := map[string]int{"bigint": 64, "integer": 32, "smallint": 16}
 		n, err := strconv.ParseInt(id, 10, bits[c.Kind])
 		if err != nil || strconv.FormatInt(n, 10) != id {
-			return "", fmt.Errorf("the id is no number of type %s, which column %s of the adopted table holds", c.Kind, c.Name)
+			return "", fmt.Errorf("the id is no number of type %s, which column %s of the adopted table requires", c.Kind, c.Name)
 		}
 		return id, nil
 	}
@@ -73,21 +72,20 @@ func isUUID(id string) bool {
 	return true
 }
 
-// holds reports why a column of texts cannot hold this one, of at most so many
-// bytes.
+// holds returns why a text column cannot hold text, of which it may have at most most bytes.
 func (c *Column) holds(text string, most int) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return fmt.Errorf("bytes that are no text for column %s of the adopted table: not UTF-8, or zero", c.Name)
+		return fmt.Errorf("bytes that column %s of the adopted table cannot hold: invalid UTF-8, or a zero byte", c.Name)
 	}
 	if n := utf8.RuneCountInString(text); c.Length > 0 && n > c.Length {
-		return fmt.Errorf("%d characters, and column %s of the adopted table holds %d", n, c.Name, c.Length)
+		return fmt.Errorf("%d characters, but column %s of the adopted table holds %d", n, c.Name, c.Length)
 	}
 	return short(text, most)
 }
 
 func short(text string, most int) error {
 	if len(text) > most {
-		return fmt.Errorf("%d bytes, more than the %d that the key of the adopted table surely holds", len(text), most)
+		return fmt.Errorf("%d bytes, but the key of the adopted table is sure to hold only %d", len(text), most)
 	}
 	return nil
 }
@@ -104,8 +102,8 @@ func postgres() *dialect {
 	}
 }
 
-// postgresID undoes sqlform.ID in SQL. The CASE keeps ids that the
-// engine made up from being read as what they are not.
+// postgresID returns the SQL that reverses sqlform.ID. The CASE prevents generated ids from being converted to the
+// column's type.
 func postgresID(c *Column) string {
 	const uuid = "pg_catalog.encode(pg_catalog.substr(a.id, 2), 'hex')::uuid"
 	bytes := "case pg_catalog.get_byte(a.id, 0) when 0 then pg_catalog.substr(a.id, 2) when 1 then pg_catalog.convert_to(" + uuid + "::text, 'UTF8') else a.long_id end"
@@ -123,8 +121,7 @@ func postgresID(c *Column) string {
 	return "case when s.source <> pg_catalog.convert_to('semel:surrogate', 'UTF8') then " + value + " end"
 }
 
-// postgresLiteral writes a text so that it means itself whatever
-// standard_conforming_strings is.
+// postgresLiteral returns a text as an SQL literal that does not depend on standard_conforming_strings.
 func postgresLiteral(text string) string {
 	text = strings.ReplaceAll(text, "'", "''")
 	if strings.Contains(text, `\`) {

@@ -12,36 +12,36 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Table is a table that is not Semel's, as the database describes it.
+// Table describes a user's table, as read from the catalogue.
 type Table struct {
-	Name    string // as statements write it, with its schema
+	Name    string // quoted, with its schema
 	Columns []Column
 }
 
-// Column is one of its columns.
+// Column is a column of the table.
 type Column struct {
 	Name   string
-	Quoted string // as statements write it
-	Kind   string // its type, without length
-	Length int    // the most characters that it takes; 0 if any number
-	Needed bool   // not null, and nothing fills it in
-	Exact  bool   // values are equal only if they are the same
-	// Collate gives an expression the collation of the column, without which
-	// no index is used and the order is another; empty if it has none.
+	Quoted string // quoted name
+	Kind   string // type without length
+	Length int    // maximum number of characters; 0 if unlimited
+	Needed bool   // not null and without default
+	Exact  bool   // values are equal only if their bytes are equal
+	// Collate is the COLLATE clause of the column; empty if it has none. Without it no index would be used, and
+	// the order would differ.
 	Collate string
-	// BuiltIn: the operators of its type are PostgreSQL's own.
+	// BuiltIn reports that PostgreSQL itself defines the operators of the column's type.
 	BuiltIn bool
 }
 
-// Database is what reads the catalogue: a *sql.DB.
+// Database reads the catalogue; a *sql.DB implements it.
 type Database interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Describe reads what a table of the user's has; names are as the user writes
-// them in SQL. Its errors wrap semel.ErrSchema where a person must act.
+// Describe reads the description of a user's table. The name is written as in SQL. The error wraps semel.ErrSchema
+// if a person must act.
 func Describe(ctx context.Context, db Database, s *sqlform.Statements, table string) (*Table, error) {
 	t := &Table{}
 	err := db.QueryRowContext(ctx, s.OldTable, table).Scan(&t.Name)
@@ -66,7 +66,7 @@ func Describe(ctx context.Context, db Database, s *sqlform.Statements, table str
 	return t, rows.Err()
 }
 
-// Column is the column of this name, in the spelling of the catalogue.
+// Column returns the column with this name, spelt as in the catalogue.
 func (t *Table) Column(name string) (*Column, error) {
 	var known []string
 	for i := range t.Columns {
@@ -78,11 +78,11 @@ func (t *Table) Column(name string) (*Column, error) {
 	return nil, fmt.Errorf("%s has no column %q: its columns are %s: %w", t.Name, name, strings.Join(known, ", "), semel.ErrSchema)
 }
 
-// IDColumn is the column of the ids, of one of these types.
+// IDColumn returns the column of the ids, whose type must be one of kinds.
 func (t *Table) IDColumn(name string, kinds []string) (*Column, error) {
 	c, err := t.Column(name)
 	if err == nil && !slices.Contains(kinds, c.Kind) && len(kinds) > 0 {
-		return nil, fmt.Errorf("column %s of %s is of type %s, which holds no ids that could be compared: name a column of one of the types %s: %w",
+		return nil, fmt.Errorf("column %s of %s is of type %s, which cannot hold ids: name a column of one of the types %s: %w",
 			name, t.Name, c.Kind, strings.Join(kinds, ", "), semel.ErrSchema)
 	}
 	return c, err

@@ -1,5 +1,5 @@
-// Package bodies has the bodies that benchmarks read: of some length, made up,
-// and the real webhooks that scripts/fetch-webhooks fetches.
+// Package bodies provides the bodies for benchmarks: generated bodies of a given length, and the real webhooks
+// that scripts/fetch-webhooks downloads.
 package bodies
 
 import (
@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// Variable is of the environment: the file of the real webhooks, as
-// scripts/fetch-webhooks prints its path.
+// Variable is the environment variable that contains the path of the file of real webhooks, as printed by
+// scripts/fetch-webhooks.
 const Variable = "SEMEL_WEBHOOKS"
 
-// ErrNoWebhooks says that made-up bodies stand in for the real webhooks.
-var ErrNoWebhooks = errors.New("the real webhooks are missing, and made-up bodies of 10 KB stand in: " + Variable +
+// ErrNoWebhooks says that generated bodies replace the real webhooks.
+var ErrNoWebhooks = errors.New("the real webhooks are missing, and generated bodies of 10 KB replace them: " + Variable +
 	" names no file of them; `make bench NAME=engine` sets it, and says above why they could not be fetched")
 
-// Set is bodies that are measured together.
+// Set is a set of bodies that are measured together.
 type Set struct {
 	Name string
 	All  [][]byte
 }
 
-// Mean is the bytes of a body.
+// Mean returns the mean length of the bodies in bytes.
 func (s Set) Mean() int64 {
 	bytes := 0
 	for _, body := range s.All {
@@ -35,8 +35,8 @@ func (s Set) Mean() int64 {
 	return int64(bytes / len(s.All))
 }
 
-// Sets are bodies of 200 bytes and 1 KiB, and the webhooks of the file. Without
-// a file made-up bodies stand in for them, and missing says so.
+// Sets returns bodies of 200 bytes and of 1 KiB, and the webhooks of the file. Without a file it returns generated
+// bodies instead of webhooks, and the error missing says so.
 func Sets(file string) (sets []Set, missing, err error) {
 	sets = []Set{{"200B", [][]byte{Sized(200)}}, {"1KiB", [][]byte{Sized(1024)}}}
 	if file == "" {
@@ -46,7 +46,7 @@ func Sets(file string) (sets []Set, missing, err error) {
 	return append(sets, Set{"webhooks", hooks}), nil, err
 }
 
-// Webhooks reads the real webhooks, each as its sender sends it: compact.
+// Webhooks reads the real webhooks, in the compact form in which their sender sends them.
 func Webhooks(file string) ([][]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -54,7 +54,7 @@ func Webhooks(file string) ([][]byte, error) {
 	}
 	var events []struct{ Examples []json.RawMessage }
 	if err := json.Unmarshal(text, &events); err != nil {
-		return nil, fmt.Errorf("%s holds no webhooks: %w; scripts/fetch-webhooks prints the path", file, err)
+		return nil, fmt.Errorf("%s contains no webhooks: %w; scripts/fetch-webhooks prints the path", file, err)
 	}
 	var all [][]byte
 	for _, e := range events {
@@ -67,13 +67,12 @@ func Webhooks(file string) ([][]byte, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s holds no webhooks; scripts/fetch-webhooks prints the path", file)
+		return nil, fmt.Errorf("%s contains no webhooks; scripts/fetch-webhooks prints the path", file)
 	}
 	return all, nil
 }
 
-// What a made-up body is of: members of the top with an id and three values, and
-// records as webhooks have them.
+// The parts of a generated body: the top with an id and three values, and records like those of webhooks.
 const (
 	top    = `{"id":"018f4e7a-0000-7000-8000-000000000001","action":"updated","total":1250.75,"sender":{"login":"zoe"}`
 	record = `{"url":"https://api.example.org/repos/shop/orders/issues/%d","node_id":"MDEwOlJlcG9zaXRvcnkx","number":%[1]d,"private":false,"created_at":"2026-01-07T09:31:07Z","homepage":null,"title":"an order of two parts"}`
@@ -82,8 +81,8 @@ const (
 // Least is the length of the shortest body that Sized makes.
 const Least = len(top) + len(`,"note":""}`)
 
-// Sized is a made-up body of n bytes, or of Least if n is less. It is a JSON
-// object with "id", "action", "total" and "sender", and one "note" of the rest.
+// Sized returns a generated body of n bytes, or of Least bytes if n is less. It is a JSON object with "id",
+// "action", "total" and "sender", and a "note" that fills the rest.
 func Sized(n int) []byte {
 	var b strings.Builder
 	b.WriteString(top)
@@ -102,7 +101,7 @@ func Sized(n int) []byte {
 	return []byte(b.String())
 }
 
-// ParseSize reads a length such as 200, 200B, 10KB or 1KiB.
+// ParseSize parses a length such as 200, 200B, 10KB or 1KiB.
 func ParseSize(text string) (int, error) {
 	number, factor := text, 1
 	for _, unit := range []struct {
@@ -116,7 +115,7 @@ func ParseSize(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > 1<<30/factor {
-		return 0, fmt.Errorf("%q is no length of a body; write 200, 200B, 10KB or 1KiB", text)
+		return 0, fmt.Errorf("%q is not a length; write 200, 200B, 10KB or 1KiB", text)
 	}
 	return n * factor, nil
 }

@@ -12,11 +12,11 @@ import (
 func TestAMadeUpBodyHasTheLengthThatWasAsked(t *testing.T) {
 	for n := Least; n < 3000; n++ {
 		if body := Sized(n); len(body) != n || !json.Valid(body) {
-			t.Fatalf("of %d bytes it is %d: %s", n, len(body), body)
+			t.Fatalf("Sized(%d) has %d bytes: %s", n, len(body), body)
 		}
 	}
 	if body := Sized(1); len(body) != Least || !json.Valid(body) {
-		t.Errorf("the shortest is %d bytes: %s", len(body), body)
+		t.Errorf("the shortest body has %d bytes: %s", len(body), body)
 	}
 }
 
@@ -26,7 +26,7 @@ func TestWithoutWebhooksMadeUpBodiesStandInAndSayWhy(t *testing.T) {
 		t.Fatal(missing, err)
 	}
 	if last := sets[2]; last.Name != "made-up-10KB" || last.Mean() != 10_000 {
-		t.Errorf("%s of %d bytes stands in", last.Name, last.Mean())
+		t.Errorf("%s of %d bytes replaces the webhooks", last.Name, last.Mean())
 	}
 }
 

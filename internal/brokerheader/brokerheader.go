@@ -1,5 +1,5 @@
-// Package brokerheader knows the headers that brokers, their clients and
-// tracers set, in which copies of one message differ.
+// Package brokerheader lists the headers that brokers, clients and tracers set, whose values differ between copies
+// of one message.
 package brokerheader
 
 import "strings"
@@ -19,7 +19,7 @@ var names = [...]string{
 	"retry_topic-attempts", "retry_topic-backoff-timestamp", // of a retry topic of Spring Kafka
 }
 
-// Set reports whether copies of a message differ in this header.
+// Set reports whether the value of this header differs between copies of a message.
 func Set(name string) bool {
 	for _, known := range names {
 		if strings.EqualFold(known, name) {

@@ -1,6 +1,5 @@
-// Package cloudevents knows what CloudEvents 1.0 requires of an event besides
-// what identifies it (https://github.com/cloudevents/spec, version 1.0.2,
-// "Required Attributes" and "Optional Attributes").
+// Package cloudevents checks the attributes of an event that CloudEvents 1.0 requires besides id and source
+// (https://github.com/cloudevents/spec, version 1.0.2, "Required Attributes" and "Optional Attributes").
 package cloudevents
 
 import (
@@ -8,12 +7,11 @@ import (
 	"time"
 )
 
-// Version is the only specversion that is read.
+// Version is the only supported specversion.
 const Version = "1.0"
 
-// Fault says in which way an event is none of version 1.0; empty if it is one.
-// It carries nothing of the values. attribute returns the text of an attribute
-// and whether it is set.
+// Fault returns why an event violates version 1.0; empty if it does not. The text contains no values of the event.
+// attribute returns the text of an attribute and whether it is set.
 func Fault(attribute func(name string) (text string, set bool)) string {
 	version, set := attribute("specversion")
 	switch {
@@ -36,8 +34,8 @@ func Fault(attribute func(name string) (text string, set bool)) string {
 	return ""
 }
 
-// Time reads a timestamp as RFC 3339 writes it: T and Z may be in lower case,
-// and a minute may have a second 60, which becomes the last moment before it.
+// Time parses a timestamp in the format of RFC 3339. T and Z may be in lower case. A leap second (:60) becomes the
+// last moment before it.
 func Time(text string) (time.Time, bool) {
 	text = strings.ToUpper(text)
 	const second = len("2006-01-02T15:04:")
@@ -45,17 +43,16 @@ func Time(text string) (time.Time, bool) {
 		text = text[:second] + "59" + text[second+2:]
 	}
 	if len(text) < second+3 || text[second-4] != ':' || text[second+2] == ',' || !offset(text) {
-		return time.Time{}, false // which package time would take
+		return time.Time{}, false // package time would accept it
 	}
 	var t time.Time
-	if err := t.UnmarshalText([]byte(text)); err != nil { // stricter than Parse
+	if err := t.UnmarshalText([]byte(text)); err != nil { // UnmarshalText is stricter than Parse
 		return time.Time{}, false
 	}
 	return t, true
 }
 
-// offset reports whether text ends in Z, or in an offset as it may be: at most
-// 23:59, of which package time takes more.
+// offset reports whether text ends in Z or in a valid offset of at most 23:59. Package time accepts larger ones.
 func offset(text string) bool {
 	if strings.HasSuffix(text, "Z") {
 		return true

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestWhatAnEventMustHave(t *testing.T) {
+func TestRequiredAttributesOfAnEvent(t *testing.T) {
 	good := map[string]string{"specversion": "1.0", "type": "order.placed"}
 	for name, c := range map[string]struct {
 		change map[string]string

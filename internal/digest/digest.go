@@ -1,5 +1,5 @@
-// Package digest writes what is hashed in a form in which neither kinds nor
-// parts can run together.
+// Package digest writes values to a hash in an unambiguous form: hashes of different kinds, or of different parts,
+// are never equal.
 package digest
 
 import (
@@ -7,25 +7,23 @@ import (
 	"hash"
 )
 
-// Begin begins a hash of a kind of its own: hashes of different kinds
-// are never equal.
+// Begin begins a hash with the name of its kind, so that hashes of different kinds are never equal.
 func Begin(h hash.Hash, name string) { _, _ = h.Write(Domain(name)) }
 
-// Domain is what begins a hash of the kind of this name.
+// Domain returns the prefix of a hash of this kind.
 func Domain(name string) []byte {
 	name = "semel/" + name
 	return append(binary.AppendUvarint(nil, uint64(len(name))), name...)
 }
 
-// Part writes b with its length before it, so that parts cannot run
-// together. A hash never returns an error.
+// Part writes the length of b and then b, so that parts cannot be confused. A hash never returns an error.
 func Part(h hash.Hash, b []byte) {
 	var length [binary.MaxVarintLen64]byte
 	_, _ = h.Write(length[:binary.PutUvarint(length[:], uint64(len(b)))])
 	_, _ = h.Write(b)
 }
 
-// AppendPart appends b with its length before it, as Part writes it.
+// AppendPart appends b in the form of Part to dst.
 func AppendPart(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }

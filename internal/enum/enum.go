@@ -1,9 +1,9 @@
-// Package enum names the values of closed sets, for logs, tests and policies.
+// Package enum returns the names of constants, for logs, tests and policies.
 package enum
 
 import "strconv"
 
-// Name is the name of a value, or the type with its number if it has none.
+// Name returns the name of a value, or the type and the number if it has none.
 func Name[N ~uint8 | ~int64](names []string, value N, kind string) string {
 	if value >= 0 && uint64(value) < uint64(len(names)) && names[value] != "" {
 		return names[value]

@@ -1,5 +1,5 @@
-// Package erasure is what an erasure does to an identity, the same for every store: with all
-// that the message caused it is erased whole, or not at all.
+// Package erasure implements the erasure of an identity for every store: an identity is erased together with all
+// messages that it caused, or not at all.
 package erasure
 
 import (
@@ -19,60 +19,59 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Most is how many alternatives a filter may have of each kind.
+// Most is the maximum number of alternatives of each kind in a filter.
 const Most = 1000
 
-// Fits is nil, or what is wrong with a filter.
+// Fits returns an error if the filter is invalid.
 func Fits(f *admin.ErasureFilter) error {
 	for what, n := range map[string]int{"consumers": len(f.Consumers), "sources": len(f.Sources), "ids": len(f.IDs)} {
 		if n > Most {
-			return fmt.Errorf("an erasure chooses by %d %s, and may by %d at a time; ask again for the rest", n, what, Most)
+			return fmt.Errorf("the filter has %d %s; the maximum is %d; run further erasures for the rest", n, what, Most)
 		}
 	}
 	return nil
 }
 
-// Identity is one that may be erased.
+// Identity is an identity that may be erased.
 type Identity struct{ Key semel.Key }
 
-// Row is a row as an erasure sees it: with its key, state, reason and time, and of its message
+// Row is an inbox row with only the fields that an erasure needs: key, state, reason and time, and the message's
 // topic, type and headers.
 type Row struct {
 	store.StoredRow
-	// Unreadable: of its id only a hash is known. Headless: its headers cannot be read.
+	// Unreadable means that only a hash of the id is known, Headless that the headers cannot be read.
 	Unreadable, Headless bool
 }
 
-// Held is what a transaction of a store holds.
+// Held is the access to the rows of a store in one transaction.
 type Held interface {
-	// Generations are the numbers of a consumer's generations; none, if it never had one.
+	// Generations returns the numbers of a consumer's generations; none if it never had any.
 	Generations(ctx context.Context, consumer string) ([]int64, error)
-	// Rows are all of an identity, by number.
+	// Rows returns all rows of an identity by number.
 	Rows(ctx context.Context, of Identity) ([]Row, error)
-	// Caused are the rows of a cause.
+	// Caused returns the rows that a message caused.
 	Caused(ctx context.Context, cause []byte) ([]Row, error)
-	// Lock locks a row, so that it stays as it is; false: another has it, or it is not
-	// erasable any more.
+	// Lock locks a row, so that no other transaction changes it. It returns false if another transaction has
+	// locked the row or the row may not be erased any more.
 	Lock(ctx context.Context, number int64) (bool, error)
-	// EraseRow erases a row that is locked, but for its topic and type; EraseKept erases what
-	// is kept beside rows.
+	// EraseRow erases a locked row except its topic and type. EraseKept erases results and leased keys.
 	EraseRow(ctx context.Context, r *Row) error
 	EraseKept(ctx context.Context, of Identity) (results, keys int64, err error)
-	// Record records the act.
+	// Record writes an entry to the audit trail.
 	Record(ctx context.Context, number int64, result string) error
 }
 
-// Walk erases what is found.
+// Walk erases the identities that a store finds.
 type Walk struct {
 	*admin.Erasing
 	Held Held
 	Done *admin.Erased
 
-	names   map[string][]string // of a consumer's generations
-	counted map[Identity]bool   // in a dry run
+	names   map[string][]string // the names of a consumer's generations
+	counted map[Identity]bool   // identities that a dry run has counted
 }
 
-// Next is where an erasure goes on that has come to the end of a part.
+// Next returns where the erasure continues after the end of a part.
 func Next(o *admin.Erasing) admin.ErasureMark {
 	if o.Filter.OfRows() {
 		return admin.ErasureMark{Part: admin.ErasureDone}
@@ -80,8 +79,8 @@ func Next(o *admin.Erasing) admin.ErasureMark {
 	return admin.ErasureMark{Part: o.After.Part + 1}
 }
 
-// Found erases an identity that was found there, unless it was found before, or is not
-// chosen after all.
+// Found erases an identity that the store found at where, unless the erasure found it before or the filter does
+// not select it.
 func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, at time.Time) error {
 	own, err := w.generations(ctx, of)
 	if err != nil || w.DryRun && w.counted[of] {
@@ -101,7 +100,7 @@ func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, 
 			w.left(first, admin.ErasureUnreadable)
 			return nil
 		}
-	default: // with a row that is chosen it was found as that
+	default: // if one of its rows is selected, the identity was found by that row
 		if first != nil || !w.Filter.OfTime(at) {
 			return nil
 		}
@@ -118,8 +117,8 @@ func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, 
 	return nil
 }
 
-// generations are an identity and the same of each other generation of its consumer, since a
-// rebuild has processed its message again; of consumers that the filter names, those alone.
+// generations returns an identity in each generation of its consumer, because a rebuild has processed its message
+// again. If the filter names consumers, only identities of those are returned.
 func (w *Walk) generations(ctx context.Context, of Identity) ([]Identity, error) {
 	public, _ := admin.GenerationOf(of.Key.Consumer)
 	names, known := w.names[public]
@@ -146,7 +145,7 @@ func (w *Walk) generations(ctx context.Context, of Identity) ([]Identity, error)
 	return all, nil
 }
 
-// rowsOf are the rows of units, by number.
+// rowsOf returns the rows of units by number.
 func rowsOf(units []unit) (all []Row) {
 	for _, u := range units {
 		all = append(all, u.rows...)
@@ -155,8 +154,8 @@ func rowsOf(units []unit) (all []Row) {
 	return all
 }
 
-// first is the first row that is chosen and not erased yet. One whose headers cannot be read
-// counts as chosen, since nobody can tell.
+// first returns the first row that the filter selects and that is not erased yet. If the headers of a row cannot
+// be read, the filter's condition on headers is assumed to hold.
 func first(f *admin.ErasureFilter, rows []Row) *Row {
 	for i := range rows {
 		r := &rows[i]
@@ -180,7 +179,7 @@ type unit struct {
 	rows []Row
 }
 
-// gather finds identities, which stand first, and all that they caused, and that these caused.
+// gather returns the identities, followed by everything that they caused, directly or indirectly.
 func (w *Walk) gather(ctx context.Context, of []Identity) (all []unit, err error) {
 	known := map[Identity]bool{}
 	for _, one := range of {
@@ -251,7 +250,7 @@ func (w *Walk) left(r *Row, why admin.ErasureWhy) {
 	w.Done.Left = append(w.Done.Left, admin.ErasureLeft{Key: r.Key, Row: r.Number, State: r.State, Why: why})
 }
 
-// erase erases an identity, if there is anything to erase.
+// erase erases an identity if it has anything to erase.
 func (w *Walk) erase(ctx context.Context, u unit) error {
 	if w.DryRun {
 		if w.counted == nil {
@@ -286,8 +285,7 @@ func (w *Walk) erase(ctx context.Context, u unit) error {
 	return w.Held.Record(ctx, number, result)
 }
 
-// Result is what the record says of the erasure of an identity of which no row is kept.
-// It shows a hash of it.
+// Result returns the audit entry for the erasure of an identity without rows. It contains a hash of the identity.
 func Result(key semel.Key) string {
 	h := sha256.New()
 	digest.Begin(h, "erased/1")

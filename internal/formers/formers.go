@@ -1,6 +1,5 @@
-// Package formers marks messages under a former identity beside their own, the same for
-// every store. A store marks and judges all that it is given here as it does any marks,
-// and is told what that means for the marks that it was asked for.
+// Package formers handles marks with a previous identity, for every store. It adds the marks of previous
+// identities to those of a batch, and combines the verdicts on both into one verdict for each original mark.
 package formers
 
 import (
@@ -9,21 +8,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Batch is what a batch knows of its marks' former identities; nil where none has one.
-// Its methods may be called on nil.
+// Batch contains the previous identities of a batch's marks. It is nil if no mark has one; its methods may be
+// called on nil.
 type Batch struct {
 	asked []store.Mark
-	all   []store.Mark // those that were asked for, and then the former ones
-	of    []int        // by mark that was asked for: its former one among all, or none
-	first []int        // by mark: an earlier one of the same identity, or none
-	known []bool       // by mark: a row of a conflict of its content is there
-	back  []int        // among all: what is taken back of what the batch wrote
-	place []int        // by mark: on whose row its copies are counted
+	all   []store.Mark // asked, followed by the marks of previous identities
+	of    []int        // by index of asked: the index in all of its previous identity, or none
+	first []int        // by index of all: an earlier mark of the same identity, or none
+	known []bool       // by index of all: whether a conflict row with its content exists
+	back  []int        // indexes of all: marks that the batch wrote and must remove
+	place []int        // by index of asked: the index of the mark on whose row its copies are counted
 }
 
 const none = -1
 
-// Of finds the former identities of marks.
+// Of returns the Batch for marks.
 func Of(marks []store.Mark) *Batch {
 	if !slices.ContainsFunc(marks, func(m store.Mark) bool { return m.Previous != nil }) {
 		return nil
@@ -46,7 +45,7 @@ type identity struct {
 	id    string
 }
 
-// findTwice finds the marks of one identity.
+// findTwice finds marks with the same identity.
 func (b *Batch) findTwice() {
 	met := make(map[identity]int, len(b.all))
 	b.first = make([]int, len(b.all))
@@ -64,7 +63,7 @@ func (b *Batch) findTwice() {
 	}
 }
 
-// Marks are what is to be marked and judged where these were asked for.
+// Marks returns the marks that the store writes and judges instead of asked.
 func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	if b == nil {
 		return asked
@@ -72,9 +71,9 @@ func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	return b.all
 }
 
-// Rows are the marks that the batch wrote and of which the store has to be asked
-// nevertheless whether a row of a conflict of their content is there; see Knows. verdicts
-// are of all marks, and Fresh where the batch wrote them.
+// Rows returns the indexes of marks that the batch wrote but whose content may have a conflict row, because a
+// marker of the previous identity exists. The store looks for that row and calls Knows. verdicts are the verdicts
+// on all marks; Fresh means that the batch wrote the mark.
 func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	if b == nil {
 		return nil
@@ -87,10 +86,10 @@ func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	return ask
 }
 
-// Knows is told what became of that, once for each key that the row may have.
+// Knows records whether the conflict row of a mark exists. The store calls it once for each key the row may have.
 func (b *Batch) Knows(mark int, known bool) { b.known[mark] = b.known[mark] || known }
 
-// written reports whether a verdict says that the batch wrote its mark.
+// written reports whether a verdict means that the batch wrote its mark.
 func written(v store.Verdict) bool {
 	switch v.Kind {
 	case store.Fresh, store.Gap, store.Stale, store.Behind:
@@ -99,7 +98,7 @@ func written(v store.Verdict) bool {
 	return false
 }
 
-// Judge answers the marks that were asked for, by the verdicts on all.
+// Judge returns the verdicts on the original marks, given the verdicts on all marks.
 func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	if b == nil {
 		return all
@@ -125,13 +124,13 @@ func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	return answers
 }
 
-// met reports whether what a mark met is only what the batch itself wrote for an earlier
-// one, which may be taken back yet: nothing follows from it.
+// met reports whether a mark found only a marker that this batch wrote for an earlier mark. That marker may still
+// be removed, so nothing follows from it.
 func (b *Batch) met(all []store.Verdict, mark int) bool {
 	return b.first[mark] != none && !written(all[mark]) && written(all[b.first[mark]])
 }
 
-// former is the answer to mark i where its former identity decides.
+// former returns the verdict on mark i if the marker of its previous identity decides.
 func (b *Batch) former(i int, found store.Verdict) store.Verdict {
 	found.Former = true
 	switch found.Kind {
@@ -146,7 +145,7 @@ func (b *Batch) former(i int, found store.Verdict) store.Verdict {
 	return found
 }
 
-// Back are the marks, among all, that are taken back whatever else becomes of the batch.
+// Back returns the indexes, in all, of marks that the batch must remove in any case.
 func (b *Batch) Back() []int {
 	if b == nil {
 		return nil
@@ -154,7 +153,7 @@ func (b *Batch) Back() []int {
 	return b.back
 }
 
-// End is the ending as it is of all marks. The one that is given stays as it is.
+// End returns the ending for all marks, given the ending for the original marks, which it does not change.
 func (b *Batch) End(e store.Ending) store.Ending {
 	if b == nil {
 		return e

@@ -1,5 +1,5 @@
-// Package generations has what stores and the engine know of the generations of a consumer,
-// which are scopes of deduplication: one is active, and a rebuild fills another.
+// Package generations defines the generations of a consumer, which are separate scopes of deduplication: one is
+// active, and a rebuild fills another.
 package generations
 
 import (

@@ -1,6 +1,6 @@
-// Package intents makes of an intent the message that its sender gets, recognises it
-// when it is written again, and judges what a store says of it. It does nothing itself, so
-// that the simulator proves the rules that consumers follow.
+// Package intents converts an intent to the message for its sender, recognises an intent that is written again,
+// and judges the store's verdict. It has no side effects, so that the simulator can test the same rules that
+// consumers follow.
 package intents
 
 import (
@@ -15,39 +15,39 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Judge is an error unless each intent is there as it is meant.
+// Judge returns an error unless every intent is stored with the intended content.
 func Judge(intents []semel.Intent, verdicts []store.Verdict) error {
 	for i, v := range verdicts {
 		switch {
 		case v.Kind == store.Fresh || v.Kind == store.Seen:
 		case v.Kind == store.Conflict:
-			return semel.Permanent(fmt.Errorf("intent %d, to %q for %q: %w; make it of the message alone, not of the time or of what changes", i, intents[i].To, intents[i].Purpose, semel.ErrIntent))
+			return semel.Permanent(fmt.Errorf("intent %d, to %q for %q: %w; compute it from the message only, not from the time or other values that change", i, intents[i].To, intents[i].Purpose, semel.ErrIntent))
 		case v.Kind == store.Newer:
 			return fmt.Errorf("semel: intent %d: a newer release wrote its marker (outcome %d); roll back: %w", i, int64(v.Was), semel.ErrSchema)
 		default:
-			return fmt.Errorf("semel: intent %d was not written: the store says %v; roll back and try again", i, v)
+			return fmt.Errorf("semel: intent %d was not written: the store's verdict is %v; roll back and try again", i, v)
 		}
 	}
 	return nil
 }
 
-// sourceOfIntents is the source of intents that no message caused.
+// sourceOfIntents is the source of intents that no message causes.
 const sourceOfIntents = "intents"
 
-// Message is an intent as its sender gets it, and its identity.
+// Message returns the identity and the message of an intent, as its sender gets them.
 func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, error) {
 	key := semel.Key{Consumer: n.To, Source: sourceOfIntents, ID: n.ID}
 	switch {
 	case n.To == "":
-		return key, nil, errors.New("its To is empty; name the consumer that sends it")
+		return key, nil, errors.New("To is empty; set it to the consumer that sends the intent")
 	case cause == nil && n.ID == "":
-		return key, nil, errors.New("no message causes it and its ID is empty; give it one that stays the same when it is written again")
+		return key, nil, errors.New("no message causes the intent and ID is empty; set an ID that is the same when the intent is written again")
 	case cause != nil && cause.Identity.ID == "":
-		return key, nil, errors.New("the message that causes it has no Identity; pass the one that the handler was given")
+		return key, nil, errors.New("the message that causes the intent has no Identity; pass the message that the handler got")
 	case n.ID == "" && n.Purpose == "":
-		return key, nil, errors.New("its Purpose is empty; say what it is for, so that each intent of a message has an id of its own")
+		return key, nil, errors.New("Purpose is empty; set it, so that each intent of a message has its own id")
 	case len(n.ID) > semel.MaxID:
-		return key, nil, fmt.Errorf("its ID has %d bytes; %d are the most", len(n.ID), semel.MaxID)
+		return key, nil, fmt.Errorf("ID has %d bytes; the maximum is %d", len(n.ID), semel.MaxID)
 	}
 	m := &semel.Message{Body: n.Body, Origin: semel.Origin{Partition: -1, Offset: -1}}
 	if cause != nil {
@@ -68,7 +68,7 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 	return key, m, nil
 }
 
-// Cause stands for a message in the rows of what it caused.
+// Cause returns the identifier of a message that the rows of its intents store.
 func Cause(key semel.Key) []byte {
 	h := sha256.New()
 	digest.Begin(h, "cause/1")
@@ -78,7 +78,7 @@ func Cause(key semel.Key) []byte {
 	return h.Sum(nil)[:16]
 }
 
-// without are the headers that have none of the names of others.
+// without returns the headers whose names are not in others.
 func without(headers, others semel.Headers) (rest semel.Headers) {
 	for _, h := range headers {
 		if _, taken := others.Get(h.Name); !taken {
@@ -88,12 +88,11 @@ func without(headers, others semel.Headers) (rest semel.Headers) {
 	return rest
 }
 
-// fingerprintIntent is the version of the fingerprints of intents; package identity keeps
-// it free.
+// fingerprintIntent is the version of the fingerprints of intents. Package identity does not use it.
 const fingerprintIntent = 15
 
-// Print recognises the content of an intent. What caused it is left out: trace context
-// differs between copies of one message.
+// Print returns the fingerprint of an intent. It ignores the causing message, because trace context differs
+// between copies of one message.
 func Print(n *semel.Intent) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "intent/1")

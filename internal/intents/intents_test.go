@@ -30,7 +30,7 @@ func TestAnIntent(t *testing.T) {
 		other.Body = []byte("no thanks")
 		same := receipt
 		if intents.Print(&receipt) != intents.Print(&same) || !intents.Print(&receipt).Conflicts(intents.Print(&other)) {
-			t.Error("another content is the same")
+			t.Error("an intent with other content has the same fingerprint")
 		}
 	})
 	t.Run("E1_for_another_recipient_has_another_id", func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAnIntent(t *testing.T) {
 			}
 		}
 		if err := intents.Judge(all, []store.Verdict{{Kind: store.Busy}}); err == nil {
-			t.Error("one that is busy counts as written")
+			t.Error("an intent with the verdict Busy counts as written")
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package laneoffset has the offsets of consumers that Semel's own stores keep, so that a database
-// that was restored from a backup is recognised.
+// Package laneoffset defines the consumer offsets that Semel's own stores keep in order to detect that a database
+// was restored from a backup.
 package laneoffset
 
 import "context"
@@ -8,7 +8,7 @@ import "context"
 type LaneOffset struct {
 	// Lane is a permanent name. A topic that was deleted and created again has other lanes.
 	Lane string
-	// Offset is that of the first message that is not done, or None.
+	// Offset is the offset of the first message that is not settled, or None.
 	Offset int64
 }
 

@@ -1,6 +1,5 @@
-// Package lines finds what a batch does to the lines of its messages, the same for every
-// store: which marks have to ask whether something of their line waits, which rows enter
-// their lines, and which claims leave them.
+// Package lines computes, for every store, how a batch changes the lines of its messages: which marks must check
+// whether an earlier message of their line waits, which rows enter a line, and which claims leave one.
 package lines
 
 import (
@@ -11,9 +10,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Asked are the indexes of the marks that run only if nothing of their line waits, nil if
-// there is none. The store says of which lines something does, mark by mark: a line that
-// several name is asked for several times, which costs less than to find that out.
+// Asked returns the indexes of the marks that may run only if no message of their line waits; nil if there are
+// none. The store then checks the line of each of these marks. If several marks have the same line, it is checked
+// several times, which costs less than removing duplicates.
 func Asked(marks []store.Mark) (asked []int) {
 	for i := range marks {
 		if !asks(&marks[i]) {
@@ -27,13 +26,13 @@ func Asked(marks []store.Mark) (asked []int) {
 	return asked
 }
 
-// asks reports whether a mark runs only if nothing of its line waits.
+// asks reports whether a mark may run only if no message of its line waits.
 func asks(m *store.Mark) bool {
 	return len(m.Line) > 0 && m.As == store.Applied && m.Claim.Token == 0
 }
 
-// Judge turns the verdicts of marks that may run into Behind where something of their line
-// waits, as the store said of the marks in busy, or comes to wait with a mark before them.
+// Judge changes the verdict of a mark that may run to Behind if an earlier message of its line waits: in the
+// store, as reported for the marks in busy, or because an earlier mark of the batch has to wait.
 func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 	for _, i := range busy {
 		if verdicts[i].Kind == store.Fresh {
@@ -59,14 +58,13 @@ func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 // Entry is a row that enters its line.
 type Entry struct {
 	Line string
-	// Mark is the index of the row's mark, Behind how many rows of the same batch enter the
-	// line after it.
+	// Mark is the index of the row's mark. Behind is the number of rows of the same batch that enter the line
+	// after it.
 	Mark   int
 	Behind int64
 }
 
-// Entering are the rows of an ending that enter their lines, in the order of the lines and
-// of the marks.
+// Entering returns the rows of an ending that enter a line, ordered by line and then by mark.
 func Entering(marks []store.Mark, e *store.Ending) (all []Entry) {
 	for i := range e.Rows {
 		r := &e.Rows[i]
@@ -87,7 +85,7 @@ func Entering(marks []store.Mark, e *store.Ending) (all []Entry) {
 	return all
 }
 
-// Received are the rows of receipts that enter their lines.
+// Received returns the received rows that enter a line.
 func Received(marks []store.Mark, verdicts []store.Verdict) []Entry {
 	var e store.Ending
 	for i, v := range verdicts {
@@ -98,13 +96,13 @@ func Received(marks []store.Mark, verdicts []store.Verdict) []Entry {
 	return Entering(marks, &e)
 }
 
-// Count is a line and how many rows enter it.
+// Count is a line and the number of rows that enter it.
 type Count struct {
 	Line string
 	Rows int64
 }
 
-// Counted are the lines of rows that enter, in their order.
+// Counted returns the lines of the rows in order, each with its number of rows.
 func Counted(all []Entry) (counts []Count) {
 	for i := range all {
 		if i == 0 || all[i].Line != all[i-1].Line {
@@ -114,7 +112,7 @@ func Counted(all []Entry) (counts []Count) {
 	return counts
 }
 
-// Leaving are the rows that leave their lines with the ends of their claims.
+// Leaving returns the numbers of the rows that leave their lines when these claims end.
 func Leaving(claims []store.ClaimEnding) (numbers []int64) {
 	for i := range claims {
 		c := &claims[i]
@@ -126,7 +124,7 @@ func Leaving(claims []store.ClaimEnding) (numbers []int64) {
 	return numbers
 }
 
-// Leaves reports whether a row leaves its line with an event.
+// Leaves reports whether a row leaves its line at this event.
 func Leaves(e store.RowEvent) bool {
 	return e == store.RowCompleted || e == store.RowDiscarded || e == store.RowDeadLettered
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// of are marks of these lines, all of messages that run.
+// of returns a mark for each of these lines, with the outcome Applied.
 func of(names ...string) (marks []store.Mark) {
 	for _, name := range names {
 		marks = append(marks, store.Mark{As: store.Applied, Line: []byte(name)})
@@ -27,7 +27,7 @@ func TestWhichMarksAskForTheirLine(t *testing.T) {
 	})
 }
 
-func TestWhatStandsBehindAnother(t *testing.T) {
+func TestVerdictsBehindAnotherMessage(t *testing.T) {
 	const fresh, behind, seen = store.Fresh, store.Behind, store.Seen
 	waits := of("a", "a", "b")
 	waits[0].As = store.Waiting

@@ -1,7 +1,6 @@
-// Package loglimit bounds what goes into a log: of one name (the text of a line) at most Most
-// lines a minute, and at most MostOfReason of one name and reason. The last line before that
-// says that further ones are not logged, and the next one after it how many there were. Lines of
-// the level debug are not bounded: who asks for them wants them all.
+// Package loglimit limits the number of log lines: at most Most lines a minute with the same message, and at most
+// MostOfReason of them with the same reason. The last line before lines are suppressed says so, and the next line
+// afterwards has the number of suppressed lines. Lines of level debug are not limited.
 package loglimit
 
 import (
@@ -13,33 +12,33 @@ import (
 
 // The bounds.
 const (
-	// Most is how many lines of a name there are in Window.
+	// Most is the maximum number of lines with one message in Window.
 	Most = 30
-	// MostOfReason is how many of them may have the same reason, if they have one: the first
-	// of each reason is worth more than many of one.
+	// MostOfReason is the maximum number of these lines with one reason, so that lines with other reasons are also
+	// logged.
 	MostOfReason = 10
 	Window       = time.Minute
-	// mostNames bounds the memory; names beyond that share one count.
+	// mostNames limits the memory. Further messages share one count.
 	mostNames = 1000
 )
 
-// The attributes that it adds.
+// The attributes that the handler adds.
 const (
-	// Further stands in the last line before lines are left out.
-	Further = "further"
-	// Unlogged stands in the next one: how many were left out.
-	Unlogged = "unlogged"
-	reason   = "reason"
+	// SuppressedFor is in the last line before lines are suppressed.
+	SuppressedFor = "suppressed_for"
+	// Suppressed is in the first line afterwards: the number of suppressed lines.
+	Suppressed = "suppressed"
+	reason     = "reason"
 )
 
-// Handler is a slog.Handler that leaves lines out.
+// Handler is a slog.Handler that limits the number of lines.
 type Handler struct {
 	next  slog.Handler
 	gates *gates
 }
 
-// New bounds what goes to next. One that is bounded already is returned as it is, so that the
-// bound is that of all who log there.
+// New returns a handler that limits the lines for next. It returns next if that is a Handler already, so that all
+// loggers share one limit.
 func New(next slog.Handler) slog.Handler {
 	if _, bounded := next.(*Handler); bounded {
 		return next
@@ -79,33 +78,33 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 		return nil
 	}
 	if last || unlogged > 0 {
-		r = r.Clone() // its attributes may be shared
+		r = r.Clone() // attributes of a record may be shared
 	}
 	if unlogged > 0 {
-		r.AddAttrs(slog.Int(Unlogged, unlogged))
+		r.AddAttrs(slog.Int(Suppressed, unlogged))
 	}
 	if last {
-		r.AddAttrs(slog.String(Further, "not logged for a minute; they are counted, and the next line says how many there were"))
+		r.AddAttrs(slog.String(SuppressedFor, "1m"))
 	}
 	return h.next.Handle(ctx, r)
 }
 
-// gates count the lines of a log.
+// gates limit the lines of a log.
 type gates struct {
 	mutex sync.Mutex
 	of    map[string]*gate // by name; guarded by mutex
 }
 
-// gate counts the lines of one name.
+// gate counts the lines with one message.
 type gate struct {
 	began    time.Time
 	lines    int
-	reasons  map[string]int // of those lines, so at most Most
-	unlogged int            // since the last line
+	reasons  map[string]int // lines by reason
+	unlogged int            // suppressed lines since the last logged line
 }
 
-// pass reports whether a line may pass, whether it is the last for now, and how many of its name
-// were left out before it.
+// pass reports whether a line may be logged, whether it is the last one before lines are suppressed, and how many
+// lines with the same message were suppressed before it.
 func (g *gates) pass(now time.Time, name, why string) (passes, last bool, unlogged int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -123,7 +122,7 @@ func (g *gates) pass(now time.Time, name, why string) (passes, last bool, unlogg
 	return true, of.lines == Most || why != "" && of.reasons[why] == MostOfReason, unlogged
 }
 
-// gate is that of a name.
+// gate returns the gate for a message.
 func (g *gates) gate(now time.Time, name string) *gate {
 	if of := g.of[name]; of != nil {
 		return of

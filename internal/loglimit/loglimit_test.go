@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pass lets time go by in a bubble.
+// pass lets the time of the synctest bubble advance.
 func pass(t *testing.T, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -34,14 +34,14 @@ func TestLinesOfOneNameAreBounded(t *testing.T) {
 		for range 100 {
 			log.Warn("claim lost", "id", 1)
 		}
-		if n := strings.Count(said.String(), "claim lost"); n != Most || strings.Count(said.String(), "further=") != 1 || strings.Contains(said.String(), "unlogged") {
+		if n := strings.Count(said.String(), "claim lost"); n != Most || strings.Count(said.String(), "suppressed_for=1m") != 1 || strings.Contains(said.String(), "suppressed=") {
 			t.Errorf("%d lines:\n%s", n, said)
 		}
 		said.Reset()
 		pass(t, Window)
 		log.Warn("claim lost", "id", 1)
 		log.Warn("claim lost", "id", 1)
-		if lines := strings.Split(strings.TrimSpace(said.String()), "\n"); len(lines) != 2 || !strings.Contains(lines[0], "unlogged=70") || strings.Contains(lines[1], "unlogged") {
+		if lines := strings.Split(strings.TrimSpace(said.String()), "\n"); len(lines) != 2 || !strings.Contains(lines[0], "suppressed=70") || strings.Contains(lines[1], "suppressed=") {
 			t.Errorf("the next lines:\n%s", said)
 		}
 	})
@@ -52,7 +52,7 @@ func TestLinesOfOneNameAreBounded(t *testing.T) {
 		for range 3 {
 			log.Warn("parked", "reason", "malformed")
 		}
-		if gaps, others := strings.Count(said.String(), "reason=gap"), strings.Count(said.String(), "reason=malformed"); gaps != MostOfReason || others != 3 || !strings.Contains(said.String(), "unlogged=90") {
+		if gaps, others := strings.Count(said.String(), "reason=gap"), strings.Count(said.String(), "reason=malformed"); gaps != MostOfReason || others != 3 || !strings.Contains(said.String(), "suppressed=90") {
 			t.Errorf("%d and %d:\n%s", gaps, others, said)
 		}
 	})
@@ -118,7 +118,7 @@ func TestLinesOfOneNameAreBounded(t *testing.T) {
 		pass(t, Window)
 		log.Warn("another")
 		said.Reset()
-		if log.Warn("claim lost"); !strings.Contains(said.String(), "unlogged=12") {
+		if log.Warn("claim lost"); !strings.Contains(said.String(), "suppressed=12") {
 			t.Errorf("the next line:\n%s", said)
 		}
 	})
@@ -146,7 +146,7 @@ func TestLinesOfOneNameAreBounded(t *testing.T) {
 				}
 			}
 		}
-		if a, b := logs[0].String(), logs[1].String(); a != b || strings.Contains(a, "BUG") || strings.Count(a, "further=") != 1 {
+		if a, b := logs[0].String(), logs[1].String(); a != b || strings.Contains(a, "BUG") || strings.Count(a, "suppressed_for=1m") != 1 {
 			t.Errorf("one says\n%s\nthe other\n%s", a, b)
 		}
 	})

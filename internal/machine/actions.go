@@ -8,26 +8,26 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Action is what the shell must do. The types below implement it.
+// Action is a command to the shell. The types below implement it.
 type Action interface{ action() }
 
 // Row is an inbox row to write with a commit.
 type Row struct {
 	Entry    int
-	Repeat   bool // count one more delivery on the row that is there
+	Repeat   bool // count one more delivery on the existing row
 	Conflict bool
-	// As is AsParked, AsDiscarded, AsDeadLettered, AsReceived, AsWaiting or AsBlocked. Of an item
-	// with a claim it is how that ends, and may be AsApplied, AsDuplicate or AsOverdue, too.
+	// As is AsParked, AsDiscarded, AsDeadLettered, AsReceived, AsWaiting or AsBlocked. For an item with a claim it
+	// is how the claim ends, and may also be AsApplied, AsDuplicate or AsOverdue.
 	As       As
 	Reason   semel.Reason
 	Attempts int
-	// After, with AsWaiting and AsBlocked, is in how long the row is due.
+	// After, with AsWaiting and AsBlocked, is the delay until the row is due.
 	After time.Duration
 	First error
 	Last  error
 }
 
-// Settlement is what to tell the broker of one item.
+// Settlement is the ack, nack or dead letter of one item.
 type Settlement struct {
 	Item   *Item
 	Kind   semel.SettleKind
@@ -35,77 +35,73 @@ type Settlement struct {
 	Ending source.End
 	Reason semel.Reason
 	Err    error
-	// Charged, with Nack, says that its handler ran and that it failed.
+	// Charged, with Nack, reports that the handler ran and failed.
 	Charged bool
-	// Attempts, with DeadLetter, is how often its handler ran.
+	// Attempts, with DeadLetter, is the number of times the handler ran.
 	Attempts int
-	// Again says that an earlier Settle of the same item was not carried out.
+	// Again reports that an earlier Settle of the same item was not carried out.
 	Again bool
 }
 
-// Behind is a lane of which messages are left that a newer release marked, or
-// that wait for one of those.
+// Behind is a lane with messages that a newer release marked, or that wait for such a message, when the run ends.
 type Behind struct {
 	Lane     source.Lane
 	Messages int
-	// Item is the first that is awaited, nil where it is in another lane; Why is
-	// what is known of its marker.
+	// Item is the first message that a newer release marked; nil if that message is in another lane. Why says what
+	// is known about its marker.
 	Item *Item
 	Why  error
 }
 
-// Actions.
+// The actions.
 type (
-	// Fetch asks the source; one at a time, answered by Fetched.
+	// Fetch calls the source's Fetch. There is one at a time; Fetched is its response.
 	Fetch struct {
 		Messages int
 		Bytes    int64
 	}
-	// CancelFetch ends a blocked Fetch, which still answers. Idle: the run would
-	// end for it, so the answer says whether the source has more. Without Idle it
-	// may follow one with it: the run stops, and nobody waits for that.
+	// CancelFetch cancels a blocked Fetch, which still responds with Fetched. With Idle the run would end after
+	// it, so Fetched must say whether the source has more. CancelFetch without Idle may follow one with Idle: the
+	// run stops, and nobody needs that information any more.
 	CancelFetch struct{ Idle bool }
-	// Begin opens the flight's transaction with its marks; answered by Marked.
-	// Serial asks for the consumer's lock: one batch of it at a time.
+	// Begin opens the flight's transaction with its marks; Marked is the response. Serial takes the consumer's
+	// lock, so that the consumer has one batch at a time.
 	Begin struct {
 		Flight *Flight
 		Serial bool
 	}
-	// Run runs the handlers of the entries Fresh, in order; answered by Ran.
+	// Run runs the handlers of the entries Fresh, in order; Ran is the response.
 	Run struct {
 		Flight *Flight
 		Fresh  []int
 		Budget time.Duration
 	}
-	// StopRun: let the handler that runs finish and start no other. Abort
-	// says to cancel its context as well.
+	// StopRun lets the running handler finish and starts no other. With Abort its context is cancelled too.
 	StopRun struct {
 		Flight *Flight
 		Abort  bool
 	}
-	// Commit ends the flight; answered by Ended.
+	// Commit commits the flight; Ended is the response.
 	Commit struct {
 		Flight *Flight
 		Trim   []int
 		Rows   []Row
 	}
-	// Rollback ends the flight; answered by Ended with NotCommitted.
+	// Rollback rolls the flight back; the response is Ended with NotCommitted.
 	Rollback struct{ Flight *Flight }
-	// Kill cuts the flight's connection; its handler still answers with Ran.
+	// Kill closes the flight's connection. The flight's handler still responds with Ran.
 	Kill struct{ Flight *Flight }
-	// Settle tells the broker; answered by Settled.
+	// Settle sends settlements to the broker; Settled is the response.
 	Settle struct{ Items []Settlement }
-	// Over says how an item with a claim ended; nothing is to be settled.
+	// Over reports how an item with a claim ended. Nothing is settled.
 	Over struct{ Settlement }
-	// ClaimRows asks the inbox for rows that are due; one at a time, answered by
-	// Claimed.
+	// ClaimRows claims due rows of the inbox. There is one at a time; Claimed is the response.
 	ClaimRows struct {
 		Messages int
 		Bytes    int64
 	}
-	// Unclaim gives claims back whose messages did not end; nobody answers. Halted,
-	// one of Items or nil, is the message that halts the consumer: its attempt, which
-	// failed with Err, is written down.
+	// Unclaim releases claims whose messages did not end; there is no response. Halted, one of Items or nil, is
+	// the message that halts the consumer: its attempt, which failed with Err, is recorded.
 	Unclaim struct {
 		Items  []*Item
 		Halted *Item
@@ -116,13 +112,12 @@ type (
 		Lane source.Lane
 		On   bool
 	}
-	// Release answers Revoking: the lane's last settlement is in.
+	// Release is the response to Revoking, after the lane's last settlement.
 	Release struct{ Lane source.Lane }
-	// Wake asks for a Timer at a moment; it replaces the last one.
+	// Wake asks for a Timer at a time; it replaces the last Wake.
 	Wake struct{ At Time }
-	// Report tells observers what settles nothing. Part, with ReportReady and
-	// ReportNotReady, is what works again or does not: store, source, broker,
-	// handler, inbox.
+	// Report notifies observers of something other than a settlement. Part, with ReportReady and ReportNotReady,
+	// is the part that works again or failed: store, source, broker, handler, inbox.
 	Report struct {
 		Kind ReportKind
 		Item *Item // may be nil
@@ -131,23 +126,23 @@ type (
 		Err  error
 		N    int
 	}
-	// Done: the machine has ended; nothing follows. Halted says that a
-	// message ended it; Item and Err are the message and its last error.
+	// Done: the machine has ended, and no action follows. Halted reports that a message halted the consumer; Item
+	// and Err are the message and its last error.
 	Done struct {
 		Halted bool
 		Item   *Item
 		Reason semel.Reason
 		Err    error
-		// Idle says that it ended because of IdleExit or the source's end.
+		// Idle reports that the run ended because of IdleExit or the end of the source.
 		Idle bool
-		// Behind, with Idle, are the lanes of which something is left. Full says
-		// that it left no room to fetch more.
+		// Behind, with Idle, are the lanes with unsettled messages. Full reports that they left no memory to fetch
+		// more.
 		Behind []Behind
 		Full   bool
 	}
 )
 
-// ReportKind names a report.
+// ReportKind is the kind of a report.
 type ReportKind uint8
 
 // The reports.
@@ -159,43 +154,36 @@ const (
 	ReportStuck
 	ReportBackstop
 	ReportCommitted
-	// ReportContended: a flight met a deadlock, a lock time-out or a
-	// serialization failure and runs again.
+	// ReportContended: a flight had a deadlock, a lock timeout or a serialization failure and runs again.
 	ReportContended
-	// ReportSerial: for Wait, batches of this consumer run one at a time.
+	// ReportSerial: batches of this consumer run one at a time for Wait.
 	ReportSerial
-	// ReportParallel ends it.
+	// ReportParallel: batches run in parallel again.
 	ReportParallel
-	// ReportBudget: retries are more than their budget; one that is planned now
-	// begins in Wait.
+	// ReportBudget: there are more retries than the budget allows; a retry that is planned now begins after Wait.
 	ReportBudget
-	// ReportTrial: N attempts in a row have failed, the last of them of Item; one
-	// message is tried at a time.
+	// ReportTrial: N attempts in a row have failed, the last one for Item; one message is tried at a time.
 	ReportTrial
-	// ReportTrialEnds: one has succeeded.
+	// ReportTrialEnds: an attempt has succeeded.
 	ReportTrialEnds
-	// ReportBusy: the item has waited for Wait for a copy of it that is in
-	// flight elsewhere.
+	// ReportBusy: the item has waited for Wait for a copy that another process is processing.
 	ReportBusy
-	// ReportWaits: for Wait, the item has met nothing but what others hold or
-	// do, and nobody is charged.
+	// ReportWaits: for Wait, the item has failed only because of others. No message is charged.
 	ReportWaits
-	// ReportNewer: the item has waited for Wait, because a newer release wrote
-	// its marker.
+	// ReportNewer: the item has waited for Wait, because a newer release wrote its marker.
 	ReportNewer
-	// ReportNewerEnds: it no longer does, or is gone.
+	// ReportNewerEnds: the item of ReportNewer no longer waits, or is gone.
 	ReportNewerEnds
-	// ReportFull: N messages, which a newer release marked or which wait for those,
-	// leave no room, so that nothing is fetched.
+	// ReportFull: N messages that a newer release marked, or that wait for such messages, fill the memory, so that
+	// nothing is fetched.
 	ReportFull
-	// ReportFullEnds: there is room again.
+	// ReportFullEnds: there is memory again.
 	ReportFullEnds
-	// ReportClaimLost: the item's claim does not stand any more: another worker, or
-	// a person, has its row.
+	// ReportClaimLost: the item's claim is no longer valid, because another worker or an operator has its row.
 	ReportClaimLost
 )
 
-// String is the report's name.
+// String returns the name of the report.
 func (k ReportKind) String() string {
 	return enum.Name([]string{
 		ReportRetry: "retry", ReportReady: "ready", ReportNotReady: "not ready", ReportUnknown: "unknown", ReportStuck: "stuck", ReportBackstop: "backstop",

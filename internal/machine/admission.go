@@ -5,13 +5,13 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// admit takes a new delivery in.
+// admit adds a new delivery.
 func (m *Machine) admit(it *Item) {
 	m.arrivals++
 	m.counts.Deliveries++
 	l := m.lanes[it.Lane.ID]
 	if m.end.stopping || l == nil || l.name != it.Lane || l.revoking {
-		return // unsettled: it comes again, to whoever owns the lane then
+		return // unsettled: it is delivered again to the next owner of the lane
 	}
 	it.arrival, it.lane, it.as = m.arrivals, l, AsApplied
 	if m.config.Receive {
@@ -38,7 +38,7 @@ func (m *Machine) admit(it *Item) {
 	m.admitCopy(it)
 }
 
-// onRefused is how a refused item ends.
+// onRefused returns how a refused item ends.
 func (m *Machine) onRefused(it *Item) Ending {
 	switch {
 	case it.Refused.Foreign:
@@ -49,19 +49,17 @@ func (m *Machine) onRefused(it *Item) Ending {
 	return m.config.OnBadIdentity
 }
 
-// skip ends an item that is not this consumer's: no flight takes it and nothing
-// is written. It is settled with the next step, but not while the store is down
-// (law 13), unless nothing is there that will ask whether it is back: then it
-// would wait for ever, and it needs no store. Beside a handler that does not end
-// that is not sure, either.
+// skip ends an item that is not for this consumer. It needs no flight and writes nothing. It is settled in the
+// next step, but not while the store is down (law 13), unless no flight will find out that the store works again:
+// then the item would wait indefinitely, although it needs no store. While a handler does not return, that is also
+// not certain.
 func (m *Machine) skip(it *Item) {
 	m.move(it, placement{state: skipped})
 	m.skipped = append(m.skipped, it)
 }
 
-// willAsk reports whether something flies, or will as soon as its moment has come. What
-// waits until the source has made a dead letter, or has settled an earlier copy, may wait
-// for long.
+// willAsk reports whether a flight is in progress or will begin at a known time. An item that waits for its dead
+// letter, or for the settlement of an earlier copy, may wait for long.
 func (m *Machine) willAsk() bool {
 	if n := &m.inState; n[inFlight]+n[held]+n[awaited] > 0 {
 		return true
@@ -75,7 +73,7 @@ func (m *Machine) willAsk() bool {
 	return false
 }
 
-// settleSkipped settles what was skipped and is still there.
+// settleSkipped settles the skipped items that are still held.
 func (m *Machine) settleSkipped() {
 	if len(m.skipped) == 0 {
 		return

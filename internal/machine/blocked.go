@@ -7,9 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// standBehind keeps a message whose line has an earlier one in the inbox: it rides in its
-// worker's next flight and waits behind that, where the commit frees it that ends the
-// last one before it.
+// standBehind stores a message in the inbox because an earlier message of its line is there. It is marked in its
+// worker's next flight, and is unblocked by the commit that ends the message before it.
 func (m *Machine) standBehind(it *Item) {
 	why := it.failing()
 	why.reason, why.after = reasonname.Behind, 0
@@ -17,9 +16,8 @@ func (m *Machine) standBehind(it *Item) {
 	m.requeue(it)
 }
 
-// keepPlaces takes back what would be kept in the inbox before an earlier message of its
-// line, which is not settled with this flight: places there are given in the order of
-// the rows.
+// keepPlaces trims messages that would be stored in the inbox before an earlier message of their line that does
+// not end with this flight, because rows get their place in the line in the order of insertion.
 func (m *Machine) keepPlaces(f *Flight) {
 	var late []*line
 	for i, en := range f.Entries {

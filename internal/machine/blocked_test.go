@@ -9,8 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// answers gives the flight of worker 0 its verdicts, runs nothing, and returns what it
-// commits.
+// answers returns these verdicts to the flight of worker 0, runs no handler, and returns the flight's commit.
 func (k *keyed) answers(now Time, kinds ...store.VerdictKind) (c Commit) {
 	k.t.Helper()
 	f := k.flights[0]
@@ -42,7 +41,7 @@ func newBlocking(t *testing.T) *keyed {
 	return k
 }
 
-func TestWhatIsBehindAnother(t *testing.T) {
+func TestMessagesBehindAnother(t *testing.T) {
 	t.Run("case_7_C8_rides_in_the_next_flight_as_a_row", func(t *testing.T) {
 		k := newBlocking(t)
 		k.fetched(7)

@@ -2,12 +2,12 @@ package machine
 
 import "container/heap"
 
-// blockers are the items that keep later ones of their line back, the earliest
-// first. What blocks no longer is taken out when it comes first, or when it is
-// most of what is there: many of a lane may go at once.
+// blockers are the items that block later items of their line, in order of arrival. An item that no longer blocks
+// is removed when it is the first, or when such items are more than half, because many items of a lane may leave
+// at once.
 type blockers struct {
 	heap  arrivalHeap
-	count int // of those that still block
+	count int // number of items that still block
 }
 
 func (b *blockers) add(it *Item) {
@@ -33,7 +33,7 @@ func (b *blockers) remove(it *Item) {
 	}
 }
 
-// tidy drops what blocks no longer.
+// tidy removes items that no longer block.
 func (b *blockers) tidy() {
 	kept := make(arrivalHeap, 0, b.count)
 	for _, it := range b.heap {
@@ -45,7 +45,7 @@ func (b *blockers) tidy() {
 	b.heap = kept
 }
 
-// first returns the earliest, nil if there is none.
+// first returns the first item that blocks; nil if there is none.
 func (b *blockers) first() *Item {
 	for len(b.heap) > 0 && !b.heap[0].blocks {
 		heap.Pop(&b.heap).(*Item).listed = false
@@ -56,7 +56,7 @@ func (b *blockers) first() *Item {
 	return b.heap[0]
 }
 
-// keeps reports whether the item has to wait for an earlier one.
+// keeps reports whether the item must wait for an earlier one.
 func (b *blockers) keeps(it *Item) bool {
 	first := b.first()
 	return first != nil && first.arrival < it.arrival

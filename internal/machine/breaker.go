@@ -5,40 +5,37 @@ import (
 	"time"
 )
 
-// breakerState is a circuit breaker for failures that no retry ends. After a bad
-// deployment every message fails for good, and without the breaker a whole topic is
-// parked within seconds. It opens after BreakerThreshold such failures in a row, unless a
-// handler has succeeded since the start and HaltLater is not set: one bad producer must
-// not stop a consumer that works.
+// breakerState is a circuit breaker for permanent failures. After a faulty deployment every message fails
+// permanently, and without the breaker a whole topic would be parked within seconds. The breaker opens after
+// BreakerThreshold such failures in a row. Once a handler has succeeded since the start it no longer opens, unless
+// HaltLater is set, so that one faulty producer does not stop a working consumer.
 //
-// While it is open nothing is claimed, and nothing is fetched but what is only received;
-// one message is tried at a time, after waits that grow to breakerMost. A message whose
-// try fails stays what it is, until it has had as many attempts as keptFor says: then it
-// ends as it would without the breaker, so that bad messages at the head of a partition
-// do not hold it for ever. The first success closes the breaker.
+// While the breaker is open, nothing is claimed, and only messages that are stored without a handler are fetched.
+// One message is tried at a time, with delays that grow up to breakerMost. A message whose attempt fails is kept
+// until it has had keptFor attempts. Then it ends as it would without the breaker, so that bad messages at the
+// start of a partition do not block it permanently. The first success closes the breaker.
 type breakerState struct {
 	open      bool
 	succeeded bool // a handler has succeeded since the start
-	row       int  // messages in a row that failed for good
-	tries     int  // that failed while it was open
-	until     Time // nothing is tried before
+	row       int  // messages in a row that failed permanently
+	tries     int  // failed attempts while it was open
+	until     Time // time of the next attempt
 }
 
-// How long the breaker waits between tries: doubling, up to a minute.
+// The delay between attempts while the breaker is open: doubling, up to a minute.
 const (
 	breakerFirst = time.Second
 	breakerMost  = time.Minute
 )
 
-// breakerTries is how many attempts a message has at least before it ends while the
-// breaker is open.
+// breakerTries is the minimum number of attempts before a message ends while the breaker is open.
 const breakerTries = 5
 
-// PartBreaker is the part of reports that the breaker is open, or closed again.
+// PartBreaker is the part in reports that the breaker has opened or closed.
 const PartBreaker = "breaker"
 
-// failsForGood takes that an item's handler has failed so that the item is to end. It
-// reports whether the breaker keeps the item instead, to be tried again in wait.
+// failsForGood records that an item's handler has failed permanently. It reports whether the breaker keeps the
+// item, which is then tried again after wait.
 func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	b := &m.breaker
 	if m.config.BreakerThreshold == 0 || m.config.OneAttempt || f.Free {
@@ -49,7 +46,7 @@ func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 		return 0, false
 	}
 	b.open = true
-	if b.until <= m.now { // those that were under way beside it fail with it
+	if b.until <= m.now { // handlers that ran at the same time fail too
 		b.until = m.now + min(breakerFirst<<min(b.tries, 16), breakerMost)
 		b.tries++
 	}
@@ -60,11 +57,10 @@ func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	return min(b.until-m.now, m.config.MaxInMemoryWait), true
 }
 
-// keptFor is how many attempts a message has before it ends although the breaker is open.
+// keptFor returns the number of attempts after which a message ends although the breaker is open.
 func (m *Machine) keptFor() int { return max(m.config.MaxAttempts, breakerTries) }
 
-// handlerWorks takes that a handler has succeeded, or has decided on purpose how its
-// message ends.
+// handlerWorks records that a handler has succeeded or has decided on purpose how its message ends.
 func (m *Machine) handlerWorks() {
 	if m.breaker.open {
 		m.do(Report{Kind: ReportReady, Part: PartBreaker, N: m.breaker.row})
@@ -72,8 +68,8 @@ func (m *Machine) handlerWorks() {
 	m.breaker = breakerState{succeeded: true}
 }
 
-// breakerHolds reports whether nothing more is to be taken, because the breaker is open
-// and its next try is not due or has its message.
+// breakerHolds reports whether no further message is taken, because the breaker is open and its next attempt is
+// not due or has a message already.
 func (m *Machine) breakerHolds(have bool) bool {
 	return m.breaker.open && (have || m.breaker.until > m.now)
 }
@@ -81,5 +77,5 @@ func (m *Machine) breakerHolds(have bool) bool {
 // oneTry reports whether one message is tried at a time.
 func (m *Machine) oneTry() bool { return m.trial.on || m.breaker.open }
 
-// tryAt is when a handler may run next where one message is tried at a time.
+// tryAt returns when a handler may run next while one message is tried at a time.
 func (m *Machine) tryAt() Time { return max(m.trial.until, m.breaker.until) }

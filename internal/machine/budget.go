@@ -2,27 +2,25 @@ package machine
 
 import "time"
 
-// budgetState plans retries so that they are no storm (C5). It is a token bucket,
-// kept as the moment at which it was, or will be, empty (the generic cell rate
-// algorithm, ITU-T I.371, 1993): each retry moves it on by RetryCost, each first
-// attempt back by RetryShare, and nothing that was not used is kept for longer than
-// RetrySaved. A retry that finds the bucket empty is planned for later; nobody is
-// charged for that.
+// budgetState spreads retries over time (C5). It is a token bucket, stored as the time at which the bucket was or
+// will be empty (the generic cell rate algorithm, ITU-T I.371, 1993): each retry moves that time forward by
+// RetryCost, each first attempt back by RetryShare, and at most RetrySaved is saved. A retry that finds the bucket
+// empty is planned for later; no message is charged for that.
 type budgetState struct {
 	empty  Time
-	tellAt Time // what waits is told no earlier
+	tellAt Time // the earliest time of the next report
 }
 
-// tellBudget is how often it is told that retries wait.
+// tellBudget is the minimum interval between reports that retries wait.
 const tellBudget = time.Minute
 
-// first takes that a message is tried for the first time.
+// first records the first attempt of a message.
 func (m *Machine) first() {
 	b := &m.budget
 	b.empty = max(b.empty-m.config.RetryShare, m.now-m.config.RetrySaved)
 }
 
-// plan is in how long a retry may begin that would begin in wait.
+// plan returns the delay of a retry that would begin after wait without the budget.
 func (m *Machine) plan(wait time.Duration) time.Duration {
 	b := &m.budget
 	b.empty = max(b.empty, m.now-m.config.RetrySaved) + m.config.RetryCost

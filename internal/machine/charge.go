@@ -11,9 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// blame charges a message with a failed attempt and decides what next. A commit
-// that failed although no handler of the message ran is no attempt: what it was
-// to write down is kept, also why, and tried again.
+// blame charges a message with a failed attempt and decides what happens next. A failed commit without a run of
+// the message's handler is not an attempt: the row to be written, with its reason, is kept and tried again.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
 		t := it.troubled()
@@ -28,7 +27,7 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	}
 	why.last = f.Err
 	if it.trouble != nil {
-		it.trouble.since = 0 // a later wait for others is another one
+		it.trouble.since = 0 // a later wait for others starts from zero
 	}
 	if !f.Free {
 		it.attempts++
@@ -69,8 +68,8 @@ func reasonOr(reason, otherwise semel.Reason) semel.Reason {
 	return reason
 }
 
-// retry waits in memory, or hands back where nothing waits, or ends a message
-// whose attempts are used up.
+// retry keeps a message for a further attempt, returns it if nothing waits, or ends it if its attempts are used
+// up.
 func (m *Machine) retry(it *Item, f Failure) {
 	if !f.Free {
 		m.tryFailed(it, f.Err)
@@ -86,7 +85,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 	m.tryLater(it, f, max(f.After, m.jitter(m.config.InitialDelay, m.config.MaxDelay, max(int(it.attempts)-1, 0))))
 }
 
-// tryLater lets a message wait until its next try, which the budget may put off.
+// tryLater keeps a message until its next attempt, which the budget may delay.
 func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	if it.lane.left || m.leaving(it) && !m.config.OneAttempt {
 		m.leave(it)
@@ -103,8 +102,8 @@ func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	it.charged = true
 }
 
-// waitInInbox lets a message wait in the inbox and not in memory (case 6): it rides
-// in its worker's next flight as one without a handler.
+// waitInInbox stores a message in the inbox until its next attempt, instead of keeping it in memory (case 6). It
+// is marked in its worker's next flight without running a handler.
 func (m *Machine) waitInInbox(it *Item, f Failure, d Time) {
 	m.do(Report{Kind: ReportRetry, Item: it, Wait: d, Err: f.Err})
 	why := it.failing()
@@ -127,7 +126,7 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 	m.hold(it, m.now+d)
 }
 
-// endFailed ends a message that failed for good, or keeps it while the breaker is open.
+// endFailed ends a message that failed permanently, or keeps it while the breaker is open.
 func (m *Machine) endFailed(it *Item, f Failure, then Ending, reason semel.Reason) {
 	if then != EndDiscard {
 		if wait, kept := m.failsForGood(it, f); kept {
@@ -138,8 +137,7 @@ func (m *Machine) endFailed(it *Item, f Failure, then Ending, reason semel.Reaso
 	m.endAs(it, then, reasonOr(f.Reason, reason))
 }
 
-// endAs lets a message that failed for good ride in its worker's next flight
-// as a mark without a handler.
+// endAs marks a message that failed permanently in its worker's next flight without running a handler.
 func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 	it.failing().reason = reason
 	if then == EndPark && m.config.NoRows {
@@ -153,7 +151,7 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 		it.as = AsDiscarded
 	case EndDeadLetter:
 		it.as = AsDeadLettered
-		if it.Claim != nil { // the source has no delivery of it to copy
+		if it.Claim != nil { // the source has no delivery to copy
 			it.as = AsParked
 		}
 	default:
@@ -163,8 +161,8 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 	m.requeue(it)
 }
 
-// alreadyThere ends a message whose effect its own constraint found done: with
-// a marker where markers are kept.
+// alreadyThere ends a message whose effect exists already, as a constraint has reported. It writes a marker if the
+// consumer has markers.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked && it.Claim == nil {
 		m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate, Err: it.failed().last})
@@ -174,14 +172,14 @@ func (m *Machine) alreadyThere(it *Item) {
 	m.requeue(it)
 }
 
-// The reports of a wait for what is in flight elsewhere.
+// The errors in reports about items that wait for others.
 var (
 	errBusy = errors.New("a copy is in flight in another process")
 	errHeld = errors.New("another batch has its stream, or a copy of it")
 )
 
-// holdBusy waits for a copy in flight elsewhere, or for a batch that has the stream: no
-// attempt (case 5).
+// holdBusy waits for a copy that another process is processing, or for a batch that has locked the stream. This is
+// not an attempt (case 5).
 func (m *Machine) holdBusy(it *Item) {
 	why := errBusy
 	if it.Version != nil {
@@ -195,7 +193,7 @@ func (m *Machine) holdBusy(it *Item) {
 	m.holdAsking(it, ReportBusy, why)
 }
 
-// newerError says what is known of a marker that a newer release wrote.
+// newerError describes a marker that a newer release wrote.
 func newerError(v store.Verdict) error {
 	if _, known := store.KnownOutcome(int64(v.Was)); known {
 		return errors.New("its marker is of a form that a newer release wrote: what became of it is not known here; start that release, or a newer one")
@@ -203,8 +201,8 @@ func newerError(v store.Verdict) error {
 	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", int64(v.Was))
 }
 
-// holdNewer waits until this release can tell what became of an identity: no
-// attempt. Nothing is settled, since the message may be wanted.
+// holdNewer waits until this release knows the outcome of an identity. This is not an attempt. Nothing is settled,
+// because the message may still have to be applied.
 func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	err := newerError(v)
 	if m.config.OneAttempt {
@@ -217,8 +215,7 @@ func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	}
 }
 
-// holdAsking holds an item that asks the store again later. It reports whether
-// the wait was told.
+// holdAsking holds an item that asks the store again later. It reports whether the wait was reported.
 func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	if m.leaving(it) {
 		m.leave(it)
@@ -238,18 +235,17 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	return told
 }
 
-// askTogether is the moment at which messages that a newer release marked ask
-// again: there may be thousands of them, and one transaction can ask for many.
+// askTogether rounds the times at which messages with a newer release's marker ask again, so that one transaction
+// asks for many of them; there may be thousands.
 const askTogether = time.Second
 
-// A wait for others is told after waitTold, and then every waitAgain.
+// A wait for others is reported after waitTold, and then every waitAgain.
 const (
 	waitTold  = time.Second
 	waitAgain = time.Minute
 )
 
-// tellWaiting says what an item waits for, once that is no moment any more. It
-// reports whether it did.
+// tellWaiting reports what an item waits for if it has waited long enough. It returns whether it made a report.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.troubled()
 	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.since == 0 {

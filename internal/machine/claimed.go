@@ -7,51 +7,50 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// InboxLane is the lane of items that were claimed. They have no order among them.
+// InboxLane returns the lane of claimed items. They have no order.
 func InboxLane() source.Lane { return source.Lane{ID: "semel:inbox", Epoch: 1} }
 
-// claimState is what the machine knows of its consumer's inbox, which it asks for
-// rows that are due as it asks the source for deliveries. A claim that was not begun
-// when most of its lease is over is given back: another worker may be free.
+// claimState is the state of claiming rows of the consumer's inbox. A claim that has not begun when most of its
+// lease has passed is released, because another worker may be free.
 type claimState struct {
-	lines  map[uint64]*line // of claims that fly alone, by route
+	lines  map[uint64]*line // lines of claims that fly alone, by route
 	lane   *lane
-	under  bool // a ClaimRows is under way
-	wanted bool // with under: something has become due since it began
-	empty  bool // the last answer was that nothing is due, and it still holds
-	until  Time // it is not asked before
-	// moments are when rows that this process wrote are due, the soonest of them.
+	under  bool // a ClaimRows is in progress
+	wanted bool // with under: a row became due after it began
+	empty  bool // no row was due at the last response, and none became due since
+	until  Time // time of the next ClaimRows
+	// moments are the next times at which rows written by this process are due, in order.
 	moments  []Time
 	failures int
-	// most is how many are claimed ahead: it grows while all are begun in time.
+	// most is the maximum number of claims in advance. It grows while all claims begin in time.
 	most int
-	// fresh are claims that may not have begun, or not again, the earliest first; freed
-	// are those to be given back with this step.
+	// fresh are claims that may not have begun yet, or not again, in order of release time. freed are the claims
+	// to be released in this step.
 	fresh []freshClaim
 	freed []*Item
 }
 
-// freshClaim is a claim that is given back at a moment, if it is that claim's still.
+// freshClaim is a claim to be released at a time, if the item still has the same claim then.
 type freshClaim struct {
 	it    *Item
 	until Time
 }
 
-// begunOrGone reports whether it is not to be given back, or not then.
+// begunOrGone reports whether the claim must not be released, or not at that time.
 func (f *freshClaim) begunOrGone() bool {
 	return f.it.Claim.begun || f.it.state == gone || f.it.Claim.Until != f.until
 }
 
-// mayLeave lets a claim be given back at its moment.
+// mayLeave schedules the release of a claim.
 func (c *claimState) mayLeave(it *Item) {
 	it.Claim.begun = false
 	i, _ := slices.BinarySearchFunc(c.fresh, it.Claim.Until, func(f freshClaim, at Time) int { return cmp.Compare(f.until, at) })
 	c.fresh = slices.Insert(c.fresh, i, freshClaim{it, it.Claim.Until})
 }
 
-// mayLeaveAgain is mayLeave for the claims of a flight that has ended that are to fly
-// again. Those stay of which something is known here: that their handlers need not
-// run, that their commit is unknown, that they have met trouble.
+// mayLeaveAgain calls mayLeave for the claims of an ended flight that will run again. Claims are kept if this
+// process knows something about them: their handler need not run, the outcome of their commit is unknown, or they
+// failed because of others.
 func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	for _, en := range f.Entries {
 		it := en.Item
@@ -65,7 +64,7 @@ func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	}
 }
 
-// due says that something in the inbox is due at a moment.
+// due records that a row of the inbox is due at a time.
 func (m *Machine) due(at Time) {
 	c := &m.claims
 	if at <= m.now {
@@ -78,10 +77,10 @@ func (m *Machine) due(at Time) {
 	}
 }
 
-// mostMoments bounds what is remembered; what is due later is found by asking.
+// mostMoments is the maximum number of times to remember; later rows are found by claiming.
 const mostMoments = 64
 
-// remember puts a moment into its place among the soonest.
+// remember inserts a time in order.
 func remember(moments []Time, at Time) []Time {
 	i, known := slices.BinarySearch(moments, at)
 	if known || i == mostMoments {
@@ -91,19 +90,19 @@ func remember(moments []Time, at Time) []Time {
 	return moments[:min(len(moments), mostMoments)]
 }
 
-// forgetPassed forgets the moments that have passed: the inbox is asked now.
+// forgetPassed removes times that have passed, because rows are claimed now.
 func (c *claimState) forgetPassed(now Time) {
 	i, _ := slices.BinarySearch(c.moments, now+1)
 	c.moments = slices.Delete(c.moments, 0, i)
 }
 
-// free gives a claim back whose message did not end.
+// free releases a claim whose message did not end.
 func (m *Machine) free(it *Item) {
 	m.counts.Claims.Released++
 	m.claims.freed = append(m.claims.freed, it)
 }
 
-// loseClaim lets go of an item whose row somebody else has.
+// loseClaim drops an item whose row another worker or an operator has.
 func (m *Machine) loseClaim(it *Item) {
 	m.counts.Claims.Lost++
 	m.do(Report{Kind: ReportClaimLost, Item: it, N: 1})

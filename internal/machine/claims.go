@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// startClaim asks for what is due while little that was claimed is left to do.
+// startClaim claims due rows if few claimed items are left to process.
 func (m *Machine) startClaim() {
 	c := &m.claims
 	if !m.config.Inbox || c.under || m.end.stopping || c.until > m.now || m.store.closed(m.now) || c.lane.items > c.most/2 {
 		return
 	}
 	if m.config.OneWriter && m.oneFlies() {
-		return // it would wait for that inside the store
+		return // the claim would wait for that batch inside the store
 	}
 	messages, bytes := m.room()
 	if messages <= 0 || bytes <= 0 || m.oneTry() && c.lane.items > 0 || m.breakerHolds(false) {
 		return
 	}
-	if m.oneTry() { // what is tried one at a time is not kept from others
+	if m.oneTry() { // do not claim more than one message that is tried alone
 		messages = 1
 	}
 	c.under, c.wanted = true, false
@@ -27,7 +27,7 @@ func (m *Machine) startClaim() {
 	m.do(ClaimRows{Messages: min(messages, c.most-c.lane.items), Bytes: bytes})
 }
 
-// claimed takes what a ClaimRows brought.
+// claimed handles the response to ClaimRows.
 func (m *Machine) claimed(e Claimed) {
 	c := &m.claims
 	c.under = false
@@ -38,7 +38,7 @@ func (m *Machine) claimed(e Claimed) {
 		m.admitClaim(it)
 	}
 	switch {
-	case e.Later > 0: // neither known to work nor to be empty
+	case e.Later > 0: // the inbox is neither known to work nor to be empty
 		c.until, c.empty = m.now+e.Later, false
 		return
 	case e.Failed:
@@ -53,7 +53,7 @@ func (m *Machine) claimed(e Claimed) {
 	}
 	c.until, c.empty = m.now, false
 	if len(e.Items) == 0 && !c.wanted {
-		// Many processes shall not ask together.
+		// Jitter, so that many processes do not claim at the same time.
 		c.until, c.empty = m.now+m.config.Poll/2+m.jitter(m.config.Poll/2, m.config.Poll/2, 0), true
 		if len(c.moments) > 0 {
 			c.until = min(c.until, max(c.moments[0], m.now))
@@ -63,7 +63,7 @@ func (m *Machine) claimed(e Claimed) {
 
 var errInbox = errors.New("the inbox cannot be read")
 
-// admitClaim takes a claimed row in.
+// admitClaim adds a claimed row.
 func (m *Machine) admitClaim(it *Item) {
 	c := it.Claim
 	m.arrivals++
@@ -85,7 +85,7 @@ func (m *Machine) admitClaim(it *Item) {
 	m.enqueue(it)
 }
 
-// freeLate gives back what was not begun in time.
+// freeLate releases claims that did not begin in time.
 func (m *Machine) freeLate() {
 	c := &m.claims
 	late := false
@@ -96,19 +96,19 @@ func (m *Machine) freeLate() {
 			c.trim(n)
 			return
 		default:
-			if !late { // once, however many they are
+			if !late { // once, however many claims are late
 				late, c.most = true, max(1, c.most/2)
 			}
 			m.leave(fresh.it)
 		}
 	}
-	if len(c.fresh) > 0 && !late { // all were begun
+	if len(c.fresh) > 0 && !late { // all claims began
 		c.most = min(c.most*2, max(m.claimsAFlight()*m.config.Workers, fetchChunk))
 	}
 	c.trim(len(c.fresh))
 }
 
-// claimsAFlight is how many claims one flight may have.
+// claimsAFlight returns the maximum number of claims in a flight.
 func (m *Machine) claimsAFlight() int {
 	if m.config.ClaimsAlone {
 		return 1
@@ -116,7 +116,7 @@ func (m *Machine) claimsAFlight() int {
 	return m.config.Most
 }
 
-// trim forgets the first n of those that may not have begun.
+// trim removes the first n claims of fresh.
 func (c *claimState) trim(n int) {
 	clear(c.fresh[:n])
 	if c.fresh = c.fresh[n:]; len(c.fresh) == 0 {
@@ -124,7 +124,7 @@ func (c *claimState) trim(n int) {
 	}
 }
 
-// unclaim tells the inbox what is given back with this step.
+// unclaim releases the claims in freed.
 func (m *Machine) unclaim() {
 	if len(m.claims.freed) > 0 {
 		a := Unclaim{Items: m.claims.freed}
@@ -132,6 +132,6 @@ func (m *Machine) unclaim() {
 			a.Halted, a.Err = m.end.halted, m.end.err
 		}
 		m.do(a)
-		m.claims.freed, m.claims.empty, m.claims.wanted = nil, false, true // they are due
+		m.claims.freed, m.claims.empty, m.claims.wanted = nil, false, true // the released rows are due
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// asking is a machine with an inbox, of which a test sees each action.
+// asking is a machine with an inbox; the test sees each of its actions.
 type asking struct {
 	t   *testing.T
 	m   *Machine
 	now Time
-	// flights are begun and not ended; asked is what was claimed last.
+	// flights are the open flights; asked is the last ClaimRows.
 	flights []*Flight
 	asked   ClaimRows
 }
@@ -28,7 +28,7 @@ func newAsking(t *testing.T, change func(*Config)) *asking {
 	return &asking{t: t, m: New(c)}
 }
 
-// step returns the actions of a kind that an event leads to.
+// step returns the actions of one type that an event causes.
 func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	a.t.Helper()
 	a.now += after
@@ -46,7 +46,7 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	return found
 }
 
-// claimed are n items with claims whose time is over in so long.
+// claimed returns n items with claims that expire after left.
 func (a *asking) claimed(n int, left time.Duration) Claimed {
 	var e Claimed
 	for i := range n {
@@ -55,7 +55,7 @@ func (a *asking) claimed(n int, left time.Duration) Claimed {
 	return e
 }
 
-// commit ends the flights that are open, all well.
+// commit commits the open flights; all handlers succeed.
 func (a *asking) commit() {
 	for len(a.flights) > 0 {
 		f := a.flights[0]

@@ -10,8 +10,8 @@ import (
 )
 
 func TestClaimsAndDeliveriesTakeTurns(t *testing.T) {
-	// kinds are of which the next flights of the only worker are, after 1,000 deliveries came
-	// and then some claims.
+	// kinds returns the kinds of the next flights of the only worker after 1,000 deliveries and then n claims
+	// arrived.
 	kinds := func(t *testing.T, n int, change func(*Config)) (text string) {
 		a := newAsking(t, func(c *Config) { c.Workers, c.Lanes, c.Receive = 1, NoOrder, true; change(c) })
 		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})

@@ -9,11 +9,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit ends a flight with what its handlers did: marks without a run are
-// taken back, rows are written, all in one transaction.
+// commit commits a flight: it trims marks whose handlers did not run and writes rows, in one transaction.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
-	var early []int // what may not run: versions whose turn has not come, or is over, and what is too old
+	var early []int // marks that may not run: versions out of turn, and messages that are too old
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
 		case v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old:
@@ -31,10 +30,10 @@ func (m *Machine) commit(f *Flight) {
 	m.do(Commit{Flight: f, Trim: append(f.trim, early...), Rows: m.rows(f)})
 }
 
-// untouched is the verdict on a mark that was taken back.
+// untouched replaces the verdict on a mark that was trimmed.
 const untouched store.VerdictKind = 0
 
-// rows lists the inbox rows that go with a flight's commit.
+// rows returns the inbox rows of a flight's commit.
 func (m *Machine) rows(f *Flight) []Row {
 	var rows []Row
 	for i, en := range f.Entries {
@@ -47,13 +46,13 @@ func (m *Machine) rows(f *Flight) []Row {
 			}
 		case store.Seen:
 			if it.Claim != nil {
-				if !v.Known { // other code was first: the claim ends as a duplicate
+				if !v.Known { // other code has applied the message: the claim ends as a duplicate
 					rows = append(rows, Row{Entry: i, As: AsDuplicate, Attempts: int(it.attempts)})
 				}
 				continue
 			}
 			if v.Was == store.Applied && !m.config.Keep {
-				continue // it has no row
+				continue // duplicates have no row
 			}
 			if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Repeat: true})
@@ -74,8 +73,7 @@ func (m *Machine) rows(f *Flight) []Row {
 	return rows
 }
 
-// ends is what the entry's commit says of it: a step that is not the last ends a claim, and
-// not its message.
+// ends returns how the commit ends the entry. A step that is not the last ends the claim but not the message.
 func (en *Entry) ends() As {
 	if c := en.Item.Claim; en.As == AsApplied && c != nil && c.stepped {
 		return AsStepped
@@ -83,11 +81,10 @@ func (en *Entry) ends() As {
 	return en.As
 }
 
-// keeps reports whether a message that ends so has a row.
+// keeps reports whether a message with this ending has a row.
 func (m *Machine) keeps(as As) bool { return m.config.Keep || as != AsApplied && as != AsDuplicate }
 
-// attempted are the attempts that an entry's row has with its commit: one whose
-// handler ran in this very flight has had one more.
+// attempted returns the number of attempts for an entry's row, including a run in this flight.
 func (m *Machine) attempted(en Entry) int {
 	if en.As == AsApplied {
 		return en.Item.Attempt()
@@ -95,8 +92,8 @@ func (m *Machine) attempted(en Entry) int {
 	return int(en.Item.attempts)
 }
 
-// keepsConflict reports whether a conflict goes into a row with this commit: one
-// to be dead-lettered does when its copy is there.
+// keepsConflict reports whether this commit writes a row for a conflict. For a dead letter it does so once the
+// copy is in the dead-letter topic.
 func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 	switch m.config.OnConflict {
 	case EndPark:
@@ -107,7 +104,7 @@ func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 	return false
 }
 
-// conflictOf is what a conflict is called.
+// conflictOf returns the reason of a conflict.
 func conflictOf(v store.Verdict) semel.Reason {
 	if v.Former {
 		return reasonname.FormerConflict
@@ -115,7 +112,7 @@ func conflictOf(v store.Verdict) semel.Reason {
 	return semel.ReasonConflict
 }
 
-// asConflict is how a conflict's row ends.
+// asConflict returns how a conflict's row ends.
 func (m *Machine) asConflict() As {
 	if m.config.OnConflict == EndDeadLetter {
 		return AsDeadLettered
@@ -123,8 +120,8 @@ func (m *Machine) asConflict() As {
 	return AsParked
 }
 
-// repeats counts the riders of an item on its row. Those that come later are
-// marked themselves and counted then.
+// repeats counts the riders of an item on the item's row. Riders that arrive later are marked and counted
+// themselves.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	for _, r := range it.riders.all() {
 		if it.riders.has(r) && it.copies(r) && !r.counted {
@@ -135,20 +132,20 @@ func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	return rows
 }
 
-// copies reports whether a rider is a copy of the same content, for which the item's
-// commit speaks. One that rides for a former identity is none: the store judges it.
+// copies reports whether a rider is a copy with the same content, so that the item's commit also ends it. A rider
+// that rides because of a previous identity is not; the store judges it.
 func (it *Item) copies(rider *Item) bool {
 	return rider.Print == it.Print && rider.Source == it.Source && rider.Identity == it.Identity
 }
 
-// uncount takes back what repeats said of a commit that did not happen.
+// uncount undoes repeats after a commit that failed.
 func (it *Item) uncount() {
 	for _, r := range it.riders.all() {
 		r.counted = false
 	}
 }
 
-// ended takes what became of a flight's transaction.
+// ended handles the end of a flight's transaction.
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
@@ -168,8 +165,7 @@ func (m *Machine) ended(e Ended) {
 	case f.failure != nil:
 		m.failed(w, f)
 	case f.why == store.ClassClaimLost, f.why == store.ClassNone && e.Class == store.ClassClaimLost:
-		// Nobody's attempt. Which claim it is the next Begin tells, and those that
-		// stand run again.
+		// No message is charged. The next Begin tells which claim was lost; items with valid claims run again.
 		m.undone(f, f.done)
 		m.requeueAll(f)
 	case f.why != store.ClassNone:
@@ -181,7 +177,7 @@ func (m *Machine) ended(e Ended) {
 	m.mayLeaveAgain(f, e.Until)
 }
 
-// committed settles what the flight did and queues again what it did not.
+// committed settles the items that the flight ended and queues the others again.
 func (m *Machine) committed(w *worker, f *Flight) {
 	m.up()
 	m.commits++
@@ -219,7 +215,7 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			m.halt(en.Item)
 		case v.Kind == store.Conflict && !v.Known && m.config.OnConflict == EndDeadLetter && !en.Item.copied:
 			if t := en.Item.trouble; t != nil {
-				t.suspicion = suspicion{} // no run of its follows
+				t.suspicion = suspicion{} // the handler will not run again
 			}
 			m.endAs(en.Item, EndDeadLetter, conflictOf(v))
 		default:
@@ -228,27 +224,26 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	}
 }
 
-// own reports whether what a mark found is what a commit of unknown outcome of
-// this very item left there: seen is counted as done, and as no copy (case 3).
+// own reports whether the marker that a mark found was written by a commit of the same item whose outcome was
+// unknown. Then Seen means applied, and the item is no duplicate (case 3).
 func (m *Machine) own(en Entry, v store.Verdict) bool {
 	switch {
 	case !en.Item.unknown:
 		return false
 	case v.Kind == store.Seen && (v.Former || en.Item.conflicted()):
-		return false // it would have its own marker; a conflict has none
+		return false // a conflict has no marker of its own
 	case v.Kind == store.Seen && en.Item.Claim != nil:
 		return v.Known && en.As != AsDuplicate
 	case v.Kind == store.Seen && en.As.Outcome() == store.Waiting:
-		return true // somebody may have claimed it since, and brought it to its end
+		return true // another worker may have claimed the row since and ended it
 	case v.Kind == store.Seen:
 		return en.As != AsDuplicate && v.Was == en.As.Outcome()
 	}
 	return v.Kind == store.Conflict && v.Known
 }
 
-// Ending says how entry i of a flight ends if its commit, which was asked for, succeeds, and
-// why; source.EndUnknown: it does not end with it. It reads what no event but the flight's own
-// end changes, so that the shell may ask while it carries the commit out.
+// Ending returns how entry i ends if the flight's commit succeeds, and why; source.EndUnknown if it does not end.
+// It reads only data that no event changes before the flight ends, so the shell may call it during the commit.
 func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 	en, v := f.Entries[i], f.verdicts[i]
 	switch v.Kind {
@@ -265,7 +260,7 @@ func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 	return source.EndUnknown, reasonname.None
 }
 
-// endingOf says how a delivery ended.
+// endingOf returns how a delivery ended.
 func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	switch {
 	case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == EndKeepFirst):
@@ -294,9 +289,8 @@ func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	return source.EndApplied
 }
 
-// conclude settles an item, and its riders as duplicates, where its commit
-// speaks for them: of the same content, and counted if a row counts. The others
-// ask the store themselves.
+// conclude settles an item and, as duplicates, those of its riders that the commit also ends: copies with the same
+// content that are counted on the row if there is one. The other riders ask the store themselves.
 func (m *Machine) conclude(en Entry, v store.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
@@ -308,7 +302,7 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	case source.EndReceived, source.EndStepped:
 		m.due(m.now)
 	case source.EndWaiting:
-		if why.after > 0 || en.As != AsBlocked { // else a commit frees it, which says so
+		if why.after > 0 || en.As != AsBlocked { // otherwise a commit unblocks it and reports that
 			m.due(m.now + why.after)
 		}
 	}
@@ -328,7 +322,7 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	m.promote(rest)
 }
 
-// unknown marks again, in a new transaction, all that may have been committed.
+// unknown marks the items of a commit with unknown outcome again, in a new transaction.
 func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {
@@ -336,7 +330,7 @@ func (m *Machine) unknown(w *worker, f *Flight, err error) {
 			en.Item.doubt(v.Kind == store.Conflict)
 		}
 	}
-	w.limit = quarter(len(f.Entries)) // it may have been too long for its time
+	w.limit = quarter(len(f.Entries)) // the batch may have been too large for its timeout
 	m.undone(f, f.done)
 	m.contention(w, f)
 	m.requeueAll(f)

@@ -1,18 +1,17 @@
 package machine
 
-// riders are the copies that ride on an item, in the order of arrival. One that
-// leaves stays in the list until most of it has left: a lane with many riders
-// may go at once, and each must cost the same.
-// None of it is there for an item on which nothing ever rode.
+// riders are the copies that ride on an item, in order of arrival. A rider that leaves stays in the list until
+// most have left, so that removing many riders of a lane has a constant cost for each. An item without riders has
+// none of this.
 type riders struct {
 	list []*Item
-	left int // of those in the list
+	left int // number of riders in the list that have left
 }
 
-// has reports whether an item of the list is still there.
+// has reports whether an item of the list still rides.
 func (r *riders) has(it *Item) bool { return it.carrier != nil && it.carrier.riders == r }
 
-// all are those that ride, and some that have left.
+// all returns the list, including riders that have left.
 func (r *riders) all() []*Item {
 	if r == nil {
 		return nil
@@ -22,9 +21,9 @@ func (r *riders) all() []*Item {
 
 func (r *riders) add(it *Item) { r.list = append(r.list, it) }
 
-// remove takes a rider out, and returns how many items it has looked at.
+// remove removes a rider and returns the number of items that it examined.
 func (r *riders) remove(it *Item) (touched int) {
-	if len(r.list) == 0 { // it has been taken out with all others
+	if len(r.list) == 0 { // takeAll has removed it
 		return 0
 	}
 	if r.left++; 2*r.left <= len(r.list) {
@@ -41,7 +40,7 @@ func (r *riders) remove(it *Item) (touched int) {
 	return touched
 }
 
-// takeAll empties the list and returns who was there.
+// takeAll empties the list and returns the riders.
 func (r *riders) takeAll() []*Item {
 	if r == nil {
 		return nil

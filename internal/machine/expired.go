@@ -10,11 +10,11 @@ var errOld = errors.New("it is older than what is kept, or nothing tells how old
 
 var errAhead = errors.New("by its time it is from the future, so that nobody could tell later whether it has taken effect: whether it does now, a person decides")
 
-// old ends a message of which nobody can tell any more whether it has taken effect: it
-// rides in its worker's next flight as a mark that does not ask.
+// old ends a message that may have been applied before, because its marker may have been removed. It is marked in
+// its worker's next flight without asking.
 func (m *Machine) old(it *Item, ahead bool) {
 	if t := it.trouble; t != nil {
-		t.suspicion = suspicion{} // no run of its follows
+		t.suspicion = suspicion{} // the handler will not run again
 	}
 	it.failing().last = errOld
 	if ahead {

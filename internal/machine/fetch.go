@@ -6,40 +6,39 @@ import (
 	"time"
 )
 
-// fetchChunk is the least a Fetch asks for, so that small batches do not make
-// many small calls.
+// fetchChunk is the minimum size of a Fetch, so that small batches do not cause many small calls.
 const fetchChunk = 256
 
-// emptyFetch is the pause after a Fetch that brought nothing: a source that
-// does not wait must not make the consumer spin.
+// emptyFetch is the pause after a Fetch without deliveries, so that a source that does not wait causes no busy
+// loop.
 const emptyFetch = 5 * time.Millisecond
 
 type fetchState struct {
-	under    bool // a Fetch is under way
+	under    bool // a Fetch is in progress
 	canceled bool
-	ends     bool // with canceled: the run would end for it
+	ends     bool // with canceled: the run would end after it
 	over     bool // the source has ended
-	// empty: the last answer was that nothing is there, and the source was asked
-	// whether it has more. It is known until the next Fetch is due.
+	// empty reports that the source had no more deliveries at the last response, which answered that question. It
+	// is valid until the next Fetch is due.
 	empty    bool
-	began    Time // of the last Fetch
+	began    Time // start of the last Fetch
 	until    Time
 	failures int
-	// limit, at first and after a failure, is when the Fetch under way is
-	// cancelled, so that a quiet source answers whether it works; 0: it may wait.
+	// limit is the time at which the Fetch in progress is cancelled. It is set at first and after a failure, so
+	// that a source without deliveries responds and is known to work. 0 means no limit.
 	limit      Time
-	unanswered int  // in a row: Fetches that ended before the source could be asked
-	active     Time // when something was last there, or could have been
-	laned      bool // the source has given a lane
-	known      bool // the source has answered without an error
-	full       bool // it is told that what a newer release marked leaves no room
+	unanswered int  // Fetches in a row that ended before the source was reached
+	active     Time // when there last was, or could have been, a delivery
+	laned      bool // the source has assigned a lane
+	known      bool // the source has responded without an error
+	full       bool // ReportFull was made
 }
 
-// longestAsk is the most that a Fetch after a failure may wait. The limit grows
-// up to there: a source may need longer to find its broker than it was given.
+// longestAsk is the maximum of limit. The limit grows because a source may need longer to reach its broker than it
+// was given.
 const longestAsk = time.Minute
 
-// startFetch asks for more while there is room; it may overshoot by one call.
+// startFetch fetches more while there is memory; it may exceed the limit by one call.
 func (m *Machine) startFetch() {
 	f := &m.fetch
 	if f.under || f.over || m.end.stopping || f.until > m.now || m.store.closed(m.now) && !m.config.OneAttempt {
@@ -49,7 +48,7 @@ func (m *Machine) startFetch() {
 	if messages <= 0 || bytes <= 0 {
 		return
 	}
-	if m.breaker.open && !m.config.Receive { // one to be tried, if there is none
+	if m.breaker.open && !m.config.Receive { // fetch one message to try, if there is none
 		if m.breakerHolds(!m.rests()) {
 			return
 		}
@@ -65,10 +64,9 @@ func (m *Machine) startFetch() {
 	m.do(Fetch{Messages: min(messages, max(m.config.Most, fetchChunk)), Bytes: bytes})
 }
 
-// limitFetch lets a source that has failed answer: the next Fetch would else
-// wait for a delivery, and nobody would know whether it works (law 11). Where the
-// run would end in the same moment, it is cancelled for that: the source is asked
-// for more then.
+// limitFetch limits a Fetch after a failure: otherwise it would wait for a delivery, and it would not be known
+// whether the source works (law 11). If the run would end at the same time, the Fetch is cancelled for that
+// reason, and the source is asked for more.
 func (m *Machine) limitFetch() {
 	if f := &m.fetch; f.under && !f.canceled && f.limit != 0 && f.limit <= m.now && !m.mayEndIdle() {
 		m.cancelFetch(false)
@@ -87,7 +85,7 @@ func (m *Machine) fetched(e Fetched) {
 		m.admit(it)
 	}
 	switch {
-	case e.Unanswered: // neither known to work nor to be empty
+	case e.Unanswered: // the source is neither known to work nor to be empty
 		f.unanswered++
 		f.active = m.now
 	case e.Failed:
@@ -104,7 +102,7 @@ func (m *Machine) fetched(e Fetched) {
 	if len(e.Items) > 0 || e.More {
 		f.active = m.now
 	}
-	if e.More { // that may be in the inbox, too: what is known of it is older than the answer
+	if e.More { // rows may be due too: what is known about the inbox is older than this response
 		m.claims.until, m.claims.empty = min(m.claims.until, m.now), false
 	}
 	if len(e.Items) == 0 && !e.Failed {

@@ -2,18 +2,18 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// The first living copy of an identity carries the later ones, which wait for it
-// (case 4). What it does is decided here together with what becomes of them.
+// The first copy of an identity in memory carries the later copies, which ride on it (case 4). This file decides
+// what the first copy does together with what happens to the others.
 
-// tracked reports whether copies of the item ride together. A claim is no copy: it
-// never waits for a delivery, and those find that it waits in the inbox.
+// tracked reports whether copies of the item ride together. A claim is not a copy: it never waits for a delivery,
+// and deliveries find that the message waits in the inbox.
 func (m *Machine) tracked(it *Item) bool {
 	return it.Claim == nil && (!m.config.Unmarked || it.Refused != nil)
 }
 
-// admitCopy queues an item, or lets it ride on the copy that came before it. One that
-// rides for its former identity carries its own copies all the same: were they to pass it,
-// it would wait for them one day, and they, in its line, for it.
+// admitCopy queues an item, or makes it ride on an earlier copy. An item that rides because of its previous
+// identity still carries its own copies: if they passed it, it could wait for them, while they wait for it in
+// their line.
 func (m *Machine) admitCopy(it *Item) {
 	switch carrier := m.carrierOf(it); {
 	case carrier == nil:
@@ -27,8 +27,8 @@ func (m *Machine) admitCopy(it *Item) {
 	}
 }
 
-// carrierOf is who an item has to wait for: the first copy of its identity, or an earlier
-// item with its former identity, which is of another content or a copy; nil if nobody.
+// carrierOf returns the item that an item must wait for: the first copy of its identity, or an earlier item with
+// its previous identity, which may be a copy or have other content; nil if there is none.
 func (m *Machine) carrierOf(it *Item) *Item {
 	if !m.tracked(it) {
 		return nil
@@ -53,9 +53,8 @@ func (m *Machine) carry(it *Item) {
 	}
 }
 
-// sharesFormer reports whether another item with the item's former identity is in flight.
-// If none is, the item has that identity to itself from now on: no two marks of it are
-// ever under way at once, whatever order they came in.
+// sharesFormer reports whether another item with the item's previous identity is in memory. If not, the item
+// reserves that identity, so that no two marks of it are ever in progress, whatever the order of arrival.
 func (m *Machine) sharesFormer(it *Item) bool {
 	if it.Former == nil || !m.tracked(it) {
 		return false
@@ -67,12 +66,12 @@ func (m *Machine) sharesFormer(it *Item) bool {
 	return false
 }
 
-// leaving reports whether an item that has not ended is to be left.
+// leaving reports whether an item that has not ended should be dropped.
 func (m *Machine) leaving(it *Item) bool {
 	return m.end.stopping || it.lane.left || it.lane.revoking
 }
 
-// leave takes an item out for good. What rides on it is promoted.
+// leave removes an item. Its riders are promoted.
 func (m *Machine) leave(it *Item) {
 	if it.state == gone {
 		return
@@ -84,11 +83,10 @@ func (m *Machine) leave(it *Item) {
 	}
 }
 
-// uncarry ends an item's being the carrier of its identity.
+// uncarry makes an item stop carrying its identity.
 func (m *Machine) uncarry(it *Item) { m.promote(m.unload(it)) }
 
-// unload ends an item's being the carrier of its identity and returns what rode
-// on it, which has to be moved at once.
+// unload makes an item stop carrying its identity and returns its riders, which the caller must move at once.
 func (m *Machine) unload(it *Item) []*Item {
 	m.touched += len(it.riders.all())
 	if m.carriers[it.key()] == it {
@@ -100,8 +98,8 @@ func (m *Machine) unload(it *Item) []*Item {
 	return it.riders.takeAll()
 }
 
-// promote makes the first of the riders that may still run the carrier, at its
-// own number. Where they rode for a former identity there may be several.
+// promote makes the first rider that may still run the carrier, with its own arrival number. If riders rode
+// because of a previous identity, there may be several carriers.
 func (m *Machine) promote(riders []*Item) {
 	for i := 0; i < len(riders); i++ {
 		m.touched++
@@ -116,16 +114,16 @@ func (m *Machine) promote(riders []*Item) {
 	}
 }
 
-// ride lets a copy wait for the first one.
+// ride makes a copy wait for the first one.
 func (m *Machine) ride(it, carrier *Item) {
 	m.move(it, placement{state: riding, carrier: carrier})
 }
 
-// shed drops the riders of lanes that are being left: their carrier does not
-// end yet, and nobody may wait for it.
+// shed drops the riders in lanes that are being revoked: their carrier does not end yet, and the lane must not
+// wait for it.
 func (m *Machine) shed(carrier *Item) {
 	r := carrier.riders
-	var left []*Item // by those that go
+	var left []*Item // by the riders that leave
 	for i := 0; i < len(r.all()); {
 		m.touched++
 		it := r.list[i]
@@ -137,28 +135,27 @@ func (m *Machine) shed(carrier *Item) {
 		m.move(it, placement{})
 		left = append(left, m.unload(it)...)
 		if len(r.list) < before {
-			i = 0 // the list was tidied
+			i = 0 // the list was compacted
 		}
 	}
 	m.promote(left)
 }
 
-// hold keeps an item in memory until a moment, its lane behind it.
+// hold keeps an item, and its lane behind it, in memory until a time.
 func (m *Machine) hold(it *Item, until Time) {
 	m.shed(it)
 	it.alone = true
 	m.move(it, placement{state: held, until: until})
 }
 
-// await is hold for an item that asks again whether this release knows what
-// became of it. Unlike a copy in flight it holds no neighbour up: many ask in one
-// transaction.
+// await is hold for an item that will ask again whether this release knows its outcome. Unlike a copy in flight it
+// does not delay other messages, because one transaction asks for many items.
 func (m *Machine) await(it *Item, until Time) {
 	m.shed(it)
 	m.move(it, placement{state: awaited, until: until})
 }
 
-// releaseHeld queues what has waited long enough.
+// releaseHeld queues the items whose wait has ended.
 func (m *Machine) releaseHeld() {
 	for len(m.held) > 0 && m.held[0].until <= m.now {
 		m.enqueue(m.held[0])
@@ -171,7 +168,7 @@ func (m *Machine) requeueAll(f *Flight) {
 	}
 }
 
-// requeue puts an item back at its number, unless it is to be left.
+// requeue queues an item again with its arrival number, unless it should be dropped.
 func (m *Machine) requeue(it *Item) {
 	if m.leaving(it) {
 		m.leave(it)
@@ -181,10 +178,9 @@ func (m *Machine) requeue(it *Item) {
 	m.enqueue(it)
 }
 
-// enqueue puts an item at its place in its queue. One to be dead-lettered is
-// copied first: only when the copy is there does a mark say so, since a crash in
-// between makes a second copy, and none is ever missing. Its lane waits, because
-// until the mark it has not left it.
+// enqueue adds an item to its queue in order of arrival. A dead letter is copied first, and marked only after the
+// copy exists: a crash in between causes a second copy, but no copy is ever missing. Its lane waits until the
+// mark.
 func (m *Machine) enqueue(it *Item) {
 	if it.as == AsDeadLettered && !it.copied {
 		m.move(it, placement{state: copying})

@@ -6,34 +6,34 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// flightState is the machine's own part of a Flight.
+// flightState is the machine's private part of a Flight.
 type flightState struct {
 	verdicts []store.Verdict
-	fresh    []int // entries whose handlers run, in order
-	done     int   // how many of them did
+	fresh    []int // entries to run, in order
+	done     int   // number of entries that ran
 	running  bool
-	handled  bool // Run was said
-	stopped  bool // StopRun was said
-	cut      bool // its handler, or a callback of its commit, went on after its timeout: its connection is cut
-	sticks   bool // with cut: it still goes on
-	empty    bool // it runs no handler: it asks whether the store works
+	handled  bool // Run was sent
+	stopped  bool // StopRun was sent
+	cut      bool // its handler, or a callback of its commit, exceeded its timeout, and its connection was closed
+	sticks   bool // with cut: the handler or callback is still running
+	empty    bool // it runs no handler, and finds out whether the store works
 	trim     []int
 
-	// How its handlers failed, nothing of it if they did not: either a message is
-	// to blame, which failure says, or nobody is, which why says.
+	// How the flight's handlers failed, if they did. Either failure is set, if a message is to blame, or why, if
+	// none is.
 
-	// failure is a message's: rollback.go cuts the flight at who is to blame.
+	// failure is the failure of a message; rollback.go splits the flight at that message.
 	failure *Failure
-	// why is Contended or Down: all run again, and nobody is charged. cause is its
-	// error, for people; outside is as in Failure: it surely is no message's doing.
+	// why is Contended or Down: all entries run again, and no message is charged. cause is the error, for people.
+	// outside is Failure.Outside.
 	why     store.Class
 	cause   error
 	outside bool
-	// culprit is an entry. With failure it is who is charged, -1 where that is not
-	// known; with why it is whose handler met it, who is suspected at most.
+	// culprit is the index of an entry. With failure it is the message to charge, -1 if unknown. With why it is
+	// the message whose handler met the error, which is at most suspected.
 	culprit int
-	// suspects, with failure and no culprit, is how many of those that ran, from the
-	// first, may be to blame: the flight is halved until one is alone.
+	// suspects, if failure has no culprit, is the number of entries, from the first, that may be to blame. The
+	// flight is halved until one message is alone.
 	suspects int
 }
 
@@ -46,7 +46,7 @@ func (f *Flight) holds(l *lane) bool {
 	return false
 }
 
-// marked takes the store's verdicts and runs the handlers of what is fresh.
+// marked handles the store's verdicts and runs the handlers of fresh entries.
 func (m *Machine) marked(e Marked) {
 	f := e.Flight
 	if e.Class != store.ClassNone {
@@ -77,7 +77,7 @@ func (m *Machine) marked(e Marked) {
 	m.do(Run{Flight: f, Fresh: f.fresh, Budget: m.config.BatchTime})
 }
 
-// notBegun ends a flight whose transaction did not open: nobody's attempt.
+// notBegun ends a flight whose transaction was not opened. No message is charged.
 func (m *Machine) notBegun(e Marked) {
 	f := e.Flight
 	w := m.land(f)
@@ -101,8 +101,8 @@ func (m *Machine) notBegun(e Marked) {
 	m.mayLeaveAgain(f, 0)
 }
 
-// sift finds what runs: fresh marks, but nothing of a line behind a message
-// that must be waited for. What is fresh and may not run is trimmed.
+// sift selects the entries to run: fresh marks, except those in a line behind a message that must wait. It trims
+// fresh marks that may not run.
 func (m *Machine) sift(f *Flight) {
 	var waited []*line
 	f.fresh = make([]int, 0, len(f.Entries))
@@ -121,7 +121,7 @@ func (m *Machine) sift(f *Flight) {
 		if v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old {
 			en.Item.unknown = false
 		}
-		if v.Kind == store.Old && m.config.Block && en.Item.line.ordered { // what comes behind it waits where it does
+		if v.Kind == store.Old && m.config.Block && en.Item.line.ordered { // later messages of the line wait where it waits
 			waited = append(waited, en.Item.line)
 		}
 		if v.Kind != store.Fresh {
@@ -133,7 +133,7 @@ func (m *Machine) sift(f *Flight) {
 			f.trim = append(f.trim, i)
 		case m.outOfTurn(f, i):
 			f.trim = append(f.trim, i)
-			if en.Item.line.ordered { // it keeps its place
+			if en.Item.line.ordered { // later messages of the line wait
 				waited = append(waited, en.Item.line)
 			}
 		case en.As == AsApplied:
@@ -142,11 +142,11 @@ func (m *Machine) sift(f *Flight) {
 	}
 }
 
-// mustWait reports whether the store could not say what became of an identity,
-// so that its message is held and asks again.
+// mustWait reports whether the store cannot tell the outcome of an identity, so that the message is held and asks
+// again.
 func mustWait(v store.Verdict) bool { return v.Kind == store.Busy || v.Kind == store.Newer }
 
-// ran takes the end of a flight's handlers.
+// ran handles the end of a flight's handlers.
 func (m *Machine) ran(e Ran) {
 	f := e.Flight
 	f.running = false
@@ -162,8 +162,8 @@ func (m *Machine) ran(e Ran) {
 	}
 	if !e.Failed {
 		if e.Done < len(f.fresh) && !f.stopped {
-			// The time was up: the next batch marks about what this one had time for,
-			// since the commit doubles it.
+			// The time was used up. The next batch gets about as many entries as this one had time for, because
+			// the commit doubles the limit.
 			m.workers[f.Worker].limit = max(1, (e.Done+1)/2)
 		}
 		m.commit(f)
@@ -193,9 +193,8 @@ func (m *Machine) ran(e Ran) {
 	m.do(Rollback{Flight: f})
 }
 
-// stuck cuts the connection under a handler that does not end; its worker and
-// its lanes wait until it returns (case 10). For a callback of a commit the shell
-// has done that already.
+// stuck closes the connection of a handler that does not return. Its worker and its lanes wait until it returns
+// (case 10). For a callback of a commit the shell has already closed the connection.
 func (m *Machine) stuck(e Stuck) {
 	f := e.Flight
 	if !f.running && !e.Committing {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// takeFirst takes the first item out of a queue for good.
+// takeFirst removes the first item of a queue.
 func takeFirst(q *queue) {
 	it := q.first()
 	q.remove(it)
@@ -72,7 +72,7 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsAndLeaves(t *testing.T) {
+func TestHeldItemsThatLeave(t *testing.T) {
 	t.Run("law_11_it_is_not_kept_until_its_moment_comes", func(t *testing.T) {
 		m := New(testConfig())
 		waits := func(lane source.Lane) {
@@ -120,8 +120,8 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 
 func TestALaneWithManyRidersThatGoes(t *testing.T) {
 	const riders = 10_000
-	// A carrier in lane a, and its copies in lane b, each behind another
-	// message of lane a, so that they stand apart in the list of all.
+	// load returns a machine with a carrier in lane a and its copies in lane b. Between the copies there are other
+	// messages of lane a, so that the copies are not adjacent in the list of all items.
 	load := func(t *testing.T, lanes Lanes) *Machine {
 		c := testConfig()
 		c.MaxMessages, c.Lanes = 10*riders, lanes

@@ -1,8 +1,7 @@
 package machine
 
-// heldHeap orders held items by moment, then arrival. Each knows its index, so
-// that what leaves is taken out at once: a wait may be long, and lanes come and
-// go.
+// heldHeap orders held items by time, then by arrival. Each item knows its index, so that an item that leaves is
+// removed at once: waits may be long, and lanes come and go.
 type heldHeap []*Item
 
 func (h heldHeap) Len() int { return len(h) }

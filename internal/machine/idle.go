@@ -2,20 +2,19 @@ package machine
 
 import "time"
 
-// joining is how long a source may take to give its first lane before it counts
-// as empty: a member of a group waits for the others.
+// joining is how long a source may take to assign its first lane before it counts as idle: a member of a consumer
+// group waits for the others.
 const joining = time.Minute
 
-// awaitEnd is how long a consumer whose source has ended waits for what a newer
-// release knows.
+// awaitEnd is how long a consumer whose source has ended waits for messages that a newer release marked.
 const awaitEnd = 5 * time.Second
 
-// room is how much more may be held in memory.
+// room returns how much more may be held in memory.
 func (m *Machine) room() (messages int, bytes int64) {
 	return m.config.MaxMessages - m.live.count, m.config.MaxBytes - m.bytes
 }
 
-// full reports whether nothing is fetched, because of what is held in memory.
+// full reports whether nothing is fetched because memory is full.
 func (m *Machine) full() bool {
 	messages, bytes := m.room()
 	return messages <= 0 || bytes <= 0
@@ -24,15 +23,14 @@ func (m *Machine) full() bool {
 // endsFull reports whether the run ends because nothing more can be fetched.
 func (m *Machine) endsFull() bool { return m.full() && (m.config.IdleExit > 0 || m.config.Bounded) }
 
-// rests reports whether nothing is to be done: nothing is there, or only what
-// this release cannot end.
+// rests reports whether there is nothing to do: no items, or only items that this release cannot end.
 func (m *Machine) rests() bool {
 	return !m.flying() && (m.live.count == 0 || m.onlyAwaits())
 }
 
-// onlyAwaits reports, where nothing flies, whether all that is left are messages
-// that a newer release marked, and what waits for them: behind them in their
-// lanes, or as their copies. What is queued and could run would fly.
+// onlyAwaits reports, while no flight is in progress, whether the only items left are messages that a newer
+// release marked and items that wait for them, in their lanes or as their copies. Items that are queued and may
+// run would be in a flight.
 func (m *Machine) onlyAwaits() bool {
 	n := &m.inState
 	if n[awaited] == 0 || n[held]+n[copying]+n[skipped]+n[settling] > 0 || m.store.down || m.tryAt() > m.now {
@@ -46,9 +44,9 @@ func (m *Machine) onlyAwaits() bool {
 	return true
 }
 
-// tellFull says when fetching stands still because of what a newer release marked
-// and what waits for it, and when it goes on. It begins when nothing else is to be
-// done, and lasts, also while the store is asked again, until there is room.
+// tellFull reports when messages that a newer release marked, and those that wait for them, stop fetching, and
+// when fetching continues. The state begins when there is nothing else to do, and lasts, also while the store is
+// asked again, until there is memory.
 func (m *Machine) tellFull() {
 	switch {
 	case m.fetch.full && !m.full():
@@ -60,8 +58,7 @@ func (m *Machine) tellFull() {
 	}
 }
 
-// behind are the lanes of which something is left when the run ends idle, in
-// order of arrival.
+// behind returns the lanes with unsettled items when the run ends idle, in order of arrival.
 func (m *Machine) behind() []Behind {
 	if !m.end.idle {
 		return nil
@@ -84,15 +81,15 @@ func (m *Machine) behind() []Behind {
 	return all
 }
 
-// endsIdle reports whether emptiness ends the consumer. A source that cannot be
-// read is not known to be empty. Without IdleExit a source that has ended says so
-// with its last Fetch, but not while something of it is awaited.
+// endsIdle reports whether the consumer ends when there is nothing to do. A failing source is not known to have
+// nothing. Without IdleExit the run ends with the source's last Fetch, but not while messages of a newer release
+// are awaited.
 func (m *Machine) endsIdle() bool {
 	ends := m.config.IdleExit > 0 || (m.config.Ends || m.fetch.over) && m.onlyAwaits()
 	return ends && m.fetch.failures == 0
 }
 
-// idleAt is when a source that brings nothing has been empty for long enough.
+// idleAt returns when a source without deliveries has been idle for long enough.
 func (m *Machine) idleAt() Time {
 	if m.config.IdleExit == 0 {
 		return m.fetch.active + awaitEnd
@@ -103,19 +100,18 @@ func (m *Machine) idleAt() Time {
 	return m.fetch.active + m.config.IdleExit
 }
 
-// endAskAt is when the Fetch under way is cancelled to end the run: one that
-// begins later than that would else be cancelled before it reaches the source.
+// endAskAt returns when the Fetch in progress is cancelled to end the run. A Fetch that began later than idleAt
+// would otherwise be cancelled before it reaches the source.
 func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFetch) }
 
-// nothingDue reports whether the inbox has nothing to do now, as far as is known. What it
-// said last holds until it is to be asked again: an open breaker may keep the machine from
-// asking for longer.
+// nothingDue reports whether no row of the inbox is due, as far as is known. The last response is valid until the
+// next claim is due; an open breaker may delay that claim.
 func (m *Machine) nothingDue() bool {
 	c := &m.claims
 	return !m.config.Inbox || !c.under && (c.empty && c.until > m.now || m.full())
 }
 
-// mayEndIdle reports whether emptiness would end the consumer now.
+// mayEndIdle reports whether the consumer would now end idle.
 func (m *Machine) mayEndIdle() bool {
 	return m.endsIdle() && !m.end.stopping && m.rests() && m.nothingDue() && m.now >= m.idleAt()
 }

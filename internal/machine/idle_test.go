@@ -7,13 +7,13 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// clock steps a machine and notes what it does to its source.
+// clock steps a machine and records its actions on the source.
 type clock struct {
 	m       *Machine
 	now     Time
 	wake    Time
 	fetches int
-	cancels []bool // of CancelFetch, whether the run would end for it
+	cancels []bool // CancelFetch.Idle of each cancelled Fetch
 	done    *Done
 }
 
@@ -38,7 +38,7 @@ func (c *clock) step(e Event) {
 	}
 }
 
-// until lets time pass, as the machine asks to be woken, up to a moment.
+// until lets time pass up to a time, with a Timer whenever the machine asks for one.
 func (c *clock) until(at Time) {
 	for c.wake > c.now && c.wake <= at {
 		c.now = c.wake
@@ -47,7 +47,7 @@ func (c *clock) until(at Time) {
 	c.now = at
 }
 
-// canceled returns what was said of cancelled fetches since it was last called.
+// canceled returns the cancelled fetches since the last call.
 func (c *clock) canceled() []bool {
 	said := c.cancels
 	c.cancels = nil
@@ -68,8 +68,8 @@ func TestARunEndsIdle(t *testing.T) {
 			t.Errorf("%+v", c.done)
 		}
 	})
-	// cancelled is a machine whose first fetch was cancelled because the source had
-	// not answered, and is answered after the run could have ended.
+	// cancelled returns a machine whose first fetch was cancelled because the source had not responded, and which
+	// gets the response after the time at which the run could have ended.
 	cancelled := func(t *testing.T) *clock {
 		c := newClock(90 * time.Second)
 		c.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}})

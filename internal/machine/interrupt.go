@@ -2,8 +2,8 @@ package machine
 
 import "slices"
 
-// cancelFetch ends the Fetch under way; idle says that the run would end for it.
-// A stop takes that back: the source need not say any more whether it has more.
+// cancelFetch cancels the Fetch in progress; idle means that the run would end after it. A stop overrides that:
+// the source then need not say whether it has more.
 func (m *Machine) cancelFetch(idle bool) {
 	f := &m.fetch
 	if !f.under || f.canceled && (idle || !f.ends) {
@@ -20,8 +20,8 @@ func (m *Machine) stopRun(f *Flight) {
 	f.stopped = true
 }
 
-// dropIdle drops the chosen items that no flight has begun. Riders stay whose
-// carrier is in flight: they are settled with it.
+// dropIdle drops the chosen items that are not in a flight. Riders stay if their carrier is in a flight; they are
+// settled with it.
 func (m *Machine) dropIdle(chosen func(*Item) bool) {
 	var all []*Item
 	for it := m.live.head; it != nil; it = it.next {
@@ -30,7 +30,7 @@ func (m *Machine) dropIdle(chosen func(*Item) bool) {
 			all = append(all, it)
 		}
 	}
-	// Those that leave may take others with them, which are not idle then.
+	// Items that leave may remove others, which are then no longer idle.
 	for _, it := range all {
 		if it.idle() {
 			m.leave(it)

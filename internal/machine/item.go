@@ -5,44 +5,43 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// progress is the machine's own part of an Item.
+// progress is the machine's private part of an Item.
 type progress struct {
 	arrival uint64
 	placement
 	lane *lane
-	line *line // nil: it is skipped
+	line *line // nil if the item is skipped
 
-	// as is how the next flight marks it; its reason and errors go into the row.
+	// as is how the next flight marks the item. The row gets the reason and the errors of failure.
 	as    As
 	alone bool
-	// newer: it is told that a newer release wrote its marker.
+	// newer: ReportNewer was made for the item.
 	newer bool
-	// unknown: the outcome of its last commit is unknown, so that a marker
-	// found there is taken for its own.
+	// unknown: the outcome of the item's last commit is unknown, so a marker that is found is taken for its own.
 	unknown bool
-	// rolledBack: its handler ran well and a neighbour undid it.
+	// rolledBack: the handler succeeded and was rolled back because of another message.
 	rolledBack bool
-	// charged: its next run is another attempt; tried: it has had its first.
+	// charged: the next run is a further attempt. tried: the first attempt has been made.
 	charged, tried bool
-	// copied: its dead letter is there.
+	// copied: the dead letter has been written.
 	copied bool
 
-	riders  *riders  // nil: it has had none
-	failure *failure // nil: none
-	trouble *trouble // nil: it has met none
+	riders  *riders  // nil if it never had any
+	failure *failure // nil if it has not failed
+	trouble *trouble // nil if it never waited for others
 
-	previous, next *Item // of the live list
+	previous, next *Item // neighbours in the live list
 }
 
-// failure is why an item does not simply take effect. Few items have one, and
-// each is held in memory while it waits: so it is apart, as trouble is.
+// failure contains why an item is not simply applied. It is allocated separately, like trouble, because few items
+// have one and every item is in memory while it waits.
 type failure struct {
 	reason      semel.Reason
 	first, last error
-	after       Time // of one that waits in the inbox: for how long
+	after       Time // delay of an item that waits in the inbox
 }
 
-// failed returns the item's failure, empty where there is none.
+// failed returns the item's failure; empty if there is none.
 func (it *Item) failed() failure {
 	if it.failure == nil {
 		return failure{}
@@ -50,7 +49,7 @@ func (it *Item) failed() failure {
 	return *it.failure
 }
 
-// failing returns the item's failure, to be written.
+// failing returns the item's failure for writing, and creates it if there is none.
 func (it *Item) failing() *failure {
 	if it.failure == nil {
 		it.failure = &failure{}
@@ -58,22 +57,21 @@ func (it *Item) failing() *failure {
 	return it.failure
 }
 
-// trouble is what an item has met that others or the store are to blame for, or
-// seem to be.
+// trouble contains failures and waits of an item that others or the store cause, or seem to cause.
 type trouble struct {
-	busy int // waits in a row
-	// since is when it first waited for others, tellAt when that is told next.
+	busy int // number of waits in a row
+	// since is the start of the wait for others, tellAt the time of the next report about it.
 	since, tellAt Time
-	waits         ReportKind // what it was told, or will be, to wait for
-	unknown       error      // while it is awaited: what a newer release wrote, for people
+	waits         ReportKind // kind of the reports about the wait
+	unknown       error      // while awaited: describes the newer release's marker
 	suspicion     suspicion
-	// conflicted, of one whose last commit is of unknown outcome: it was to write the row
-	// of a conflict, and no mark.
+	// conflicted, after a commit with unknown outcome, reports that the commit was to write the row of a conflict
+	// and no mark.
 	conflicted bool
 }
 
-// doubt remembers of an item whose commit is of unknown outcome whether that was to write a
-// conflict's row.
+// doubt records, for an item whose commit has an unknown outcome, whether that commit was to write a conflict's
+// row.
 func (it *Item) doubt(conflict bool) {
 	it.unknown = true
 	if conflict || it.trouble != nil {
@@ -81,10 +79,10 @@ func (it *Item) doubt(conflict bool) {
 	}
 }
 
-// conflicted reports whether what is in doubt is a conflict's row.
+// conflicted reports whether the unknown commit was to write a conflict's row.
 func (it *Item) conflicted() bool { return it.trouble != nil && it.trouble.conflicted }
 
-// troubled returns what is known of an item's trouble, to be written.
+// troubled returns the item's trouble for writing, and creates it if there is none.
 func (it *Item) troubled() *trouble {
 	if it.trouble == nil {
 		it.trouble = &trouble{}
@@ -92,23 +90,23 @@ func (it *Item) troubled() *trouble {
 	return it.trouble
 }
 
-// key is what copies share.
+// key returns the identity, which copies have in common.
 func (it *Item) key() Name { return Name{it.Source, it.Identity} }
 
-// ridesForFormer reports whether an item that rides may take effect although its carrier
-// does: it is no copy of it, or of another content, and where the carrier is a conflict
-// with its former identity, its own one is free again.
+// ridesForFormer reports whether a rider may be applied although its carrier is: it is not a copy of the carrier,
+// or has other content, and if the carrier is a conflict with its own previous identity, the carrier's identity is
+// free again.
 func (it *Item) ridesForFormer() bool {
 	return it.key() != it.carrier.key() || it.Former != nil && it.Print != it.carrier.Print
 }
 
-// Arrival is the item's number in the order of arrival, 0 before it is taken in.
+// Arrival returns the item's number in the order of arrival; 0 before it is added.
 func (it *Item) Arrival() uint64 { return it.arrival }
 
-// Attempt is the number of the handler's next or present run for this item.
+// Attempt returns the number of the handler's next or current run for this item.
 func (it *Item) Attempt() int { return int(it.attempts) + 1 }
 
-// Outcome is what the marker says that a mark writes.
+// Outcome returns the outcome that the mark writes to the marker.
 func (a As) Outcome() store.Outcome {
 	switch a {
 	case AsParked, AsOverdue:
@@ -123,7 +121,7 @@ func (a As) Outcome() store.Outcome {
 	return store.Applied
 }
 
-// liveList holds every item that has not gone, by arrival.
+// liveList contains all items in memory, in order of arrival.
 type liveList struct {
 	head, tail *Item
 	count      int

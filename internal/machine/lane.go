@@ -2,17 +2,17 @@ package machine
 
 import "github.com/semel-go/semel/source"
 
-// lane is a lane that was given to this consumer.
+// lane is a lane that is assigned to this consumer.
 type lane struct {
 	name     source.Lane
-	items    int   // those that have not gone
-	line     *line // nil: it has no order as a lane
+	items    int   // number of items in memory
+	line     *line // nil if the lane has no order
 	paused   bool
 	revoking bool
-	left     bool // lost: nothing of it can be settled
+	left     bool // lost: its items cannot be settled
 }
 
-// given takes a lane. An older epoch of it is lost without a word.
+// given adds a lane. An older epoch of the lane is lost without a notice.
 func (m *Machine) given(n source.Lane) {
 	if old := m.lanes[n.ID]; old != nil {
 		m.lost(old.name)
@@ -25,7 +25,7 @@ func (m *Machine) given(n source.Lane) {
 	m.fetch.active, m.fetch.laned = m.now, true
 }
 
-// revoking drains a lane: what has not begun is dropped, what has is finished.
+// revoking drains a lane: items that are not in a flight are dropped, the others are finished.
 func (m *Machine) revoking(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n || l.revoking {
@@ -41,8 +41,8 @@ func (m *Machine) revoking(n source.Lane) {
 	}
 }
 
-// lost forgets a lane at once. Handlers that run go on; their commit does no
-// harm, since a redelivery finds the marker.
+// lost removes a lane at once. Running handlers continue. Their commit does no harm, because a redelivery finds
+// the marker.
 func (m *Machine) lost(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n {
@@ -50,13 +50,13 @@ func (m *Machine) lost(n source.Lane) {
 	}
 	delete(m.lanes, n.ID)
 	l.left = true
-	if l.paused { // flow leaves it so
+	if l.paused { // flow does not change a lane that has left
 		m.paused--
 	}
 	m.dropIdle(func(it *Item) bool { return it.lane == l })
 }
 
-// releaseLanes answers Revoking once a lane's last settlement is in.
+// releaseLanes releases revoked lanes after their last settlement.
 func (m *Machine) releaseLanes() {
 	waiting := m.revokes[:0]
 	for _, l := range m.revokes {

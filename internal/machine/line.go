@@ -2,26 +2,25 @@ package machine
 
 import "container/heap"
 
-// line is what keeps an order: its messages run one after the other, and those
-// behind one that waits wait with it. A lane is one where lanes have an order, and a
-// key where keys have. What has no order stands in lines of the workers' own, which
-// keep nothing back.
+// line is a sequence of messages that are processed in order. If one of them waits, the later ones wait too. A
+// lane is a line if lanes are ordered, and a key if keys are. Messages without an order are in lines of the
+// workers' own, which block nothing.
 //
-// So does what is claimed to call out, each by its route: a call may take long, and nothing
-// that waits behind one is to wait while a worker has nothing to do.
+// Claims for outside calls are also in lines of their own, one for each route: a call may take long, and messages
+// must not wait for it while a worker is idle.
 //
-// A line belongs to a worker while anything of it is there, and to another as soon
-// as that has nothing else to do and nothing of the line is in flight.
+// A line belongs to a worker while it has items. It moves to another worker when that worker is idle and no item
+// of the line is in a flight.
 type line struct {
 	queue
 	ordered bool
-	route   uint64           // of a key
-	among   map[uint64]*line // where it stands by that; nil: it is a lane's, or a worker's own
-	count   int              // of those that have not gone
-	flying  int              // those in flight
-	worker  int              // -1: none
-	// place is where it stands among the lines of its worker that may fly, by the
-	// arrival of their first; -1: it is none of them.
+	route   uint64           // hash of the key
+	among   map[uint64]*line // the map that contains the line by route; nil for lines of lanes and workers
+	count   int              // number of items in memory
+	flying  int              // number of items in a flight
+	worker  int              // -1 if none
+	// place is the line's index among its worker's lines that may fly, ordered by their first arrival; -1 if it is
+	// not one of them.
 	place int
 	next  uint64
 }
@@ -50,7 +49,7 @@ func (h *lineHeap) Pop() any {
 	return l
 }
 
-// join puts an item that comes in into its line, and that to a worker.
+// join adds an item to its line, and assigns the line to a worker.
 func (m *Machine) join(it *Item) {
 	l := m.lineOf(it)
 	it.line = l
@@ -63,17 +62,16 @@ func (m *Machine) join(it *Item) {
 	m.workers[l.worker].load++
 }
 
-// lineOf is the line of an item that comes in: of its key, of its lane, or one of
-// a worker's own by its route, never by arrival, so that two messages of one key
-// never run at once. Claims that fly alone have lines apart from those of deliveries,
-// which would wait for their calls.
+// lineOf returns the line of an item: of its key, of its lane, or one of a worker's own chosen by route, never by
+// arrival, so that two messages of one key never run at the same time. Claims that fly alone have other lines than
+// deliveries, because deliveries would wait for their calls.
 func (m *Machine) lineOf(it *Item) *line {
 	switch {
 	case it.Claim != nil && m.config.ClaimsAlone:
 		return m.keyLine(m.claims.lines, it.Route)
 	case it.Claim != nil:
 		return m.looseWorker(it).own[ownClaims]
-	case m.config.Lanes == NoOrder && m.config.Alone: // its handler may take long
+	case m.config.Lanes == NoOrder && m.config.Alone: // the handler may take long
 		return m.keyLine(m.lines, it.Route)
 	case m.config.Lanes == NoOrder:
 		return m.looseWorker(it).own[ownLoose]
@@ -83,7 +81,7 @@ func (m *Machine) lineOf(it *Item) *line {
 	return m.keyLine(m.lines, it.Route)
 }
 
-// keyLine is the line of a route among these.
+// keyLine returns the line of a route in among, and creates it if there is none.
 func (m *Machine) keyLine(among map[uint64]*line, route uint64) *line {
 	l := among[route]
 	if l == nil {
@@ -98,17 +96,16 @@ func (m *Machine) keyLine(among map[uint64]*line, route uint64) *line {
 	return l
 }
 
-// Lines that are empty are kept for other keys: so many, if they are small.
+// Empty lines are reused for other keys: at most mostSpare of them, and only small ones.
 const (
 	mostSpare  = 1024
 	smallSpare = 32
 )
 
-// depart takes an item out of its line that has gone. An empty line leaves its
-// worker.
+// depart removes an item that is gone from its line. An empty line leaves its worker.
 func (m *Machine) depart(it *Item) {
 	l := it.line
-	if l == nil { // it was skipped
+	if l == nil { // the item was skipped
 		return
 	}
 	if l.count--; !l.ordered {
@@ -127,15 +124,14 @@ func (m *Machine) depart(it *Item) {
 	}
 	delete(l.among, l.route)
 	if len(m.spare) < mostSpare && cap(l.items) <= smallSpare {
-		clear(l.items) // of what has left it
+		clear(l.items) // drop references to items that have left
 		l.queue = queue{items: l.items[:0]}
 		m.spare = append(m.spare, l)
 	}
 }
 
-// rank puts a line where it belongs among those of its worker that may fly. One of
-// which something is in flight belongs there for the flight that is being formed
-// only.
+// rank puts a line in order among its worker's lines that may fly. A line with an item in a flight is one of them
+// only for the flight that is being formed.
 func (m *Machine) rank(l *line) {
 	if !l.ordered || l.worker < 0 {
 		return
@@ -156,8 +152,7 @@ func (m *Machine) rank(l *line) {
 	}
 }
 
-// leastLoaded is the worker that a line is given to: whose handler does not stick,
-// and that has the fewest items.
+// leastLoaded returns the worker for a new line: the one with the fewest items whose handler is not stuck.
 func (m *Machine) leastLoaded() int {
 	least := 0
 	for i := range m.workers {
@@ -175,8 +170,8 @@ func (m *Machine) leastLoaded() int {
 	return least
 }
 
-// takeOver gives a worker that has nothing to do half of the lines that wait behind
-// the flight of another: so a key, or a lane, waits for no other.
+// takeOver gives an idle worker half of the lines that wait for the flight of another worker, so that no key or
+// lane waits for another.
 func (m *Machine) takeOver(w *worker) {
 	var from *worker
 	for i := range m.workers {

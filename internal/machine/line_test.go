@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyed is a machine with keys for lines, and what it has to do.
+// keyed is a machine whose lines are keys.
 type keyed struct {
 	t *testing.T
 	m *Machine
-	// flights are open, by worker.
+	// flights are the open flights, by worker.
 	flights map[int]*Flight
 	flows   int
 	came    int
@@ -43,7 +43,7 @@ func (k *keyed) step(e Event, now Time) {
 	}
 }
 
-// fetched brings a message for each key.
+// fetched adds a message for each key.
 func (k *keyed) fetched(keys ...uint64) {
 	all := items(len(keys), "a")
 	for i, it := range all {
@@ -53,7 +53,7 @@ func (k *keyed) fetched(keys ...uint64) {
 	k.step(Fetched{Items: all}, 0)
 }
 
-// ends lets a worker's handlers run, of which that of entry fails, -1 for none.
+// ends lets a worker's handlers run; the handler of entry fails, -1 for none.
 func (k *keyed) ends(worker, fails int, now Time) {
 	f := k.flights[worker]
 	delete(k.flights, worker)
@@ -71,7 +71,7 @@ func (k *keyed) ends(worker, fails int, now Time) {
 	k.step(Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1}, now)
 }
 
-// flying are the keys of a worker's flight.
+// flying returns the keys of a worker's flight.
 func (k *keyed) flying(worker int) (keys []uint64) {
 	if f := k.flights[worker]; f != nil {
 		for _, en := range f.Entries {

@@ -5,35 +5,33 @@ import (
 	"slices"
 )
 
-// Load is what a machine has in hand.
+// Load describes the items that a machine holds.
 type Load struct {
-	// Messages are the deliveries and claims that it holds, Bytes their sizes.
+	// Messages is the number of deliveries and claims in memory, Bytes their size.
 	Messages int
 	Bytes    int64
-	// Since is when the oldest of them came; it has no meaning without Messages.
+	// Since is when the oldest of them arrived; undefined if Messages is 0.
 	Since Time
-	// Queued, Flying, Held, Riding and Settling are Messages by what they do: they wait
-	// for a worker, share a transaction, wait for a moment, wait for an earlier copy, or
-	// are told to the source.
+	// Queued, Flying, Held, Riding and Settling divide Messages by state: waiting for a worker, in a transaction,
+	// waiting for a time, waiting for an earlier copy, or being settled.
 	Queued, Flying, Held, Riding, Settling int
-	// Lanes are those that were given, Paused those of them that wait for one of their
-	// messages.
+	// Lanes is the number of assigned lanes, Paused the number of those that wait for one of their messages.
 	Lanes, Paused int
-	// Workers are all, Stuck those whose handler, or callback, goes on after its timeout.
+	// Workers is the number of workers, Stuck the number of those whose handler or callback has exceeded its
+	// timeout.
 	Workers, Stuck int
-	// Serial: batches run one at a time, because they contend with one another.
+	// Serial reports that batches run one at a time, because they contend with one another.
 	Serial bool
 }
 
-// wave says when a message came, and that all did that came after it, up to the next
-// wave.
+// wave is the arrival time of a message and of all later ones up to the next wave.
 type wave struct {
 	arrival uint64
 	came    Time
 }
 
-// came takes note of when what follows comes. Waves before that of the oldest item are
-// over, and forgotten when they are half of all.
+// came records the arrival time of the next items. Waves before that of the oldest item are removed when they are
+// more than half.
 func (m *Machine) came() {
 	first := m.arrivals + 1
 	if oldest := m.live.head; oldest != nil {
@@ -49,7 +47,7 @@ func (m *Machine) came() {
 	m.waves = append(m.waves, wave{m.arrivals + 1, m.now})
 }
 
-// Load returns what the machine has in hand now.
+// Load returns the current load.
 func (m *Machine) Load() Load {
 	l := Load{
 		Messages: m.live.count, Bytes: m.bytes,

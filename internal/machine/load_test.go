@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestTheLoadSaysWhatIsInHand(t *testing.T) {
+func TestTheLoadCountsItemsByState(t *testing.T) {
 	t.Run("K4_the_age_is_that_of_the_oldest", func(t *testing.T) {
 		c := testConfig()
 		c.Most, c.Lanes = 1, Partition

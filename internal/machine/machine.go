@@ -1,17 +1,16 @@
-// Package machine makes the engine's decisions: step(event, now) → actions. It
-// starts no goroutine, reads no clock, holds no lock and does no I/O, so that
-// a simulator can order events from a seed and get the same history again.
+// Package machine makes the engine's decisions: step(event, now) → actions. It starts no goroutine, reads no
+// clock, holds no lock and does no I/O, so that a simulator can generate events from a seed and get the same
+// history again.
 //
-// A delivery (Item) is in exactly one state: queued, in flight, held (waiting
-// for a moment), awaited (held for what a newer release knows), riding (on an earlier copy of the same identity), copied to the
-// dead letters, skipped or settling.
-// Whatever one item waits for has a smaller arrival number, so waits form no
-// circle. Laws and decided cases that comments name are those of docs/numbers.md.
+// A delivery (Item) is in exactly one state: queued, in a flight, held (waits for a time), awaited (held because a
+// newer release marked it), riding (waits for an earlier copy of the same identity), being copied to the dead
+// letters, skipped, or being settled. An item only ever waits for items with a smaller arrival number, so waits
+// cannot form a cycle. Laws and cases that comments name are listed in docs/numbers.md.
 package machine
 
 import "math/rand/v2"
 
-// Machine decides for one consumer. It is used by one goroutine.
+// Machine decides for one consumer. Only one goroutine may use it.
 type Machine struct {
 	config Config
 	random *rand.Rand
@@ -19,29 +18,28 @@ type Machine struct {
 	out    []Action
 
 	lanes   map[string]*lane
-	lines   map[uint64]*line // of keys, by route
-	spare   []*line          // empty ones
-	revokes []*lane          // revoked and not yet released
+	lines   map[uint64]*line // lines of keys, by route
+	spare   []*line          // empty lines for reuse
+	revokes []*lane          // lanes that are revoked but not released
 	workers []worker
-	forming int // the worker whose next flight is being formed, -1: none
-	// carriers are the first living copies, by identity.
+	forming int // worker whose next flight is being formed; -1 if none
+	// carriers are the first copies in memory, by identity.
 	carriers map[Name]*Item
-	// formers are the items that have a former identity to themselves.
+	// formers are the items that have reserved a previous identity.
 	formers  map[Name]*Item
 	live     liveList
-	waves    []wave      // when the living came; see load.go
-	paused   int         // how many lanes are
-	sticking int         // how many workers are
-	inState  [states]int // how many items are in each
-	skipped  []*Item     // to be settled with the next step
+	waves    []wave      // arrival times; see load.go
+	paused   int         // number of paused lanes
+	sticking int         // number of stuck workers
+	inState  [states]int // number of items by state
+	skipped  []*Item     // to settle in the next step
 	held     heldHeap
 	arrivals uint64
 	flights  uint64
 	bytes    int64
-	commits  uint64 // transactions that committed
+	commits  uint64 // number of committed transactions
 	outages  uint64 // transactions that the store did not open
-	// touched counts the items that steps have looked at or moved, one by one:
-	// tests hold it against how many there are.
+	// touched counts the items that steps have examined or moved. Tests compare it with the number of items.
 	touched int
 
 	fetch   fetchState
@@ -53,15 +51,14 @@ type Machine struct {
 	budget  budgetState
 	trial   trialState
 	breaker breakerState
-	turn    int // the worker that is asked first where one flies at a time
-	// toldNewer counts the items of which it is told that a newer release marked them.
+	turn    int // the worker that is first in turn if one flies at a time
+	// toldNewer counts the items for which ReportNewer was made.
 	toldNewer int
-	wake      Time // the moment of the last Wake, 0: none
+	wake      Time // time of the last Wake; 0 if none
 	counts    Counts
 }
 
-// New returns a machine that has fetched nothing yet; the first Step, of any
-// event, starts it.
+// New returns a machine that has fetched nothing yet. The first Step, with any event, starts it.
 func New(c Config) *Machine {
 	m := &Machine{
 		config:   c,
@@ -81,11 +78,11 @@ func New(c Config) *Machine {
 	return m
 }
 
-// Step takes what happened and returns what to do, in order. The slice is
-// valid until the next Step. Time never goes back. After Done nothing follows.
+// Step handles an event and returns the actions to carry out, in order. The slice is valid until the next Step.
+// now must not decrease. After Done there are no more actions.
 func (m *Machine) Step(e Event, now Time) []Action {
 	m.now = now
-	clear(m.out) // they would keep flights and settlements that are over
+	clear(m.out) // drop references to ended flights and settlements
 	m.out = m.out[:0]
 	if m.end.done {
 		return nil
@@ -122,13 +119,13 @@ func (m *Machine) Step(e Event, now Time) []Action {
 	return m.out
 }
 
-// Counts returns what became of deliveries so far.
+// Counts returns how deliveries have ended so far.
 func (m *Machine) Counts() Counts { return m.counts }
 
-// Unsettled returns how many deliveries the machine holds, and their bytes.
+// Unsettled returns the number of deliveries in memory, and their bytes.
 func (m *Machine) Unsettled() (messages int, bytes int64) { return m.live.count, m.bytes }
 
-// advance does what has become possible, after every event.
+// advance starts whatever has become possible, after every event.
 func (m *Machine) advance() {
 	m.endSerial()
 	m.releaseHeld()
@@ -136,7 +133,7 @@ func (m *Machine) advance() {
 	m.freeLate()
 	m.unclaim()
 	m.settleSkipped()
-	if m.config.OneWriter { // the next batch waits for what is claimed
+	if m.config.OneWriter { // the next batch waits for the claim
 		m.startClaim()
 	}
 	m.startFlights()

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// world answers a machine's actions at once, with a store that remembers
-// identities and a handler that the test gives.
+// world responds to a machine's actions at once, with a store that remembers identities and with the test's
+// handler.
 type world struct {
 	t       *testing.T
 	m       *Machine
@@ -22,11 +22,11 @@ type world struct {
 	applied []string
 	markers map[string]As
 	handler func(it *Item) *Failure
-	opens   func(f *Flight) store.Class // of Begin; nil: always
-	busy    func(f *Flight) bool        // a mark of it waits for a copy elsewhere; nil: never
-	refuses func(a Commit) *Ended       // of Commit; nil: never
-	unknown func(a Commit) bool         // whose outcome is unknown; it has not happened
-	whole   bool                        // the handler takes the whole batch
+	opens   func(f *Flight) store.Class // result of Begin; nil: it succeeds
+	busy    func(f *Flight) bool        // whether a mark waits for a copy in another process; nil: never
+	refuses func(a Commit) *Ended       // result of a rejected Commit; nil: never
+	unknown func(a Commit) bool         // whether the outcome of a commit, which failed, is unknown
+	whole   bool                        // one handler runs for the whole batch
 	reports []Report
 	input   [][]*Item
 	settled map[*Item]source.End

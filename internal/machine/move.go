@@ -2,35 +2,33 @@ package machine
 
 import "container/heap"
 
-// state is what an item does; it is in exactly one.
+// state is the state of an item; it is in exactly one.
 type state uint8
 
 const (
 	gone state = iota
 	queued
 	inFlight
-	held    // waits for a moment
-	awaited // waits for a moment, because a newer release wrote its marker
+	held    // waits for a time
+	awaited // waits for a time, because a newer release wrote its marker
 	riding  // waits for an earlier copy of the same identity
-	copying // its dead letter is being made
-	skipped // is not the consumer's, and will be settled without a flight
+	copying // its dead letter is being written
+	skipped // is not for this consumer, and is settled without a flight
 	settling
-	states // how many there are
+	states // number of states
 )
 
-// placement is a state and what belongs to it.
+// placement is a state and its data.
 type placement struct {
 	state   state
-	index   int32 // of held: where it stands among those that wait
+	index   int32 // of held: index in the heap
 	until   Time  // of held and awaited
 	carrier *Item // of riding
 }
 
-// move takes an item from where it is to another state, and keeps right what
-// holds items: the list of the living and the counts of their lane and bytes,
-// the queue, what waits, the riders of its carrier, and what keeps its lane back.
-// Nothing else writes an item's placement. What rides on the item stays with it:
-// see first_copy.go.
+// move changes an item's state and updates everything that contains items: the live list, the counts of its lane
+// and of bytes, the queue, the held items, the riders of its carrier, and the blockers of its lane. No other
+// function changes an item's placement. Its riders stay with the item; see first_copy.go.
 func (m *Machine) move(it *Item, to placement) {
 	m.takeOut(it)
 	m.inState[it.state]--
@@ -46,7 +44,7 @@ func (m *Machine) move(it *Item, to placement) {
 	}
 }
 
-// takeOut ends what belongs to an item's state.
+// takeOut undoes what belongs to the item's state.
 func (m *Machine) takeOut(it *Item) {
 	switch it.state {
 	case gone:
@@ -68,7 +66,7 @@ func (m *Machine) takeOut(it *Item) {
 	}
 }
 
-// putIn begins what belongs to an item's state.
+// putIn does what belongs to the item's state.
 func (m *Machine) putIn(it *Item) {
 	switch it.state {
 	case gone:
@@ -97,10 +95,9 @@ func (m *Machine) putIn(it *Item) {
 	}
 }
 
-// keepsBack reports whether later numbers of an item's line wait for it, if that has
-// an order. A rider whose carrier is in another line or lane, or in another epoch,
-// keeps its place; so does one that will halt the consumer, and one that is no copy of
-// its carrier, but has its former identity.
+// keepsBack reports whether later items of its line wait for an item, if the line is ordered. A rider whose
+// carrier is in another line, lane or epoch does block them; so does an item that will halt the consumer, and a
+// rider that is not a copy of its carrier but has its previous identity.
 func (m *Machine) keepsBack(it *Item) bool {
 	switch it.state {
 	case held, awaited, copying:
@@ -111,7 +108,7 @@ func (m *Machine) keepsBack(it *Item) bool {
 	return false
 }
 
-// flow pauses a lane that is blocked, so that it fills no memory (case 6).
+// flow pauses a lane that is blocked, so that it does not fill the memory (case 6).
 func (m *Machine) flow(l *lane) {
 	if l.line == nil {
 		return

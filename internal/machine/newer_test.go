@@ -11,9 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// anHour lets a machine with these lanes live for an hour: answer is what follows
-// an action, nil for nothing; commits succeed. It returns how the machine ended,
-// nil if it did not.
+// anHour runs a machine with these lanes for an hour. answer returns the response to an action, nil for none;
+// commits succeed. It returns how the machine ended; nil if it did not.
 func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	m := New(c)
 	var now, wake Time
@@ -46,8 +45,7 @@ func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	return nil
 }
 
-// hourOf lets a machine live for an hour on a store that answers each mark so, and
-// counts the transactions that ask.
+// hourOf runs a machine for an hour on a store with this verdict for every mark, and counts the transactions.
 func hourOf(c Config, n int, v store.Verdict) (begins int) {
 	fetched := false
 	anHour(c, []string{"a"}, func(a Action) Event {
@@ -66,19 +64,19 @@ func hourOf(c Config, n int, v store.Verdict) (begins int) {
 	return begins
 }
 
-func TestWhatANewerReleaseMarkedCostsTheStore(t *testing.T) {
+func TestTransactionsForMessagesOfANewerRelease(t *testing.T) {
 	t.Run("law_13_many_that_are_held_ask_again_in_few_transactions", func(t *testing.T) {
 		c := testConfig()
 		c.Lanes, c.MaxMessages = NoOrder, 50
 		newer := store.Verdict{Kind: store.Newer, Was: store.Outcome(9)}
-		// A wait is 5 s at the mean; each alone, they would be 36,000.
+		// The mean wait is 5 s; with one transaction for each message there would be 36,000.
 		if n := hourOf(c, 50, newer); n > 8_000 {
 			t.Errorf("asked %d times in an hour", n)
 		}
 	})
 }
 
-func TestWhatIsToldOfAWaitIsOfItsKind(t *testing.T) {
+func TestReportsOfAWaitHaveItsKind(t *testing.T) {
 	m := New(testConfig())
 	it := &Item{}
 	told := func(at time.Duration, kind ReportKind) bool {
@@ -90,9 +88,8 @@ func TestWhatIsToldOfAWaitIsOfItsKind(t *testing.T) {
 	}
 }
 
-// ends lets a machine that may end meet markers of a newer release: the messages
-// whose identity is in newer have one. It returns how the machine ended, nil if it
-// did not within an hour.
+// ends runs a machine that may end idle. Messages whose identity is in newer have a marker of a newer release. It
+// returns how the machine ended; nil if it did not within an hour.
 func ends(c Config, given []*Item, newer string, answer Fetched) *Done {
 	fetched := false
 	return anHour(c, []string{"a", "b"}, func(a Action) Event {
@@ -126,7 +123,7 @@ func verdictsOn(f *Flight, newer string) []store.Verdict {
 	return all
 }
 
-func TestARunEndsBesideWhatANewerReleaseMarked(t *testing.T) {
+func TestARunEndsWithMessagesOfANewerReleaseLeft(t *testing.T) {
 	four := func() []*Item {
 		var all []*Item
 		for i, lane := range []string{"a", "a", "a", "b"} {
@@ -207,7 +204,7 @@ func TestARunEndsBesideWhatANewerReleaseMarked(t *testing.T) {
 	})
 }
 
-func TestWhatIsSaidOfAMarkerOfANewerRelease(t *testing.T) {
+func TestTheErrorForAMarkerOfANewerRelease(t *testing.T) {
 	t.Run("trap_T104_it_names_the_number_that_stands_there", func(t *testing.T) {
 		for number, want := range map[int64]string{9: "outcome 9,", 257: "outcome 257,", -1: "outcome -1,", 0: "outcome 0,"} {
 			if text := newerError(store.Found(number)).Error(); !strings.Contains(text, want) {

@@ -2,26 +2,25 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// downState is a store that cannot work now (law 13): nothing begins but one
-// flight at a time that asks whether it is back, and nothing is fetched that
-// would have to wait. The question is answered when that flight's transaction
-// has opened: its handler may take its time, and nobody waits for it. A store
-// that opened transactions and took none, such as one with a full disk, is back
-// when it commits; until then the next worker asks after a further wait.
+// downState is the state of a store that is down (law 13). One flight at a time finds out whether it works again,
+// no other flight begins, and no message that would have to wait is fetched. The store works again when that
+// flight's transaction has opened; its handler may take long, and nothing waits for it. A store that opened
+// transactions but failed to commit them, such as one with a full disk, works again when it commits; until then
+// the next worker asks after a further delay.
 type downState struct {
 	down  bool
-	asks  *Flight // asks whether it is back, until its transaction has opened
-	asked *Flight // asked last, and its transaction opened
-	full  bool    // it failed after a transaction had opened
+	asks  *Flight // finds out whether the store works, until its transaction has opened
+	asked *Flight // the last such flight whose transaction opened
+	full  bool    // the store failed after a transaction had opened
 	until Time
 	tries int
-	err   error // why it went down last, for people
+	err   error // the last error, for people
 }
 
 // closed reports whether no flight may begin.
 func (s *downState) closed(now Time) bool { return s.down && (s.asks != nil || s.until > now) }
 
-// opened takes that a transaction has opened.
+// opened records that a transaction has opened.
 func (m *Machine) opened(f *Flight) {
 	s := &m.store
 	switch {
@@ -35,9 +34,8 @@ func (m *Machine) opened(f *Flight) {
 	}
 }
 
-// goDown takes that a flight met a store that cannot work. opened says that its
-// transaction had opened. Of those that meet it together the first is told, and
-// later each that asked.
+// goDown records that a flight found the store down. Of several flights that find it at the same time only the
+// first is reported, and later each flight that asked.
 func (m *Machine) goDown(f *Flight, err error, opened bool) {
 	s := &m.store
 	s.full = s.full || opened
@@ -60,19 +58,19 @@ func (m *Machine) up() {
 	}
 }
 
-// answerDown hands back what would wait for a store that is down, where nothing
-// waits (case 12): one flight asks whether it is back, the others are not held
-// up for it. Their broker keeps them, so they are fetched all the same.
+// answerDown returns messages that would wait for a store that is down, if nothing waits (case 12): one flight
+// finds out whether the store works, and the others do not wait for it. Their broker keeps the messages, so they
+// are fetched anyway.
 func (m *Machine) answerDown() {
 	s := &m.store
 	if !m.config.OneAttempt || m.end.stopping || !s.closed(m.now) {
 		return
 	}
 	for i := range m.workers {
-		for _, q := range m.workers[i].own { // what nothing waits for has no order
+		for _, q := range m.workers[i].own { // if nothing waits, there is no order
 			for it := q.first(); it != nil; it = q.first() {
 				wait := s.until - m.now
-				if wait <= 0 { // it is being asked
+				if wait <= 0 { // a flight is asking
 					wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
 				}
 				m.handBackAll(it, Settlement{Kind: semel.Nack, After: wait, Err: s.err})
@@ -81,8 +79,8 @@ func (m *Machine) answerDown() {
 	}
 }
 
-// standDown keeps a flight for when the store is back, or hands it back where
-// nothing waits. opened says that its transaction had opened.
+// standDown keeps the items of a flight until the store works, or returns them if nothing waits. opened reports
+// that the flight's transaction had opened.
 func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	m.goDown(f, err, opened)
 	if !m.config.OneAttempt {
@@ -95,8 +93,8 @@ func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	}
 }
 
-// handBackAll hands an item back with all that rides on it: each of them would
-// only carry the others to the same end.
+// handBackAll returns an item together with its riders; otherwise each of them would only carry the others to the
+// same end.
 func (m *Machine) handBackAll(it *Item, s Settlement) {
 	riders := m.unload(it)
 	m.settle(it, s)

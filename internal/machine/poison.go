@@ -6,44 +6,42 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// suspicion is about an item that was alone in its flight when contention or
-// the store ended its transaction. Once that is nobody's fault. If the store
-// works in between and it happens again, it is the message's own: a trigger
-// that raises such an error itself, a statement that ends its connection.
+// suspicion is the history of an item that was alone in its flight when contention or the store ended its
+// transaction. After the first time no message is charged. If other transactions commit and it happens again, the
+// message itself is to blame: a trigger raises such an error, or a statement ends its own connection.
 type suspicion struct {
-	// raised: the last run of its handler ended so, and whether the store
-	// works otherwise is not known yet.
+	// raised: the last run of the handler ended this way, and it is not known yet whether the store otherwise
+	// works.
 	raised bool
-	// commits and outages are what the machine had counted then.
+	// commits and outages are the machine's counters at that time.
 	commits, outages uint64
-	// proven counts the failures after which the store did work; the last of
-	// enough of them is charged, and so is each that follows.
+	// proven counts the failures after which the store did work. From the enough-th such failure on, the message
+	// is charged.
 	proven, enough int
 	err            error
 }
 
-// How many failures are enough: where a statement of the message met it, and
-// where the store only refused to commit, which it may do to anybody.
+// The values of enough: if a statement of the message failed, and if the store only refused to commit, which can
+// happen to any message.
 const (
 	enoughMet     = 2
 	enoughRefused = 5
 )
 
-// ownFault says what is to be thought of a message whose own failures look like
-// contention or the store's.
+// ownFault wraps the error of a message whose own failures look like contention or an outage.
 func ownFault(err error) error {
 	return fmt.Errorf("it fails alone, as if others or the store were to blame, while other transactions commit: %w", err)
 }
 
-// suspect notes a failure of a message that was alone.
+// suspect records a failure of a message that was alone.
 func (m *Machine) suspect(it *Item, enough int, err error) {
 	s := &it.troubled().suspicion
 	s.raised, s.enough, s.err = true, enough, err
 	s.commits, s.outages = m.commits, m.outages
 }
 
-// waitAlone lets a message wait that was alone when contention or the store
-// ended its transaction. What is in other lanes goes on.
+// waitAlone makes a message wait that was alone when contention or the store ended its transaction. Other lanes
+// continue.
 func (m *Machine) waitAlone(w *worker, it *Item) {
 	it.alone, w.limit = true, 1
 	t := it.troubled()
@@ -52,7 +50,7 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 	switch {
 	case m.leaving(it):
 		m.leave(it)
-	case m.config.OneAttempt: // nothing is held there
+	case m.config.OneAttempt: // nothing is held in this mode
 		w.until = m.now + wait
 		m.requeue(it)
 	default:
@@ -60,10 +58,9 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 	}
 }
 
-// judge decides on an item that is suspected, before it flies again. It reports
-// whether its transaction is to be an empty one, which asks whether the store
-// works otherwise. charged says that the failure was the message's own, and
-// that it has left its queue.
+// judge decides about a suspected item before it flies again. empty reports that its transaction should run no
+// handler, in order to find out whether the store otherwise works. charged reports that the message itself was to
+// blame and has left its queue.
 func (m *Machine) judge(it *Item) (empty, charged bool) {
 	if it.trouble == nil {
 		return false, false
@@ -72,7 +69,7 @@ func (m *Machine) judge(it *Item) (empty, charged bool) {
 	switch {
 	case !s.raised:
 		return false, false
-	case s.outages != m.outages: // the store was away: nobody knows whose fault it was
+	case s.outages != m.outages: // the store was down: it is unknown what caused the failure
 		*s = suspicion{}
 		return false, false
 	case s.commits == m.commits:

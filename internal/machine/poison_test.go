@@ -9,19 +9,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// guilty is the message that always fails as if others or the store were to
-// blame.
+// guilty is the message that always fails in a way that looks like contention or an outage.
 const guilty = "a7"
 
-// holdsGuilty returns the entry of the guilty message whose handler ran, -1
-// without one.
+// holdsGuilty returns the index of the guilty entry if its handler ran, otherwise -1.
 func holdsGuilty(a Commit) int {
 	return slices.IndexFunc(a.Flight.Entries, func(en Entry) bool {
 		return en.Item.Identity == guilty && en.As == AsApplied && !slices.Contains(a.Trim, slices.IndexFunc(a.Flight.Entries, func(e Entry) bool { return e.Item == en.Item }))
 	})
 }
 
-// ways are how it fails.
+// ways are the ways in which the message fails.
 var ways = map[string]func(w *world, class store.Class, fails func() bool){
 	"in_its_handler": func(w *world, class store.Class, fails func() bool) {
 		w.handler = func(it *Item) *Failure {
@@ -61,7 +59,7 @@ func (w *world) named(id string) (n int) {
 	return n
 }
 
-func TestAMessageWhoseErrorIsAlwaysTheStores(t *testing.T) {
+func TestAMessageThatAlwaysFailsLikeTheStore(t *testing.T) {
 	t.Run("C17_and_trap_T83_alone_it_is_named_charged_and_set_aside", func(t *testing.T) {
 		for _, lanes := range []Lanes{Partition, NoOrder} {
 			for name, fails := range ways {
@@ -223,7 +221,7 @@ func TestAMessageThatLosesAgainstOthers(t *testing.T) {
 	})
 }
 
-func TestAnUnknownCommitSuspectsNobody(t *testing.T) {
+func TestAnUnknownCommitCausesNoSuspicion(t *testing.T) {
 	t.Run("case_3_a_commit_of_unknown_outcome_charges_nobody", func(t *testing.T) {
 		times := 40
 		w := newWorld(t, testConfig())
@@ -249,7 +247,7 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 			asking := flights[0]
 			actions := m.Step(Marked{Flight: asking, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, m.now)
 			others := len(begun(actions))
-			for range 1000 { // its handler sticks
+			for range 1000 { // its handler does not return
 				actions = m.Step(Timer{}, m.now+time.Second)
 				others += len(begun(actions))
 				for _, a := range actions {
@@ -279,14 +277,14 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 			}
 			next = opening(m.Step(Timer{}, m.now+10*time.Millisecond))
 		}
-		// Full jitter up to a second: two a second on average.
+		// Full jitter of up to a second gives two attempts a second on average.
 		if asked > 1500 || asked < 300 {
 			t.Errorf("asked %d times in ten minutes", asked)
 		}
 	})
 }
 
-// opening are the flights that the actions begin.
+// opening returns the flights that the actions begin.
 func opening(actions []Action) (flights []*Flight) {
 	for _, a := range actions {
 		if b, ok := a.(Begin); ok {
@@ -296,9 +294,8 @@ func opening(actions []Action) (flights []*Flight) {
 	return flights
 }
 
-// outage is a machine with four workers and a message for each, that has found
-// its store down, and the flight that asks whether it is back. With full the
-// store had opened a transaction.
+// outage returns a machine with four workers, each with a message, which has found its store down, and the flight
+// that finds out whether it works again. With full the store had opened a transaction.
 func outage(t *testing.T, full bool) (*Machine, []*Flight) {
 	t.Helper()
 	c := testConfig()

@@ -2,15 +2,15 @@ package machine
 
 import "slices"
 
-// queue holds items by arrival. Every lane with an order has its own, so that a
-// blocked one costs its neighbours nothing; for the others every worker has one.
+// queue contains items in order of arrival. Every ordered lane has its own, so that a blocked lane does not delay
+// the others. Each worker has one for the other lanes.
 type queue struct {
-	items    []*Item // items[head:] by arrival; what is no longer queued is skipped
+	items    []*Item // items[head:] by arrival; items that are no longer queued are skipped
 	head     int
-	blockers blockers // they let only smaller numbers pass
+	blockers blockers // only earlier items may run
 }
 
-// first returns the item that may run next, nil if there is none.
+// first returns the item that may run next; nil if there is none.
 func (q *queue) first() *Item {
 	for q.head < len(q.items) && q.items[q.head].state != queued {
 		q.items[q.head] = nil
@@ -27,8 +27,8 @@ func (q *queue) first() *Item {
 	return it
 }
 
-// remove takes an item out that leaves: the first at once, others when they come
-// to be first or when the queue is tidied. What may come back is the first.
+// remove removes an item that leaves. The first item is removed at once; others when they become the first or when
+// the queue is compacted. Only the first item may come back.
 func (q *queue) remove(it *Item) {
 	if q.head < len(q.items) && q.items[q.head] == it {
 		q.items[q.head] = nil
@@ -36,8 +36,7 @@ func (q *queue) remove(it *Item) {
 	}
 }
 
-// push puts an item at its place by arrival: mostly at the end, or, when it
-// comes back, before the head.
+// push inserts an item in order of arrival: usually at the end, or before the head if it comes back.
 func (q *queue) push(it *Item) {
 	n := len(q.items)
 	switch {
@@ -54,10 +53,10 @@ func (q *queue) push(it *Item) {
 	}
 }
 
-// small is the length up to which a queue keeps what it has allocated.
+// small is the length up to which an empty queue keeps its memory.
 const small = 1024
 
-// emptied is the queue to go on with when nothing is left of one.
+// emptied returns the queue to continue with after all items have left.
 func emptied(queue []*Item) []*Item {
 	if cap(queue) > small {
 		return nil
@@ -65,11 +64,10 @@ func emptied(queue []*Item) []*Item {
 	return queue[:0]
 }
 
-// tidy makes room at the end of a full queue: of what has left it, before its
-// head or behind it, so that one that is never empty, or whose worker is stuck,
-// does not grow with what has passed it. It gives back what a time with more in
-// it has left. Half of the room is free then, so that a push costs the same at
-// any length.
+// tidy makes space at the end of a full queue. It removes items that have left, before the head and behind it, so
+// that a queue that is never empty, or whose worker is stuck, does not grow indefinitely. It also frees memory
+// after a time with more items. Afterwards half of the space is free, so that a push has a constant cost at any
+// length.
 func (q *queue) tidy() {
 	if len(q.items) < cap(q.items) {
 		return

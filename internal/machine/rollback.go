@@ -6,8 +6,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failed cuts a flight at the message to blame (case 1), or halves it when the
-// culprit is not known.
+// failed splits a flight at the message to blame (case 1), or halves it if that is unknown.
 func (m *Machine) failed(w *worker, f *Flight) {
 	if f.culprit < 0 {
 		w.limit = max(1, f.suspects/2)
@@ -18,8 +17,8 @@ func (m *Machine) failed(w *worker, f *Flight) {
 	m.cut(w, f, f.culprit, *f.failure)
 }
 
-// cut runs the entries before the culprit again as one flight, the culprit
-// alone at its next try, and the rest next in flights of a quarter.
+// cut runs the entries before the culprit again as one flight, then the culprit alone for its next attempt, and
+// the rest afterwards in flights of a quarter of the size.
 func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 	if culprit > 0 {
 		w.before = f.Entries[culprit].Item.arrival
@@ -35,17 +34,17 @@ func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 	m.blame(f.Entries[culprit].Item, failure, f.ran(culprit))
 }
 
-// ran reports whether a handler ran for the entry.
+// ran reports whether the handler of the entry ran.
 func (f *Flight) ran(entry int) bool { return f.handled && slices.Contains(f.fresh, entry) }
 
-// undone remembers which handlers ran for nothing.
+// undone records which handlers succeeded and were rolled back.
 func (m *Machine) undone(f *Flight, done int) {
 	for _, i := range f.fresh[:done] {
 		f.Entries[i].Item.rolledBack = true
 	}
 }
 
-// refused takes a commit that the store refused.
+// refused handles a commit that the store rejected.
 func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 	if e.Class == store.ClassContended || e.Class == store.ClassDown {
 		f.outside = e.Outside
@@ -70,9 +69,9 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 	m.cut(w, f, culprit, Failure{Class: class, Decision: e.Decision, After: e.After, Reason: e.Reason, Err: e.Err})
 }
 
-// runAgain runs a flight again that failed through no message's fault, as far as
-// is known: who met the failure is alone in its next flight, and who is alone
-// is suspected. met is the entry of who met it, -1 if nobody is known to.
+// runAgain runs a flight again that failed, as far as is known, not because of a message. The message that met the
+// failure is alone in its next flight, and a message that was alone is suspected. met is the index of that entry;
+// -1 if unknown.
 func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met int) {
 	if why == store.ClassContended {
 		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
@@ -80,18 +79,18 @@ func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met
 			m.serialise()
 		}
 	}
-	// The store only refused to commit: that says little of the messages.
+	// The store only refused to commit, which says little about the messages.
 	refused := f.why == store.ClassNone && met < 0
 	if met >= 0 && f.ran(met) {
 		f.Entries[met].Item.alone = true
 	}
-	full := why == store.ClassDown && f.outside // as of its disk: any message would meet it
+	full := why == store.ClassDown && f.outside // such as a full disk: any message would fail
 	switch {
 	case !full && len(f.Entries) == 1 && f.ran(0):
 		m.runAloneAgain(w, f, why, err, refused)
 	case why == store.ClassContended, !full && m.config.OneAttempt && f.handled:
-		// What is handed back comes again in another batch, and who met it is
-		// never alone. If the store is down, the next transaction does not open.
+		// Returned messages are delivered again in another batch, so the message that met the failure is never
+		// alone. If the store is down, the next transaction does not open.
 		m.contention(w, f)
 		m.requeueAll(f)
 	default:
@@ -115,7 +114,7 @@ func (m *Machine) runAloneAgain(w *worker, f *Flight, why store.Class, err error
 	it := f.Entries[0].Item
 	if !f.outside {
 		m.suspect(it, enough, err)
-	} else { // nobody is charged, however long it lasts: it has to be seen
+	} else { // never charged, so it has to be reported
 		m.tellWaiting(it, ReportWaits, err)
 	}
 	m.waitAlone(w, it)

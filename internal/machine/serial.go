@@ -1,16 +1,14 @@
 package machine
 
-// serialState is contention between a consumer's own batches: their effects
-// lock rows in the order of handlers, which differs from batch to batch, and so
-// they deadlock (case 2). One transaction-level lock for a while costs less
-// than running again.
+// serialState handles contention between a consumer's own batches: handlers lock rows in an order that differs
+// from batch to batch, and so batches deadlock (case 2). Running one batch at a time for a while costs less than
+// running batches again.
 type serialState struct {
 	on    bool
 	until Time
 }
 
-// nth is the worker to ask as the n-th: where one flies at a time, none is left
-// behind.
+// nth returns the worker to ask as the n-th, so that workers take turns if one flies at a time.
 func (m *Machine) nth(n int) int {
 	if !m.oneAtATime() && !m.trial.on {
 		return n
@@ -18,20 +16,18 @@ func (m *Machine) nth(n int) int {
 	return (m.turn + n) % len(m.workers)
 }
 
-// oneAtATime reports whether a batch begins only when no other is under way.
+// oneAtATime reports whether a batch begins only if no other is in progress.
 func (m *Machine) oneAtATime() bool { return m.serial.on || m.config.OneWriter }
 
-// oneWrites reports whether a batch is under way, or, where that is the same to the
-// store, a claim.
+// oneWrites reports whether a batch is in progress or, if the store treats them alike, a claim.
 func (m *Machine) oneWrites() bool {
 	return m.oneFlies() || m.config.OneWriter && m.claims.under
 }
 
-// oneFlies reports whether a batch is under way: one that waited for it inside
-// the store would hold a snapshot there, and old versions of hot rows could
-// not be cleared away; and the leases of its claims would end there, though
-// others could have worked on them. A handler that does not end has lost its
-// connection.
+// oneFlies reports whether a batch is in progress. A second batch that waited inside the store would hold a
+// snapshot there, so that old versions of rows that change often could not be removed; and its claims' leases
+// would expire although other processes could work on them. A handler that does not return does not count, because
+// it has lost its connection.
 func (m *Machine) oneFlies() bool {
 	for i := range m.workers {
 		if f := m.workers[i].flight; f != nil && !f.cut {
@@ -41,8 +37,7 @@ func (m *Machine) oneFlies() bool {
 	return false
 }
 
-// serialise lets this consumer's batches run one at a time for a while; each
-// contention begins the while anew.
+// serialise makes this consumer's batches run one at a time for a while, which each contention restarts.
 func (m *Machine) serialise() {
 	if m.config.SerialFor == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// begun are the workers whose batches the actions begin.
+// begun returns the workers whose batches the actions begin.
 func begun(actions []Action) (workers []int) {
 	for _, a := range actions {
 		if b, ok := a.(Begin); ok {
@@ -18,7 +18,7 @@ func begun(actions []Action) (workers []int) {
 	return workers
 }
 
-// contended is a machine with two workers and a message for each.
+// contended returns a machine with two workers and a message for each, after contention.
 func contended(t *testing.T) (*Machine, []int) {
 	t.Helper()
 	c := testConfig()

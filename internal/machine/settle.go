@@ -8,20 +8,20 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// settleState is what the broker is still to be told.
+// settleState contains the settlements that were not sent to the broker yet.
 type settleState struct {
-	now      []Settlement // goes out with this step
-	again    []Settlement // was not carried out and waits for until
+	now      []Settlement // to send in this step
+	again    []Settlement // was not carried out, and is sent again at until
 	until    Time
-	failures int // in a row
+	failures int // number of failures in a row
 }
 
-// settle ends a delivery. What is counted here has happened in the store.
+// settle ends a delivery. Whatever is counted here has been committed in the store.
 func (m *Machine) settle(it *Item, s Settlement) {
 	m.count(it, s.Ending)
 	s.Item = it
 	switch {
-	case it.Claim != nil: // it ended in the store, and the source knows nothing of it
+	case it.Claim != nil: // a claim ends in the store; there is no delivery
 		m.do(Over{s})
 		m.move(it, placement{})
 		return
@@ -33,7 +33,7 @@ func (m *Machine) settle(it *Item, s Settlement) {
 	m.settles.now = append(m.settles.now, s)
 }
 
-// settleCopy ends a delivery as a copy of what has ended.
+// settleCopy ends a delivery as a copy of a message that has ended.
 func (m *Machine) settleCopy(it *Item) {
 	m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate})
 }
@@ -93,7 +93,7 @@ func (m *Machine) flushSettle() {
 	m.settles.now = nil
 }
 
-// settled lets go of what the broker was told.
+// settled handles the response to Settle.
 func (m *Machine) settled(e Settled) {
 	left := e.Left
 	for i, s := range e.Settle.Items {
@@ -106,7 +106,7 @@ func (m *Machine) settled(e Settled) {
 			}
 		}
 		if s.Kind == semel.DeadLetter && s.Item.state == copying {
-			s.Item.copied = true // it rides in its worker's next flight as dead-lettered
+			s.Item.copied = true // its worker's next flight marks it as dead-lettered
 			m.requeue(s.Item)
 			continue
 		}
@@ -127,9 +127,8 @@ func (m *Machine) settled(e Settled) {
 
 var errSettle = errors.New("what was committed was not settled; it is tried again")
 
-// givesUp reports whether what was not carried out is not tried again: nothing
-// of a lost lane can be settled, and a copy that was not made is made when the
-// message comes again.
+// givesUp reports whether a settlement that was not carried out is not tried again: items of a lost lane cannot be
+// settled, and a dead letter that was not written is written when the message is delivered again.
 func (m *Machine) givesUp(s Settlement) bool {
 	return s.Item.lane.left || s.Kind == semel.DeadLetter && m.leaving(s.Item)
 }

@@ -1,19 +1,17 @@
 package machine
 
-// Size is what a machine keeps beside the deliveries that it holds, and what its
-// steps have cost. Neither may grow with what has passed it (law 11).
+// Size describes the memory that a machine uses besides the deliveries that it holds, and the work of its steps.
+// Neither may grow with the number of past deliveries (law 11).
 type Size struct {
-	// Queue is how many items the longest of its queues has room for.
+	// Queue is the capacity of the longest queue.
 	Queue int
-	// Kept counts what its lists and maps hold of deliveries: nothing once it
-	// holds none.
+	// Kept is the number of entries in lists and maps that refer to deliveries; 0 if there are no deliveries.
 	Kept int
-	// Touched counts the items that its steps have looked at or moved, one by
-	// one, since its start.
+	// Touched is the number of items that steps have examined or moved since the start.
 	Touched int
 }
 
-// Size returns the present size.
+// Size returns the current size.
 func (m *Machine) Size() Size {
 	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.formers) + len(m.held) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
 	add := func(l *line) {
@@ -37,7 +35,7 @@ func (m *Machine) Size() Size {
 		for _, l := range w.own {
 			add(l)
 		}
-		s.Kept += len(w.ready) + w.load // lines that still have their worker
+		s.Kept += len(w.ready) + w.load // lines that are assigned to a worker
 	}
 	return s
 }

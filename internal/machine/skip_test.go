@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// skipping is a machine whose store is down and that has a message to skip.
+// skipping returns a machine whose store is down and that has a message to skip.
 func skipping(t *testing.T) (*Machine, source.Lane) {
 	t.Helper()
 	c := testConfig()
@@ -26,7 +26,7 @@ func skipping(t *testing.T) (*Machine, source.Lane) {
 	return m, lane
 }
 
-func TestWhatIsSkippedOfALaneThatGoes(t *testing.T) {
+func TestSkippedMessagesOfALostLane(t *testing.T) {
 	t.Run("case_10_it_is_neither_settled_nor_counted_once_the_lane_is_revoked_or_lost", func(t *testing.T) {
 		for name, goes := range map[string]func(source.Lane) Event{
 			"revoked": func(l source.Lane) Event { return Revoking{l} },
@@ -47,7 +47,7 @@ func TestWhatIsSkippedOfALaneThatGoes(t *testing.T) {
 	})
 }
 
-func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
+func TestSkippedMessagesWhileTheStoreIsDown(t *testing.T) {
 	settled := func(actions []Action) (n int) {
 		for _, a := range actions {
 			if s, ok := a.(*Settle); ok {

@@ -2,19 +2,19 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// endState is how the machine comes to its end.
+// endState describes the end of the run.
 type endState struct {
 	stopping bool
 	done     bool
 	idle     bool
-	at       Time // the drain's deadline
+	at       Time // deadline of the drain
 	halted   *Item
 	reason   semel.Reason
 	err      error
 }
 
-// stop drains (case 10): no more is fetched, what has not begun is dropped,
-// handlers that run may finish, what is done is committed and settled.
+// stop drains (case 10): nothing more is fetched, items that are not in a flight are dropped, running handlers may
+// finish, and their work is committed and settled.
 func (m *Machine) stop() {
 	if m.end.stopping {
 		return
@@ -43,7 +43,7 @@ func (m *Machine) halt(it *Item) {
 	m.stop()
 }
 
-// finish says Done once nothing is left to do, or the deadline has passed.
+// finish sends Done once nothing is left to do or the deadline has passed.
 func (m *Machine) finish() {
 	if m.end.done {
 		return
@@ -64,13 +64,11 @@ func (m *Machine) finish() {
 	}
 }
 
-// leaveIdle ends a consumer that has had nothing to do for IdleExit. The Fetch
-// under way is cancelled first: what it has taken all the same is processed, and
-// if the source has more, the consumer goes on. Without one, what was said last
-// must be fresh and an answer to that question: a Fetch that was cancelled for
-// another reason says only that the source works. A source that has ended, or that
-// nothing is fetched from because memory is full, is not asked; without IdleExit
-// only one that has an end is left so.
+// leaveIdle ends a consumer that has had nothing to do for IdleExit. First it cancels the Fetch in progress:
+// deliveries that it returns anyway are processed, and if the source has more, the consumer continues. If no Fetch
+// is in progress, the last response must be recent and must have answered whether there is more; a Fetch that was
+// cancelled for another reason only shows that the source works. The source is not asked if it has ended, or if
+// nothing is fetched because memory is full. Without IdleExit the latter applies only to a source that has an end.
 func (m *Machine) leaveIdle() {
 	f := &m.fetch
 	switch {
@@ -87,8 +85,8 @@ func (m *Machine) done() {
 	m.do(Done{Halted: m.end.halted != nil, Item: m.end.halted, Reason: m.end.reason, Err: m.end.err, Idle: m.end.idle, Behind: m.behind(), Full: m.end.idle && m.full()})
 }
 
-// cutOff leaves what did not end within the drain: handlers are cancelled and
-// their connections cut. A commit in flight is neither awaited nor settled.
+// cutOff abandons what did not end within the drain: it cancels handlers and closes their connections. A commit in
+// progress is neither awaited nor settled.
 func (m *Machine) cutOff() {
 	for i := range m.workers {
 		if f := m.workers[i].flight; f != nil && f.running {

@@ -1,19 +1,19 @@
 package machine
 
-// trialState is of a consumer of which many attempts in a row have failed, of
-// whichever messages: most likely what its handler calls is away, and all would fail.
-// One message is tried at a time, and after a failure no sooner than a retry costs,
-// until one succeeds (C6). What runs no handler goes on: receipts, what is set aside.
+// trialState is the state after many attempts in a row have failed, whatever their messages: probably a system
+// that the handler calls is down, and all messages would fail. One message is tried at a time, after a failure
+// with a delay of at least RetryCost, until one succeeds (C6). Flights without handlers, such as receipts and
+// parking, continue.
 type trialState struct {
 	on    bool
-	row   int  // attempts that failed since one succeeded
-	until Time // nothing is tried before
+	row   int  // failed attempts since the last success
+	until Time // time of the next attempt
 }
 
-// tryFailed takes that an attempt of an item failed in a way that may pass.
+// tryFailed records that an attempt of an item failed and may be retried.
 func (m *Machine) tryFailed(it *Item, err error) {
 	t := &m.trial
-	if m.config.OneAttempt { // whoever calls decides how many it brings
+	if m.config.OneAttempt { // the caller decides how many messages it passes
 		return
 	}
 	if t.row++; t.row < m.config.TrialAfter {
@@ -26,7 +26,7 @@ func (m *Machine) tryFailed(it *Item, err error) {
 	}
 }
 
-// trySucceeded takes that a handler's effect is committed.
+// trySucceeded records that a handler's effect is committed.
 func (m *Machine) trySucceeded() {
 	if m.trial.on {
 		m.do(Report{Kind: ReportTrialEnds})
@@ -35,12 +35,11 @@ func (m *Machine) trySucceeded() {
 	m.handlerWorks()
 }
 
-// tries reports whether an item's next flight runs its handler, and is the only one
-// that does.
+// tries reports whether an item's next flight runs its handler and must be the only flight that does.
 func (m *Machine) tries(it *Item) bool { return m.oneTry() && it.as == AsApplied }
 
-// mayTry reports whether a handler may begin now. One that does not end has lost its
-// connection, and is not waited for.
+// mayTry reports whether a handler may begin now. A handler that does not return has lost its connection and is
+// not waited for.
 func (m *Machine) mayTry() bool {
 	if !m.oneTry() {
 		return true
@@ -56,7 +55,7 @@ func (m *Machine) mayTry() bool {
 	return true
 }
 
-// runsHandlers reports whether a flight runs any, as far as is known when it begins.
+// runsHandlers reports whether a flight runs handlers, as far as is known when it begins.
 func (f *Flight) runsHandlers() bool {
 	for i := range f.Entries {
 		if f.Entries[i].As == AsApplied {

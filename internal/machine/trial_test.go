@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fail ends the flight that is open with the failure of its only handler.
+// fail ends the open flight with the failure of its only handler.
 func (a *asking) fail() {
 	f := a.flights[0]
 	a.flights = a.flights[1:]
@@ -19,7 +19,7 @@ func (a *asking) fail() {
 }
 
 func TestOneMessageIsTriedAtATime(t *testing.T) {
-	// oneFailed has two claims that may not be tried, after the failure of a third.
+	// oneFailed returns a machine with two claims that may not be tried, after the failure of a third.
 	oneFailed := func(t *testing.T) *asking {
 		a := newAsking(t, func(c *Config) {
 			c.Lanes, c.Most, c.Receive, c.TrialAfter, c.RetryCost, c.Poll = NoOrder, 2, true, 1, 10*time.Second, time.Hour
@@ -29,7 +29,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 			step[Action](a, 0, a.claimed(1, time.Minute))
 		}
 		a.fail()
-		a.commit() // what is written down of it
+		a.commit() // records the failure
 		return a
 	}
 	t.Run("C6_after_a_failure_no_sooner_than_a_retry_costs", func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 		step[Action](a, 0, Marked{Flight: f, Verdicts: slices.Repeat([]store.Verdict{{Kind: store.Fresh}}, 4)})
 		step[Action](a, 50*time.Second, Ran{Flight: f, Failed: true, Failure: Failure{Class: store.ClassRetry, Err: errTest}})
 		step[Action](a, 0, Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1, Until: a.now + time.Minute})
-		a.commit() // what is written down of the first
+		a.commit() // records the first failure
 		if n := len(step[Unclaim](a, time.Minute-1, Timer{})); n != 0 {
 			t.Errorf("claims are given back early")
 		}
@@ -92,7 +92,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 				}
 			case CancelFetch:
 				return Fetched{}
-			case Begin: // another release has marked what is in lane a
+			case Begin: // a newer release has marked the messages of lane a
 				m := Marked{Flight: a.Flight}
 				for _, en := range a.Flight.Entries {
 					v := store.Verdict{Kind: store.Fresh}

@@ -11,12 +11,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// versioned is a delivery that is a version of a stream.
+// versioned returns a delivery with a version of a stream.
 func versioned(id string, number int64) *Item {
 	return &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: id, Version: &Version{"s", number}, Size: 1, Before: -1}
 }
 
-// answer ends the flight that is open, whose marks are answered so, and returns its rows.
+// answer ends the open flight with these verdicts and returns its rows.
 func (a *asking) answer(verdicts ...store.VerdictKind) (rows []Row) {
 	a.t.Helper()
 	if len(a.flights) != 1 {

@@ -9,45 +9,42 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Time is a moment on the process's monotonic clock, since the machine's start.
+// Time is the time since the machine's start, on the process's monotonic clock.
 type Time = time.Duration
 
-// Item is what the machine knows of one delivery. The shell fills the exported
-// fields and hands it over with Fetched; from then on it is the machine's.
+// Item is one delivery. The shell fills the exported fields and passes the item with Fetched; from then on it
+// belongs to the machine.
 type Item struct {
 	Lane source.Lane
-	// Source and Identity together are equal for copies and for nothing else.
+	// Source and Identity together are equal for copies and differ otherwise.
 	Source, Identity string
 	Print            semel.Fingerprint
-	// What follows is the machine's, and stands in the room that Print leaves.
+	// The following fields belong to the machine; they use the padding after Print.
 	//
-	// counted, of a rider: its repeat is in the rows of the carrier's commit.
+	// counted, of a rider, reports that the rows of the carrier's commit count it as a repeat.
 	counted bool
-	// blocks: it keeps later items of its queue back; listed: it stands among
-	// the queue's blockers, whether or not it still does.
+	// blocks: the item blocks later items of its queue. listed: it is in the queue's blockers, whether or not it
+	// still blocks.
 	blocks, listed bool
-	// Before is the broker's count of earlier deliveries, -1 unknown.
+	// Before is the broker's count of earlier deliveries; -1 if unknown.
 	Before int32
-	// Former, when not nil, is the item's former identity, which its mark is for as well.
+	// Former, if not nil, is the item's previous identity, which its mark also covers.
 	Former *Name
-	// Route chooses the worker where lanes do not: a hash of the key, or of
-	// the identity.
+	// Route chooses the worker if lanes do not: a hash of the key or of the identity.
 	Route uint64
-	// Size is what the delivery holds of memory, in bytes.
+	// Size is the memory that the delivery uses, in bytes.
 	Size int32
-	// attempts, of the machine's own part, stands in the room that Size leaves.
+	// attempts belongs to the machine; it uses the padding after Size.
 	attempts int32
-	// Refused, when not nil, is why the item never runs: it is written alone,
-	// with its own identity (a surrogate), and ends as Config.OnBadIdentity says.
+	// Refused, if not nil, is why the item never runs. It is written alone, with an identity of its own (a
+	// surrogate), and ends as Config.OnBadIdentity says.
 	Refused *Refusal
-	// Claim, when not nil, says that the item is a row of the inbox, which this
-	// process has claimed. It is its message's only run: what is delivered beside it
-	// is a copy, which the store knows by its marker.
+	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other run of its
+	// message exists: other deliveries of the message are copies, which the store recognises by its marker.
 	Claim *Claim
-	// Version, when not nil, is the item's place in a stream of Source: the store knows
-	// whether its turn has come.
+	// Version, if not nil, is the item's position in a stream of Source. The store knows whether it is next.
 	Version *Version
-	// Handle is the shell's.
+	// Handle belongs to the shell.
 	Handle any
 
 	progress
@@ -56,63 +53,62 @@ type Item struct {
 // Name is an identity.
 type Name struct{ Source, Identity string }
 
-// Version is a place in a stream.
+// Version is a position in a stream.
 type Version struct {
 	Stream string
 	Number int64
 }
 
-// Refusal is why an item never runs.
+// Refusal says why an item never runs.
 type Refusal struct {
 	Reason semel.Reason
 	Why    error // for people
-	// Foreign says that it is not this consumer's: it ends as Config.OnFiltered
-	// says instead. Unversioned says that it has no place in a stream: it ends as
-	// Config.OnUnversioned says.
+	// Foreign means that the item is not for this consumer and ends as Config.OnFiltered says. Unversioned means
+	// that it has no version and ends as Config.OnUnversioned says.
 	Foreign, Unversioned bool
 }
 
-// Claim is what the machine knows of a claim.
+// Claim is the machine's part of a claim.
 type Claim struct {
-	// Attempts are the runs that the row knows of.
+	// Attempts is the number of runs that the row has recorded.
 	Attempts int
-	// Suspect says that who had the row before may have died of it: it flies alone.
+	// Suspect means that the message may have crashed the process of its previous owner; it flies alone.
 	Suspect bool
-	// Blocked says that it has waited for an earlier version for as long as it may.
+	// Blocked means that the row has waited for an earlier version for the maximum time.
 	Blocked bool
-	// Until is when it is given back if it was not begun, or begun again.
+	// Until is when the claim is released if it has not begun, or begun again.
 	Until Time
 
 	begun bool
-	// stepped: its last run was a step, and not its last one.
+	// stepped: the last run was a step, and not the last one.
 	stepped bool
 }
 
-// As is what a mark of an entry says, or how its claim ends.
+// As is the outcome of an entry's mark, or how its claim ends.
 type As uint8
 
-// How an entry is marked.
+// The values of As.
 const (
 	AsApplied   As = iota + 1 // a handler runs
-	AsDuplicate               // no handler runs: the effect is there already; marked applied
+	AsDuplicate               // no handler runs, because the effect exists; marked as applied
 	AsParked
 	AsDiscarded
 	AsDeadLettered
-	// AsReceived: it is kept in the inbox, and no handler runs yet.
+	// AsReceived: stored in the inbox; no handler runs yet.
 	AsReceived
-	// AsWaiting: its handler failed, and it is kept in the inbox until a time; a
-	// claim's row waits there again.
+	// AsWaiting: the handler failed, and the message waits in the inbox until a time; the row of a claim waits
+	// again.
 	AsWaiting
-	// AsBlocked: it is kept in the inbox until the version before it has taken effect.
+	// AsBlocked: stored in the inbox until the previous version has been applied.
 	AsBlocked
-	// AsOverdue: a claim's row is parked, since that did not come in time. The store
-	// frees it instead if it has come meanwhile.
+	// AsOverdue: the row of a claim is parked, because the previous version did not arrive in time. If it has
+	// arrived meanwhile, the store unblocks the row instead.
 	AsOverdue
-	// AsStepped: a step of a claim's message took effect, and the next one is due.
+	// AsStepped: a step of a claim's message was applied, and the next step is due.
 	AsStepped
 )
 
-// String is the value's name.
+// String returns the name of the value.
 func (a As) String() string {
 	return enum.Name([]string{
 		AsApplied: "applied", AsDuplicate: "duplicate", AsParked: "parked", AsDiscarded: "discarded", AsDeadLettered: "dead-lettered", AsReceived: "received",
@@ -124,14 +120,13 @@ func (a As) String() string {
 type Entry struct {
 	Item *Item
 	As   As
-	// Unmarked says that no mark is wanted: natural idempotency.
+	// Unmarked means that no mark is written (strategy natural).
 	Unmarked bool
-	// Unknown says that the outcome of the item's last commit is unknown: its claim is
-	// to be taken anew.
+	// Unknown means that the outcome of the item's last commit is unknown, and its claim must be taken again.
 	Unknown bool
 }
 
-// Flight is a batch under way. Entries are in arrival order and never change.
+// Flight is a batch in progress. Entries are in order of arrival and never change.
 type Flight struct {
 	Number  uint64
 	Worker  int
@@ -140,54 +135,51 @@ type Flight struct {
 	flightState
 }
 
-// Failure is why a Run stopped before its end.
+// Failure says why a Run stopped before its end.
 type Failure struct {
-	// Class is ClassRetry or ClassPermanent when a message is to blame; ClassContended or
-	// ClassDown when nobody is; ClassAborted when an earlier message is, or when the
-	// handler of the whole batch failed.
+	// Class is ClassRetry or ClassPermanent if a message is to blame, ClassContended or ClassDown if none is, and
+	// ClassAborted if an earlier message is, or if a handler of the whole batch failed.
 	Class    store.Class
 	Decision semel.Decision
 	After    time.Duration
 	Reason   semel.Reason
-	// Free says that no handler ran: nobody is charged with an attempt.
+	// Free means that no handler ran, so that no message is charged with an attempt.
 	Free bool
-	// Outside, with ClassContended and ClassDown, says that it surely is not the doing of
-	// the message that met it: it is not suspected.
+	// Outside, with ClassContended and ClassDown, means that the message that met the error cannot have caused it;
+	// it is not suspected.
 	Outside bool
-	// Err is for people; the machine hands it back with rows.
+	// Err is for people; the machine returns it with rows.
 	Err error
 }
 
-// Event is what happened. The types below implement it.
+// Event is an event. The types below implement it.
 type Event interface{ event() }
 
-// Events.
+// The events.
 type (
-	// Given: deliveries of the lane will follow.
+	// Given: the lane was assigned, and its deliveries will follow.
 	Given struct{ Lane source.Lane }
-	// Revoking: the lane is to be left; answered by Release.
+	// Revoking: the lane is about to be lost; Release is the response.
 	Revoking struct{ Lane source.Lane }
-	// Lost: the lane is gone.
+	// Lost: the lane is lost.
 	Lost struct{ Lane source.Lane }
-	// Fetched answers Fetch. End: nothing will ever follow. Failed: the
-	// source could not be asked; the machine backs off. Unanswered: the Fetch
-	// was cancelled before the source could be asked; whether it works is not
-	// known.
+	// Fetched is the response to Fetch. End: the source has ended. Failed: the source could not be reached, and
+	// the machine tries again after a delay. Unanswered: the Fetch was cancelled before the source was reached, so
+	// that it is unknown whether it works.
 	Fetched struct {
 		Items      []*Item
 		End        bool
 		Failed     bool
 		Unanswered bool
-		// More, without Items: there is more to deliver. It answers CancelFetch
-		// with Idle, and a Fetch that was not cancelled and brought nothing, where
-		// Config.IdleExit or Config.Ends is set; any other answer says nothing of it.
-		// What the lanes that are paused have is no more.
+		// More, without Items, means that the source has more to deliver. It is set in the response to CancelFetch
+		// with Idle, and of a Fetch without deliveries that was not cancelled, if Config.IdleExit or Config.Ends
+		// is set. In other responses it means nothing. Deliveries of paused lanes do not count.
 		More bool
 		Err  error // why it failed
 	}
-	// Marked answers Begin: Verdicts by entry, or Class other than ClassNone and
-	// nothing is open. CopyBusy: a mark waited too long for a copy in flight
-	// elsewhere, and the store cannot say which.
+	// Marked is the response to Begin: the verdicts by entry, or a Class other than ClassNone, and then no
+	// transaction is open. CopyBusy: a mark waited too long for a copy in another process, and the store cannot
+	// say which mark.
 	Marked struct {
 		Flight   *Flight
 		Verdicts []store.Verdict
@@ -195,68 +187,63 @@ type (
 		CopyBusy bool
 		Err      error
 	}
-	// Ran answers Run. Done counts the handlers that returned without
-	// failure, from the first. With a Failure the next one failed, or, for
-	// ClassAborted, one of those before. Without one and Done less than wanted, the
-	// budget or StopRun ended it.
+	// Ran is the response to Run. Done is the number of handlers, from the first, that succeeded. With a Failure
+	// the next handler failed or, with ClassAborted, one of those before. Without a Failure, if Done is less than
+	// the number of handlers, the time was used up or StopRun ended the run.
 	Ran struct {
 		Flight *Flight
 		Done   int
-		// Stepped are entries with a claim, among those that are done, of which another step is left.
+		// Stepped are the entries with a claim, among those that are done, that have another step left.
 		Stepped []int
 		Failed  bool
-		// Whole says that one handler ran all of Fresh and that it failed: any
-		// of them may be to blame.
+		// Whole means that one handler ran for all of Fresh and failed; any of the messages may be to blame.
 		Whole bool
 		Failure
 	}
-	// Stuck: a handler goes on after its timeout; answered by Kill. Item is
-	// whose handler it is, nil if one handler runs all of Fresh. Committing: it
-	// is what the store calls back in its commit; the shell has cut its
-	// connection and told of it, and there is no answer.
+	// Stuck: a handler has exceeded its timeout; Kill is the response. Item is its item, nil if one handler runs
+	// for all of Fresh. With Committing it is a callback of the store during the commit: the shell has closed its
+	// connection and reported it, and there is no response.
 	Stuck struct {
 		Flight     *Flight
 		Item       *Item
 		Committing bool
 	}
-	// Ended answers Commit and Rollback, the latter with NotCommitted.
+	// Ended is the response to Commit and to Rollback, for the latter with NotCommitted.
 	Ended struct {
 		Flight  *Flight
 		Outcome store.CommitOutcome
 		Class   store.Class
-		// Culprit is the index of the entry to blame, -1 if none is named.
+		// Culprit is the index of the entry to blame; -1 if unknown.
 		Culprit int
-		// Decision, After and Reason are what the culprit's handler decided
-		// with its error, where that came with the end.
+		// Decision, After and Reason are the decision of the culprit's handler, if its error came with the end.
 		Decision semel.Decision
 		After    time.Duration
 		Reason   semel.Reason
-		// Outside is as in Failure.
+		// Outside is Failure.Outside.
 		Outside bool
 		Err     error
-		// Until is when those of its claims are given back that did not end and were
-		// not begun again; 0: it is as it was.
+		// Until is when claims are released that did not end and did not begin again; 0 means no change.
 		Until Time
-		// Freed: with the commit the turn has come of rows that were blocked.
+		// Freed means that the commit unblocked rows.
 		Freed bool
 	}
-	// Settled answers Settle; Left are indexes to be tried again.
+	// Settled is the response to Settle; Left are the indexes to send again.
 	Settled struct {
 		Settle *Settle
 		Left   []int
-		Err    error // what the broker said of it
+		Err    error // the broker's error
 	}
-	// Claimed answers ClaimRows. Failed: the inbox could not be asked. Later, if not 0:
-	// it was not asked, because an operator wants it so, and may be in so long.
+	// Claimed is the response to ClaimRows. Failed: the inbox could not be reached. Later, if not 0, is a delay:
+	// nothing was claimed, because of an operator's pause or limit.
 	Claimed struct {
 		Items  []*Item
 		Failed bool
 		Later  time.Duration
 		Err    error
 	}
-	// Due: something in the inbox may be due.
+	// Due: a row of the inbox may be due.
 	Due struct{}
-	// Timer: the moment of the last Wake has come. Early ones do no harm.
+	// Timer: the time of the last Wake has come. An early Timer does no harm.
 	Timer struct{}
 	// Stop: drain and end.
 	Stop struct{}

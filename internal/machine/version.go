@@ -16,16 +16,15 @@ var (
 	errTaken = errors.New("another content has taken effect with its version")
 )
 
-// atOnce is how long a row waits that is to be claimed as soon as there is a worker.
+// atOnce is the delay of a row that should be claimed as soon as a worker is free.
 const atOnce = time.Millisecond
 
-// gap keeps a version whose turn has not come. If its stream has moved in this flight it
-// asks once more; otherwise it rides in its worker's next flight and waits in the inbox,
-// where the commit frees it that brings its predecessor. What has waited there for as
-// long as it may is parked, and asks its stream once more with that: its predecessor may
-// have come since, and who frees what is blocked or parked does not see a claim.
+// gap handles a version that is not next. If its stream has moved in this flight, it is marked again. Otherwise it
+// is stored in the inbox by its worker's next flight, and the commit of the previous version unblocks it. A row
+// that has waited for the maximum time is parked. The parking asks the store once more, because the previous
+// version may have arrived meanwhile, and unblocking rows does not see a claim.
 //
-// One before which too many are missing is due at once, so that the claim parks it.
+// A version with too many missing before it is due at once, so that its claim parks it.
 func (m *Machine) gap(f *Flight, it *Item, v store.Verdict) {
 	switch {
 	case m.moved(f, it):
@@ -49,13 +48,13 @@ func (m *Machine) gap(f *Flight, it *Item, v store.Verdict) {
 	}
 }
 
-// tooFar reports whether more versions are missing before one than may be.
+// tooFar reports whether more versions are missing than allowed.
 func (m *Machine) tooFar(gap store.Verdict) bool {
 	most := m.config.GapCap
 	return most > 0 && gap.Missing > most
 }
 
-// moved reports whether a version of an item's stream took effect in a flight.
+// moved reports whether a version of the item's stream was applied in the flight.
 func (m *Machine) moved(f *Flight, it *Item) bool {
 	for i, en := range f.Entries {
 		if f.verdicts[i].Kind == store.Fresh && en.As.moves() && it.inStreamOf(en.Item) {
@@ -65,19 +64,19 @@ func (m *Machine) moved(f *Flight, it *Item) bool {
 	return false
 }
 
-// moves reports whether a stream moves to a version that ends so.
+// moves reports whether a version with this ending moves its stream.
 func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsDiscarded }
 
-// stale ends a version that its stream has passed. Another content with the version
-// that its stream is at is a conflict. If what passed it was taken back in this flight, it
-// asks once more: the stream is not there.
+// stale ends a version that its stream has passed. If the stream is at the same version with other content, it is
+// a conflict. If the version that passed it was trimmed in this flight, the item is marked again, because the
+// stream has not moved.
 func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	if passedInVain(f, it) {
 		m.requeue(it)
 		return
 	}
 	if t := it.trouble; t != nil {
-		t.suspicion = suspicion{} // no run of its follows
+		t.suspicion = suspicion{} // the handler will not run again
 	}
 	if v.Known && m.config.OnConflict != EndKeepFirst {
 		it.failing().last = errTaken
@@ -87,8 +86,8 @@ func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	m.endAs(it, EndDiscard, reasonname.Stale)
 }
 
-// passedInVain reports whether a mark was taken back in a flight that would have brought an
-// item's stream to its version, or beyond.
+// passedInVain reports whether a trimmed mark of the flight would have moved the item's stream to its version or
+// beyond.
 func passedInVain(f *Flight, it *Item) bool {
 	for i, en := range f.Entries {
 		if f.verdicts[i].Kind == untouched && en.As.moves() && it.inStreamOf(en.Item) && en.Item.Version.Number >= it.Version.Number {
@@ -98,8 +97,8 @@ func passedInVain(f *Flight, it *Item) bool {
 	return false
 }
 
-// outOfTurn reports whether an earlier version of an entry's stream, on which it counted,
-// is taken back in this flight.
+// outOfTurn reports whether an earlier version of the entry's stream, on which the entry depends, is trimmed in
+// this flight.
 func (m *Machine) outOfTurn(f *Flight, entry int) bool {
 	it := f.Entries[entry].Item
 	return it.Version != nil && slices.ContainsFunc(f.trim, func(i int) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// versions is a machine with an inbox and items of streams in two lanes.
+// versions is a machine with an inbox and versions of streams in two lanes.
 type versions struct{ *asking }
 
 func newVersions(t *testing.T, change func(*Config)) versions {
@@ -31,7 +31,7 @@ func version(lane, stream string, n int64) *Item {
 	return &Item{Lane: source.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprint(stream, n), Size: 100, Version: &Version{Stream: stream, Number: n}}
 }
 
-// flight is the one that is open.
+// flight returns the open flight.
 func (v versions) flight() *Flight {
 	v.t.Helper()
 	if len(v.flights) != 1 {
@@ -42,8 +42,7 @@ func (v versions) flight() *Flight {
 	return f
 }
 
-// flies lets a flight have verdicts and commit, its handlers done of them, and returns
-// what it committed.
+// flies gives a flight its verdicts, lets done of its handlers succeed, and returns its commit.
 func (v versions) flies(f *Flight, done int, kinds ...store.VerdictKind) Commit {
 	v.t.Helper()
 	verdicts := make([]store.Verdict, len(kinds))

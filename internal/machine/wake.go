@@ -1,6 +1,6 @@
 package machine
 
-// setWake asks for a Timer at the next moment at which something can be done.
+// setWake asks for a Timer at the next time at which something can be done.
 func (m *Machine) setWake() {
 	if m.end.done {
 		return

@@ -5,48 +5,47 @@ import "slices"
 // worker runs one flight at a time.
 type worker struct {
 	number int
-	// own are the worker's own lines; ready are those of the others that it has that
-	// may fly, the earliest first. load counts the items of all of these others.
+	// own are the worker's own lines. ready are the other lines of the worker that may fly, the earliest first.
+	// load is the number of items in these other lines.
 	own    [ownLines]*line
 	ready  lineHeap
 	load   int
 	flight *Flight
-	// claims: its last flight was of claims.
+	// claims: the worker's last flight consisted of claims.
 	claims bool
-	// limit is how many entries the next flight takes: a failure cuts it to a
-	// quarter, each commit doubles it.
+	// limit is the maximum number of entries of the next flight: a failure divides it by four, each commit doubles
+	// it.
 	limit int
-	// before, when not 0, makes the next flight end before this arrival: it
-	// runs again what stood before a culprit.
+	// before, if not 0, limits the next flight to entries before this arrival, because it runs the entries before
+	// a culprit again.
 	before uint64
-	// until is when it may start again after contention.
+	// until is when the worker may start again after contention.
 	until     Time
-	contended int // in a row
+	contended int // number of contentions in a row
 }
 
-// The lines that each worker has. Claims have one of their own, so that what is
-// received does not wait behind what may not be tried now.
+// The lines that each worker has. Claims have their own, so that receipts do not wait behind claims that may not
+// be tried now.
 const (
-	ownLoose = iota // of lanes without an order
+	ownLoose = iota // items of lanes without an order
 	ownClaims
-	ownLines // how many they are
+	ownLines // number of lines
 )
 
-// anyStuck reports whether a handler goes on after its timeout, or a callback of
-// a commit.
+// anyStuck reports whether a handler, or a callback of a commit, has exceeded its timeout.
 func (m *Machine) anyStuck() bool {
 	return slices.ContainsFunc(m.workers, func(w worker) bool { return w.sticks() })
 }
 
-// handlersStick reports whether a handler does.
+// handlersStick reports whether a handler has exceeded its timeout.
 func (m *Machine) handlersStick() bool {
 	return slices.ContainsFunc(m.workers, func(w worker) bool { return w.sticks() && w.flight.running })
 }
 
-// sticks reports whether what the worker runs goes on after its timeout.
+// sticks reports whether the worker's handler or callback has exceeded its timeout.
 func (w *worker) sticks() bool { return w.flight != nil && w.flight.sticks }
 
-// stick takes note of whether what the flight runs goes on after its timeout.
+// stick records whether the flight's handler or callback has exceeded its timeout.
 func (m *Machine) stick(f *Flight, sticks bool) {
 	switch {
 	case sticks && !f.sticks:
@@ -77,8 +76,8 @@ func (m *Machine) land(f *Flight) *worker {
 	return w
 }
 
-// looseWorker is who has an item without an order. A claim is kept from other
-// processes, so it goes to a worker that can begin it.
+// looseWorker returns the worker for an item without an order. A claim is unavailable to other processes, so it
+// goes to a worker that can begin it.
 func (m *Machine) looseWorker(it *Item) *worker {
 	n := uint64(len(m.workers))
 	first := it.Route % n
@@ -94,7 +93,7 @@ func (m *Machine) looseWorker(it *Item) *worker {
 
 func quarter(n int) int { return max(1, n/4) }
 
-// contention lets a worker wait and try less at once: nobody's attempt.
+// contention makes a worker wait, and try fewer entries at once. No message is charged.
 func (m *Machine) contention(w *worker, f *Flight) {
 	w.limit = quarter(len(f.Entries))
 	w.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)

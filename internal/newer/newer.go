@@ -1,6 +1,5 @@
-// Package newer holds what stores answer where their tables have a number or a
-// name that this release does not know: a newer release wrote it. Nobody guesses
-// what it means; the message stays where it is until that release takes it.
+// Package newer contains the error that stores return for a stored number or name that this release does not know,
+// because a newer release wrote it. The message is not changed until a release that knows it takes it.
 package newer
 
 import (
@@ -8,18 +7,17 @@ import (
 	"fmt"
 )
 
-// Err is what every Error wraps.
+// Err is wrapped by every Error.
 var Err = errors.New("written by a newer release")
 
-// Error is one such number or name.
+// Error is an unknown number or name.
 type Error struct {
-	// What is unknown, such as "outcome", Value what is written there, and Table
-	// where.
+	// What is the kind, such as "outcome", Value the stored value, and Table the name of the table.
 	What, Value, Table string
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s has the %s %s, %v: leave its message to that release, or run it here, too", e.Table, e.What, e.Value, Err)
+	return fmt.Sprintf("%s has the %s %s, %v: leave its message to that release, or run that release here", e.Table, e.What, e.Value, Err)
 }
 
 func (e *Error) Unwrap() error { return Err }

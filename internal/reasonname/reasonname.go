@@ -1,5 +1,5 @@
-// Package reasonname has the engine's reasons that programs of users do not act on; those that
-// they do are constants of package semel.
+// Package reasonname contains the engine's reasons on which programs do not act. The others are constants of
+// package semel.
 package reasonname
 
 import "github.com/semel-go/semel"
@@ -11,34 +11,32 @@ const (
 	UnknownType      semel.Reason = "unknown_type"
 	WaitTooLong      semel.Reason = "wait too long"
 	MissingParameter semel.Reason = "missing parameter"
-	// BadEffects: an endpoint answered with effects that its policy does not allow.
+	// BadEffects: an endpoint responded with effects that its policy does not allow.
 	BadEffects semel.Reason = "bad effects"
 	Filtered   semel.Reason = "not for this consumer"
 	NoVersion  semel.Reason = "no version"
-	// FormerConflict: its former identity is marked with another content.
+	// FormerConflict: the message's previous identity is marked with other content.
 	FormerConflict semel.Reason = "conflict with a former identity"
-	// Stale: its stream is at a later version, or at this one.
+	// Stale: the stream of the message is already at this version or a later one.
 	Stale semel.Reason = "stale version"
-	// Behind: an earlier message of its key, or of its lane, waits or is parked.
+	// Behind: an earlier message of the same key or lane waits or is parked.
 	Behind semel.Reason = "behind another"
-	// Expired: it is older than what is kept, so that nobody can tell whether it took
-	// effect before.
+	// Expired: the message is older than the retention of markers, so it may have been applied before.
 	Expired semel.Reason = "too old"
-	// Kills: processes that began it never came to its end.
+	// Kills: processes that started the message crashed before its handler finished.
 	Kills semel.Reason = "kills its process"
-	// Suppressed: somebody, or the run that wrote it, keeps it from being sent.
+	// Suppressed: an operator, or the replay that wrote the intent, keeps it from being sent.
 	Suppressed semel.Reason = "suppressed"
-	// Steps: the steps of it that are completed are not the first ones of its
-	// consumer, which has been changed.
+	// Steps: the completed steps of the message are not the first steps of its consumer, because the consumer was
+	// changed.
 	Steps semel.Reason = "steps changed"
-	// Unreadable: it is encrypted, and the key for it was not given, or it was changed.
+	// Unreadable: the message is encrypted with a key that is not configured, or its ciphertext was changed.
 	Unreadable semel.Reason = "unreadable"
-	// Erased: its payload was erased, and cannot be had back.
+	// Erased: the payload was erased and cannot be restored.
 	Erased semel.Reason = "erased"
-	// Busy, of a message that is handed back: a copy of it is in flight in
-	// another process.
+	// Busy: the message was released because another process is processing a copy.
 	Busy semel.Reason = "copy in flight elsewhere"
-	// Newer, of a message that is handed back: its marker says what this
-	// release does not know, since a newer one wrote it.
+	// Newer: the message was released because a newer release wrote its marker and this release does not know its
+	// meaning.
 	Newer semel.Reason = "written by a newer release"
 )

@@ -1,18 +1,17 @@
-// Package semelheader has the names of the headers that Semel writes.
+// Package semelheader contains the names of the headers that Semel writes.
 package semelheader
 
-// The headers that outputs carry, so that a person can follow a message from its cause to
-// its effects.
+// The headers of outputs. They let a person follow a message from its cause to its effects.
 const (
-	// Causation holds the id of the message that caused this one.
+	// Causation contains the id of the message that caused this one.
 	Causation = "semel-causation-id"
-	// Correlation holds the id of the message that began it all.
+	// Correlation contains the id of the first message of the chain.
 	Correlation = "semel-correlation-id"
 )
 
-// IntentKey holds Intent.Key in the message that a sender gets.
+// IntentKey contains Intent.Key, in the sender's message.
 const IntentKey = "semel-intent-key"
 
-// Length is the header that a message set aside as too large gets: the length of its body in
-// bytes, in decimal digits. The body is the first 64 KiB of it.
+// Length is a header of a message that was parked because it is too large: the length of its body in bytes, in
+// decimal digits. The stored body contains only the first 64 KiB.
 const Length = "semel-length"

@@ -13,17 +13,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// provider is the other side of calls. It charges once for each key that it knows.
+// provider is the system that handlers call. It charges once for each key that it remembers.
 type provider struct {
-	// known is when it was charged for a key first that it still knows.
+	// known maps each key that the provider still remembers to the time of its first charge.
 	known map[string]time.Duration
-	// The rest is the checker's. charged counts the charges of an identity; denied, how
-	// often somebody was told that there is none, or said so.
+	// The following fields belong to the checker. charged counts the charges of an identity. denied counts the
+	// reports, by the provider or a person, that there is no charge.
 	charged, denied map[string]int
-	// keys are the first that were used for an identity, made its calls.
+	// keys maps an identity to the first key that was used for it; made counts the calls.
 	keys map[string]string
 	made map[string]int
-	// underWay are calls that were made and whose handlers have not returned.
+	// underWay are calls whose handlers have not returned.
 	underWay []*call
 }
 
@@ -31,27 +31,27 @@ func newProvider() *provider {
 	return &provider{known: map[string]time.Duration{}, charged: map[string]int{}, denied: map[string]int{}, keys: map[string]string{}, made: map[string]int{}}
 }
 
-// call is one of a handler to the provider.
+// call is a call of a handler to the provider.
 type call struct {
 	f       *flight
 	claim   *model.Claim
 	token   uint64
 	message *model.Message
 	key     string
-	// refused: it was not charged for, and will not be; failure is what the handler says.
+	// refused: the call is not charged and never will be; failure is the handler's result.
 	refused bool
 	failure machine.Failure
 }
 
-// outside reports whether a flight has no transaction: that of a claim whose handler calls
-// out.
+// outside reports whether a flight has no transaction, because it is the flight of a claim whose handler makes a
+// call.
 func (f *flight) outside() bool { return f.p.w.Plan.Calls && f.claim() != nil }
 
-// claim is that of a flight's first entry, nil if it was delivered.
+// claim returns the claim of a flight's first entry; nil if the entry was delivered.
 func (f *flight) claim() *model.Claim { return handOf(f.of.Entries[0].Item).claim }
 
-// beginOutside is the begin of a flight that has no transaction: the start of its call is
-// committed, or its claim looked at.
+// beginOutside begins a flight without a transaction: the store commits the start of its call, or checks its
+// claim.
 func (f *flight) beginOutside() {
 	w, c := f.p.w, f.claim()
 	f.startedAt = w.now
@@ -94,15 +94,15 @@ func (f *flight) beginOutside() {
 	})
 }
 
-// mayFreeze freezes the process between two steps of a call.
+// mayFreeze may freeze the process between two steps of a call.
 func (f *flight) mayFreeze() {
 	if w := f.p.w; w.hurt(plan.TroubleFreeze) && w.choices.Chance(4) {
 		f.p.freeze()
 	}
 }
 
-// keep extends the lease of a claim under which a call is made. One that is over as far as
-// the process knows is lost to it, although nobody may have taken it.
+// keep extends the lease of a claim under which a call is made. If the lease has ended as far as the process
+// knows, the claim is lost to it, even if no other process has taken it.
 func (f *flight) keep(c *model.Claim) {
 	w := f.p.w
 	lost := c.Deaf > 0
@@ -127,7 +127,7 @@ func (f *flight) keep(c *model.Claim) {
 	}
 }
 
-// callOut runs the handler of a flight that has no transaction.
+// callOut runs the handler of a flight without a transaction.
 func (f *flight) callOut() {
 	w, entry := f.p.w, f.call.Fresh[0]
 	if f.stop {
@@ -157,13 +157,13 @@ func (f *flight) callOut() {
 	}
 }
 
-// leaveCall is a handler that calls nobody, since the lease is over as far as is known.
+// leaveCall is a handler that makes no call, because its lease has ended as far as it knows.
 func (f *flight) leaveCall() {
 	f.p.w.coverage.Add("fault", "a call is left whose lease may be over")
 	f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
 }
 
-// asked is the provider's answer to what became of earlier calls.
+// asked handles the provider's response about the outcome of earlier calls.
 func (f *flight) asked(m *model.Message) {
 	w := f.p.w
 	switch {
@@ -186,7 +186,7 @@ func (f *flight) asked(m *model.Message) {
 	}
 }
 
-// charged is a handler that has come to its end.
+// charged handles the end of a handler.
 func (f *flight) charged() {
 	entry := f.call.Fresh[0]
 	f.tx.Effects = append(f.tx.Effects, model.Effect{Entry: entry, Message: f.message(entry)})
@@ -194,7 +194,7 @@ func (f *flight) charged() {
 	f.ranTo(nil)
 }
 
-// callProvider makes the call. Whoever made it, it may arrive.
+// callProvider makes the call, which may arrive even if its process dies.
 func (f *flight) callProvider(m *model.Message) {
 	w, c := f.p.w, f.claim()
 	it := f.of.Entries[0].Item
@@ -229,7 +229,7 @@ func (f *flight) callProvider(m *model.Message) {
 	}
 }
 
-// callInVain is a call of which nobody hears, whether it arrives or not.
+// callInVain is a call without a response, whether it arrives or not.
 func (f *flight) callInVain(out *call) {
 	w := f.p.w
 	arrives := w.choices.Flip()
@@ -250,7 +250,7 @@ func (f *flight) callInVain(out *call) {
 	})
 }
 
-// remembers reports whether the provider knows a key.
+// remembers reports whether the provider remembers a key.
 func (w *world) remembers(key string) bool {
 	first, known := w.provider.known[key]
 	switch w.Plan.Window {
@@ -262,17 +262,17 @@ func (w *world) remembers(key string) bool {
 	return known && w.now-first < w.Plan.Window
 }
 
-// arrive is a call that comes to the provider, whoever has made it and has died since.
+// arrive handles a call that reaches the provider; its process may have died since.
 func (w *world) arrive(c *call) {
 	m, p := c.message, w.provider
-	if w.hurt(plan.TroubleHandler) { // it has no room, say
+	if w.hurt(plan.TroubleHandler) { // for example, it is overloaded
 		w.fault("the provider refuses before it looks at the key", "%s", m.Name())
 		m.Doubt()
 		m.Failed++
 		c.refused, c.failure = true, machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
 		return
 	}
-	if w.remembers(c.key) { // it answers as it did the first time
+	if w.remembers(c.key) { // it responds as it did the first time
 		w.coverage.Add("fault", "a key that was charged for is used again")
 		return
 	}
@@ -287,10 +287,10 @@ func (w *world) arrive(c *call) {
 	w.checkCharge(m)
 }
 
-// deny is an answer, or a word of a person, that there is no charge.
+// deny records a report that there is no charge.
 func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }
 
-// returned is a handler that returns from its call.
+// returned handles the return of a handler from its call.
 func (f *flight) returned(out *call, late bool, err error, failure *machine.Failure) {
 	w := f.p.w
 	w.provider.underWay = slices.DeleteFunc(w.provider.underWay, func(c *call) bool { return c == out })
@@ -312,7 +312,7 @@ func (f *flight) returned(out *call, late bool, err error, failure *machine.Fail
 	f.charged()
 }
 
-// decideOutside draws what becomes of the end of a claim without a transaction.
+// decideOutside draws the result of ending a claim without a transaction.
 func (f *flight) decideOutside(a machine.Commit) {
 	w := f.p.w
 	switch {

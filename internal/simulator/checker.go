@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// checker watches one life of a machine. It knows what the machine was told
-// and what is in the store, and nothing of the machine's inside.
+// checker watches one life of a machine. It knows the machine's events and the contents of the store, but no
+// internal state of the machine.
 type checker struct {
 	p *process
 	w *world
@@ -22,7 +22,7 @@ type checker struct {
 	arrival int
 
 	fetching, sourceEnded bool
-	// sourceFails: the last answer of the source was that it fails.
+	// sourceFails: the last Fetch failed.
 	sourceFails bool
 	asked       asked
 	claims      claimsKnown
@@ -31,56 +31,54 @@ type checker struct {
 	over        bool
 	mustKill    *machine.Flight
 
-	// begins counts transactions tried in an outage.
+	// begins is the number of transactions that were tried in an outage.
 	begins   int
 	outageAt time.Duration
-	askedAt  time.Duration // when a flight began last
+	askedAt  time.Duration // start of the last flight
 
 	known   storeKnown
 	retries retriesKnown
 	breaker breakerKnown
-	stuck   []*machine.Flight // whose handlers never return
-	// metDown: the event is of a flight that met a store that does not work.
+	stuck   []*machine.Flight // flights whose handlers never return
+	// metDown: the event belongs to a flight that found the store down.
 	metDown bool
 	pauses  map[int]pause               // by worker
-	keys    map[uint64]*machine.Flight  // by route, of those that have begun
-	counts  machine.Counts              // what they must be
+	keys    map[uint64]*machine.Flight  // open flights by route
+	counts  machine.Counts              // expected counts
 	size    machine.Size                // after the last step
 	held    int                         // after the last step
 	told    [len(trace.ReportNames)]int // reports of the event
-	// commits counts the transactions that committed, outages those that the
-	// store did not open.
+	// commits counts the committed transactions, outages those that could not be opened.
 	commits, outages int
 }
 
-// laneState is what the machine was told of an epoch of a lane.
+// laneState is what the machine knows of an epoch of a lane.
 type laneState struct {
 	revoking, released, gone bool
 }
 
-// handState is what the checker knows of a delivery in a process's hands.
+// handState is what the checker knows of a delivery that a process holds.
 type handState struct {
-	// stale: its lane is gone, so that nothing of it may be settled.
+	// stale: its lane is lost, so that it must not be settled.
 	stale bool
-	// in is the store in which its end was committed.
+	// in is the store that contains its committed end.
 	in *model.Store
-	// flight is the open flight it is in.
+	// flight is the open flight that contains it.
 	flight *machine.Flight
-	// asked: a Settle is under way; told: it was answered.
+	// asked: a Settle is in progress; told: it was answered.
 	asked, told bool
 	// left: the last Settle was not carried out.
 	left bool
-	// handled: its mark, or its effect without one, is in the store; applied:
-	// with its handler's effect.
+	// handled: its mark, or its effect without a mark, is in the store; applied: the effect of its handler is in
+	// the store.
 	handled, applied bool
-	// copying: a dead letter of it is being made; copied: it was made, and the machine
-	// knows.
+	// copying: its dead letter is being written; copied: it was written, and the machine knows.
 	copying, copied bool
-	// known: a committed flight found it to be a copy or a conflict; newer: the
-	// last one found that a newer release marked it.
+	// known: a committed flight found that it is a copy or a conflict; newer: the last flight found that a newer
+	// release marked it.
 	known, newer bool
 
-	// conflicted: what may have been committed is the row of a conflict.
+	// conflicted: the row that may have been committed is the row of a conflict.
 	conflicted bool
 
 	tries
@@ -92,7 +90,7 @@ func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format
 
 func (c *checker) given(l source.Lane) { c.lanes[l] = &laneState{} }
 
-// lost is called before the machine is told that a lane is gone.
+// lost is called before the machine learns that a lane is lost.
 func (c *checker) lost(l source.Lane) {
 	if s := c.lanes[l]; s != nil {
 		s.gone = true
@@ -104,8 +102,7 @@ func (c *checker) lost(l source.Lane) {
 	}
 }
 
-// part is called when a delivery that may not have been settled is out of the
-// machine's hands.
+// part is called when the machine no longer holds a delivery that may be unsettled.
 func (c *checker) part(h *handed) {
 	if !h.stale && !h.told {
 		c.w.store.Parted[identity(h.item)]++
@@ -113,14 +110,14 @@ func (c *checker) part(h *handed) {
 	h.stale = true
 }
 
-// partAll parts with everything: the process is over.
+// partAll calls part for all deliveries at the end of the process.
 func (c *checker) partAll() {
 	for _, h := range c.hands {
 		c.part(h)
 	}
 }
 
-// event is called before the machine is told.
+// event is called before the machine gets an event.
 func (c *checker) event(e machine.Event) {
 	c.metDown = false
 	switch e := e.(type) {
@@ -165,11 +162,11 @@ func (c *checker) fetched(e machine.Fetched) {
 	}
 }
 
-// begun is called before the machine hears of a flight's marks.
+// begun is called before the machine gets the verdicts on a flight's marks.
 func (c *checker) begun(e machine.Marked) {
 	if e.Class == store.ClassNone {
 		c.marked(e)
-		if c.known.probe == e.Flight { // it has opened
+		if c.known.probe == e.Flight { // its transaction has opened
 			c.known.probe, c.known.until = nil, c.w.now
 		}
 		return
@@ -184,7 +181,7 @@ func (c *checker) begun(e machine.Marked) {
 	}
 }
 
-// ended is called before the machine hears how a flight ended.
+// ended is called before the machine learns how a flight ended.
 func (c *checker) ended(e machine.Ended) {
 	f := c.p.last
 	c.metDown = e.Class == store.ClassDown || f.failed && f.failure.Class == store.ClassDown
@@ -211,7 +208,7 @@ func (c *checker) ended(e machine.Ended) {
 	}
 }
 
-// learned is called when the machine hears that a flight is committed.
+// learned is called when the machine learns that a flight is committed.
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
@@ -221,7 +218,7 @@ func (c *checker) learned(f *flight) {
 			continue
 		}
 		if v.Kind == store.Conflict {
-			h.suspicion = suspicion{} // no run of its follows
+			h.suspicion = suspicion{} // the handler will not run again
 			h.must = 0                // the conflict is how it ends
 		}
 		again := newConflict(v) && c.p.config.OnConflict == machine.EndDeadLetter && !h.copied
@@ -258,7 +255,7 @@ func (c *checker) settled(e machine.Settled) {
 	}
 }
 
-// after is called when what the machine answered was carried out.
+// after is called after the machine's actions were carried out.
 func (c *checker) after(e machine.Event) {
 	if c.mustKill != nil {
 		if f := c.p.find(c.mustKill); f != nil && !f.killed {
@@ -282,7 +279,7 @@ func (c *checker) after(e machine.Event) {
 	c.sawOutage()
 }
 
-// forget drops deliveries that are over, so that the list stays short.
+// forget removes deliveries that have ended, so that the list stays short.
 func (c *checker) forget() {
 	if len(c.hands) < 64 {
 		return
@@ -296,10 +293,10 @@ func (c *checker) forget() {
 	c.hands = kept
 }
 
-// unsettled counts what the machine holds of lanes that it has.
+// unsettled returns what the machine holds in lanes that it has.
 func (c *checker) unsettled() (messages int, bytes int64) {
 	for _, h := range c.hands {
-		// What has not begun in a lane that is being left is dropped.
+		// Items of a revoked lane that are not in a flight are dropped.
 		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
 		if !h.told && !h.stale && (!leaving || h.asked || h.flight != nil) {
 			messages++
@@ -309,7 +306,7 @@ func (c *checker) unsettled() (messages int, bytes int64) {
 	return messages, bytes
 }
 
-// checkCounts holds the machine's counts against what it was told and did.
+// checkCounts compares the machine's counts with its events and actions.
 func (c *checker) checkCounts() {
 	got, want := c.p.machine.Counts(), c.counts
 	want.Deliveries = int64(c.claims.delivered)
@@ -323,7 +320,7 @@ func (c *checker) mayHalt() bool {
 	return machine.EndHalt == c.p.config.OnExhausted || machine.EndHalt == c.p.config.OnConflict || machine.EndHalt == c.p.config.OnBadIdentity
 }
 
-// ended is the sum of what counts as an end.
+// ended returns the number of ended deliveries.
 func ended(c machine.Counts) int64 {
 	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed
 }

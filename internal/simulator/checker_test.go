@@ -123,7 +123,7 @@ var sabotages = []sabotage{
 	}},
 }
 
-func TestTheCheckerSeesWhatBreaksALaw(t *testing.T) {
+func TestTheCheckerFindsBrokenLaws(t *testing.T) {
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
 			maker := sabotaged(s.spoil)

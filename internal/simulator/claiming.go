@@ -12,27 +12,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostStarts is how often a message is begun whose process does not come to its end.
+// mostStarts is the maximum number of starts of a message whose process crashes.
 const mostStarts = 3
 
-// claiming is what a process knows of its inbox.
+// claiming is the state of a process's inbox.
 type claiming struct {
-	// held are its claims.
+	// held are the claims of the process.
 	held []*model.Claim
-	// unsure are tokens of calls whose answers were lost.
+	// unsure are the tokens of claim calls whose responses were lost.
 	unsure []uint64
-	// freed are to be given back.
+	// freed are claims to be released.
 	freed []*model.Claim
 }
 
-// newToken returns a token that nobody has.
+// newToken returns an unused token.
 func (w *world) newToken() uint64 {
 	w.tokens++
 	return w.tokens
 }
 
-// claimRows asks the store for rows, as the shell does: first for what calls took
-// whose answers were lost.
+// claimRows claims rows, like the shell: first those of earlier calls whose responses were lost.
 func (p *process) claimRows(a machine.ClaimRows) {
 	w, began := p.w, p.w.now
 	p.soon(func() {
@@ -73,7 +72,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 	})
 }
 
-// claimed is a claim as the machine gets it. began is before the store was asked.
+// claimed returns a claim as an item for the machine. began is the time before the store was asked.
 func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 	m := c.Row.Message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,
@@ -94,7 +93,7 @@ func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 	return it
 }
 
-// unclaim gives claims back, before the inbox is asked again.
+// unclaim releases claims before the next claim.
 func (p *process) unclaim(a machine.Unclaim) {
 	for _, it := range a.Items {
 		p.inbox.freed = append(p.inbox.freed, handOf(it).claim)
@@ -129,7 +128,7 @@ func (p *process) forgetClaim(c *model.Claim) {
 	}
 }
 
-// releaseAll gives back what a process that ends in good order has.
+// releaseAll releases the claims of a process that ends normally.
 func (p *process) releaseAll() {
 	if p.w.store.Down {
 		return
@@ -140,8 +139,7 @@ func (p *process) releaseAll() {
 	p.inbox.held = nil
 }
 
-// keepLeases extends the leases of what flies, for as long as its handlers keep
-// their time.
+// keepLeases extends the leases of claims in flights, as long as the handlers do not exceed their timeouts.
 func (p *process) keepLeases() {
 	w := p.w
 	p.later(w.Plan.Lease/3, func() {
@@ -156,8 +154,8 @@ func (p *process) keepLeases() {
 	})
 }
 
-// renew extends the leases of claims that may fly again, if the flight was long, and
-// says until when they may wait for it.
+// renew extends the leases of claims that may fly again, if the flight took long, and returns until when they may
+// wait.
 func (f *flight) renew() (until time.Duration) {
 	w := f.p.w
 	for _, e := range f.of.Entries {
@@ -193,9 +191,8 @@ func (f *flight) extend() {
 	}
 }
 
-// lookAhead does what comes before a flight's transaction: claims whose commit is
-// unknown are retaken, and the start of those that are suspect is written down. It
-// reports whether the flight may go on.
+// lookAhead does what precedes a flight's transaction: it claims rows again whose commit has an unknown outcome,
+// and records the start of suspected rows. It reports whether the flight may continue.
 func (f *flight) lookAhead() bool {
 	if f.known != nil {
 		return true
@@ -223,8 +220,8 @@ func (f *flight) lookAhead() bool {
 	return true
 }
 
-// retake takes a row anew; its old transaction may still end it, and then meets
-// another token. It reports whether the store's answer came.
+// retake claims a row again. The old transaction may still try to end it, and then finds another token. It reports
+// whether the response of the store arrived.
 func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) bool {
 	w := f.p.w
 	from := len(c.Tokens)
@@ -255,7 +252,7 @@ func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) boo
 	return true
 }
 
-// look answers what a flight asks of a claim.
+// look returns the verdict on a claim.
 func (f *flight) look(i int) store.Verdict {
 	c := handOf(f.of.Entries[i].Item).claim
 	switch {
@@ -267,7 +264,7 @@ func (f *flight) look(i int) store.Verdict {
 	return store.Verdict{Kind: store.ClaimLost}
 }
 
-// split parts the ends of claims from the rows of a commit.
+// split separates the ends of claims from the other rows of a commit.
 func (f *flight) split(rows []machine.Row) (ends, others []machine.Row) {
 	for _, r := range rows {
 		if handOf(f.of.Entries[r.Entry].Item).claim != nil {
@@ -279,7 +276,7 @@ func (f *flight) split(rows []machine.Row) (ends, others []machine.Row) {
 	return ends, others
 }
 
-// send remembers under which tokens a commit ends claims, and what it says of their calls.
+// send records the tokens with which a commit ends claims, and the outcomes of their calls.
 func (f *flight) send(a machine.Commit) {
 	for i := range a.Rows {
 		if c := handOf(f.of.Entries[a.Rows[i].Entry].Item).claim; c != nil {
@@ -291,7 +288,7 @@ func (f *flight) send(a machine.Commit) {
 	}
 }
 
-// claimsLost reports whether a claim that a commit would end does not stand.
+// claimsLost reports whether a claim that a commit would end is no longer valid.
 func (f *flight) claimsLost(a machine.Commit) bool {
 	ends, _ := f.split(a.Rows)
 	for i := range ends {
@@ -306,7 +303,7 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 	return false
 }
 
-// notify tells processes that something is due, as a notification does.
+// notify wakes other processes that wait for due rows.
 func (w *world) notify() {
 	if !w.Plan.Notifies {
 		return
@@ -318,13 +315,13 @@ func (w *world) notify() {
 	}
 }
 
-// at is what the store's clock says.
+// at returns the time of the store's clock.
 func (w *world) at() time.Duration { return w.now + w.store.Ahead }
 
-// clock is the store's, for what keeps moments.
+// clock returns the store's clock as a time.Time.
 func (w *world) clock() time.Time { return model.Moment(w.at()) }
 
-// cutAhead cuts the waits of all rows before some of them are claimed.
+// cutAhead shortens the delays of all rows that are dated ahead, before some of them are claimed.
 func (w *world) cutAhead() {
 	if !w.store.Jumped {
 		return
@@ -347,8 +344,8 @@ func (w *world) cutAhead() {
 	}
 }
 
-// wrongClocks has the store's clock be ahead or behind by hours, and right again, as after a
-// failover to a server whose clock is another.
+// wrongClocks sets the store's clock hours ahead or behind, and back again, as after a failover to a server with
+// another clock.
 func (w *world) wrongClocks(times int) {
 	if !w.Plan.Clocks || times == 0 {
 		return
@@ -369,8 +366,7 @@ func (w *world) wrongClocks(times int) {
 	})
 }
 
-// setClock sets the store's clock, which a sender shares. What was due by the clock before is
-// known to no process.
+// setClock sets the clock of the store, which a sender shares. No process knows which rows have become due.
 func (w *world) setClock(ahead time.Duration) {
 	if w.store.Ahead == ahead {
 		return

@@ -13,22 +13,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimsKnown is what the checker knows of a life's inbox.
+// claimsKnown is what the checker knows of the inbox in one life.
 type claimsKnown struct {
 	asking bool
-	// empty: the last answer was that nothing is due.
+	// empty: no row was due at the last response.
 	empty bool
-	// asks counts the questions, news what is a reason to ask beside time passing.
+	// asks counts the claims, news the reasons to claim other than the passage of time.
 	asks, news int
-	// halts: a claim was given back early, as a message does that halts the consumer.
+	// halts: a claim was released early, because its message halts the consumer.
 	halts bool
-	// waits counts what it left in the inbox for later.
+	// waits counts the rows that this process wrote for later.
 	waits int
-	// delivered counts what the source brought; the other arrivals are claims.
+	// delivered counts the deliveries of the source; the other items are claims.
 	delivered int
 }
 
-// asksInbox checks a question to the inbox.
+// asksInbox checks a ClaimRows.
 func (c *checker) asksInbox(a machine.ClaimRows) {
 	conf := c.p.config
 	messages, bytes := c.unsettled()
@@ -59,7 +59,7 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 	}
 }
 
-// claimed is called before the machine hears what was claimed.
+// claimed is called before the machine gets claimed rows.
 func (c *checker) claimed(e machine.Claimed) {
 	c.claims.asking = false
 	if c.claims.empty = len(e.Items) == 0 && !e.Failed; !c.claims.empty {
@@ -78,7 +78,7 @@ func (c *checker) claimed(e machine.Claimed) {
 	}
 }
 
-// unclaimed checks that what is given back has not ended and is not under way.
+// unclaimed checks that released claims have not ended and are not in a flight.
 func (c *checker) unclaimed(a machine.Unclaim) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "an Unclaim of nothing")
@@ -102,7 +102,7 @@ func (c *checker) unclaimed(a machine.Unclaim) {
 	}
 }
 
-// lostClaim checks that a claim that is let go of does not stand.
+// lostClaim checks that a dropped claim is not valid.
 func (c *checker) lostClaim(it *machine.Item) {
 	h := handOf(it)
 	c.arose("law 5")
@@ -117,8 +117,7 @@ func (c *checker) lostClaim(it *machine.Item) {
 	c.p.forgetClaim(h.claim)
 }
 
-// claimOver checks the end of what was claimed: the store holds it, under the claim
-// of this process (laws 2 and 5).
+// claimOver checks the end of a claim: the store must contain it, under the claim of this process (laws 2 and 5).
 func (c *checker) claimOver(s *machine.Settlement) {
 	h := handOf(s.Item)
 	m := h.delivery.Message
@@ -167,8 +166,8 @@ func (c *checker) countClaim(e source.End) {
 	}
 }
 
-// claimEntry checks that a claim is begun within its time: later nobody keeps its
-// lease, and another may have its row.
+// claimEntry checks that a claim begins before its release time: later its lease is not extended, and another
+// process may have its row.
 func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
 	switch {
 	case h.claim == nil:
@@ -180,7 +179,7 @@ func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
 	}
 }
 
-// claimRow checks how the claim of an entry ends with its flight's commit.
+// claimRow checks how the commit of a flight ends the claim of an entry.
 func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	v, h := f.verdicts[i], handOf(e.Item)
 	c.rowInTurn(r, h)
@@ -207,12 +206,11 @@ func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, the
 	}
 }
 
-// mostMoments is how many moments at which something is due a process remembers at
-// least; later ones it finds by asking now and then.
+// mostMoments is the minimum number of due times that a process remembers; it finds later rows by polling.
 const mostMoments = 64
 
-// inboxIdle checks that a run ends idle only when nothing is due, as far as it knows:
-// the inbox said so last, and what this process wrote itself is not due, either.
+// inboxIdle checks that a run ends idle only if no row is due as far as it knows: according to the last response,
+// and by the rows that this process wrote itself.
 func (c *checker) inboxIdle(full bool) {
 	if !c.p.config.Inbox || full {
 		return
@@ -232,9 +230,9 @@ func (c *checker) inboxIdle(full bool) {
 // halting reports whether a message has halted the machine.
 func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts().Failed > 0 }
 
-// rival reports whether a handler that still runs in a flight is no copy of another:
-// both are of claims of one row, of which the earlier is lost, or one is of a claim,
-// and the flight's transaction was ended.
+// rival reports whether a handler that still runs in a flight may run at the same time as another: both are for
+// claims of one row, the earlier of which is lost, or one is for a claim and the flight's transaction has been
+// ended.
 func rival(f *flight, entry int, b *machine.Item) bool {
 	x, y := handOf(f.of.Entries[entry].Item).claim, handOf(b).claim
 	if !f.tx.Open && (x != nil || y != nil) {
@@ -243,12 +241,12 @@ func rival(f *flight, entry int, b *machine.Item) bool {
 	return x != nil && y != nil && x.Row == y.Row && x != y
 }
 
-// begins reports whether a list of steps begins with those that are done, and has another.
+// begins reports whether a list of steps begins with the completed steps and has a further one.
 func begins(names, done []string) bool {
 	return len(done) < len(names) && slices.Equal(names[:len(done)], done)
 }
 
-// stepSetAside checks a claim whose steps are said to have been changed, or not (C11).
+// stepSetAside checks a claim that was parked, or not, because its steps were changed (C11).
 func (c *checker) stepSetAside(h *handed) {
 	if c.w.Plan.Steps == 0 {
 		return
@@ -266,8 +264,7 @@ func (c *checker) stepSetAside(h *handed) {
 	}
 }
 
-// stepBegins checks that the step that runs is the one after those that have taken effect,
-// whose outputs it is told.
+// stepBegins checks that the running step is the one after the completed steps, and that it gets their outputs.
 func (c *checker) stepBegins(f *flight, entry int) {
 	h := handOf(f.of.Entries[entry].Item)
 	if h.claim == nil || len(c.p.names) == 0 || !h.claim.Row.Stands(h.claim.Token()) {
@@ -285,15 +282,15 @@ func (c *checker) stepBegins(f *flight, entry int) {
 	}
 }
 
-// stepEnds checks how the claim of an entry is to end whose step has run.
+// stepEnds checks how the claim of an entry ends after a step has run.
 func (c *checker) stepEnds(f *flight, i int, r *machine.Row) {
 	if want := f.endsAs(i); len(c.p.names) > 0 && r.As != want {
 		c.broke("C11", "the claim of entry %d of f%d ends as %s, and should as %s", i, f.of.Number, trace.Word(trace.AsNames[:], r.As), trace.Word(trace.AsNames[:], want))
 	}
 }
 
-// stepDone checks a step that is now in the log: it is the next of its message's, took
-// effect never before, and its row says so from this commit on (C11).
+// stepDone checks a step whose effect is now in the log: it is the next step of its message, its effect happens
+// for the first time, and the row records it with this commit (C11).
 func (c *checker) stepDone(f *flight, x model.Effect) {
 	s, id := c.w.store, x.Message.ID
 	if x.Step == "" {

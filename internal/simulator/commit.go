@@ -13,8 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit sends COMMIT. What becomes of it the world decides even when the
-// process dies meanwhile.
+// commit sends COMMIT. The world decides its outcome even if the process dies meanwhile.
 func (f *flight) commit(a machine.Commit) {
 	w := f.p.w
 	f.phase, f.trim = committing, a.Trim
@@ -29,7 +28,7 @@ func (f *flight) commit(a machine.Commit) {
 	})
 }
 
-// decide draws what becomes of a COMMIT that has reached the store.
+// decide draws the outcome of a COMMIT that has reached the store.
 func (f *flight) decide(a machine.Commit) {
 	w := f.p.w
 	if f.outside() {
@@ -102,7 +101,7 @@ func (f *flight) refusal() (machine.Ended, bool) {
 	return e, false
 }
 
-// rowRefusal is a store that does not take a row: nobody's handler is at fault.
+// rowRefusal returns the error of a store that rejects a row. No handler is to blame.
 func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	w := f.p.w
 	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1, Class: store.ClassRetry}
@@ -134,8 +133,8 @@ func (f *flight) late(x model.Effect) machine.Ended {
 	return e
 }
 
-// unknown loses the reply: of a commit that was, of one that was not, or of
-// one that is decided later, while the transaction stays open.
+// unknown loses the response: of a commit that succeeded, of one that failed, or of one that is decided later
+// while the transaction stays open.
 func (f *flight) unknown(a machine.Commit) {
 	w := f.p.w
 	commits := w.choices.Flip()
@@ -171,7 +170,7 @@ func (f *flight) unknown(a machine.Commit) {
 	f.answer(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
 }
 
-// unheard: its process does not know when what waits is due.
+// unheard records that the process does not know when waiting rows are due.
 func (f *flight) unheard() {
 	for _, r := range f.p.w.store.Inbox {
 		if r.By == f.p && r.Waits() {
@@ -180,7 +179,7 @@ func (f *flight) unheard() {
 	}
 }
 
-// apply makes the flight durable.
+// apply commits the flight.
 func (f *flight) apply(a machine.Commit) {
 	w := f.p.w
 	ends, rows := f.split(a.Rows)
@@ -201,7 +200,7 @@ func (f *flight) apply(a machine.Commit) {
 	w.notify()
 }
 
-// rowOf makes a row of a commit's.
+// rowOf converts a row of a commit.
 func (f *flight) rowOf(r *machine.Row) *model.Row {
 	i := f.of.Entries[r.Entry].Item
 	is := &model.Row{Key: f.keyOf(*r), As: r.As, Reason: r.Reason, Message: f.message(r.Entry), Print: i.Print, Changed: f.p.w.now, Attempts: r.Attempts, By: f.p, Quiet: f.quiet(r.Entry)}
@@ -221,7 +220,7 @@ func (f *flight) keyOf(r machine.Row) model.RowKey {
 	return model.RowKey{ID: identity(i)}
 }
 
-// loseCounts remembers what a commit of unknown outcome may not have counted.
+// loseCounts records the repeats that a commit of unknown outcome may not have counted.
 func (f *flight) loseCounts(a machine.Commit) {
 	for _, r := range a.Rows {
 		if r.Repeat {
@@ -245,8 +244,8 @@ func (f *flight) answer(e machine.Ended) {
 	})
 }
 
-// moveStreams moves the streams of a flight that commits, each as far as its versions
-// follow one another, and frees what waited for that.
+// moveStreams moves the streams of a committed flight as far as its versions are consecutive, and unblocks rows
+// that waited for them.
 func (f *flight) moveStreams(a machine.Commit) {
 	s := f.p.w.store
 	asked := map[string]bool{}
@@ -260,7 +259,7 @@ func (f *flight) moveStreams(a machine.Commit) {
 			*at = model.Place{Version: m.Version, Print: e.Item.Print}
 		}
 	}
-	for i := range f.of.Entries { // in an order that is the seed's
+	for i := range f.of.Entries { // in an order that depends only on the seed
 		if name := f.message(i).Stream; asked[name] {
 			delete(asked, name)
 			f.freed = s.FreeTurns(name, f.p, f.p.w.at()) || f.freed
@@ -271,7 +270,7 @@ func (f *flight) moveStreams(a machine.Commit) {
 	}
 }
 
-// ends reports whether an entry takes effect, or is passed over, with its commit.
+// ends reports whether the commit applies or skips an entry.
 func (f *flight) ends(i int, a machine.Commit) bool {
 	if slices.Contains(a.Trim, i) {
 		return false
@@ -284,7 +283,7 @@ func (f *flight) ends(i int, a machine.Commit) bool {
 	})
 }
 
-// enterLines has the rows of a commit take their places.
+// enterLines assigns places in their lines to the rows of a commit.
 func (f *flight) enterLines(rows []machine.Row) {
 	for _, r := range rows {
 		line := f.lineName(r.Entry)
@@ -295,13 +294,13 @@ func (f *flight) enterLines(rows []machine.Row) {
 	}
 }
 
-// isNext reports whether a message is its stream's next and nobody has that.
+// isNext reports whether a message is the next of its stream and no transaction has locked the stream.
 func (w *world) isNext(m *model.Message) bool {
 	s := w.store.Stream(m.Stream)
 	return !s.Held() && s.At.Version+1 == m.Version
 }
 
-// step moves a stream to a message that somebody else has ended, if it is the next.
+// step moves a stream to a message that another process has ended, if it is the next.
 func (w *world) step(m *model.Message, print semel.Fingerprint) {
 	if s := w.store.Stream(m.Stream); m.Version > 0 && s.At.Version+1 == m.Version {
 		s.At = model.Place{Version: m.Version, Print: print}

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// disturb does something to the world now and then, until it is calm.
+// disturb sometimes causes a fault, until the calm phase.
 func (w *world) disturb() {
 	if w.calm || w.quiet || w.law != nil {
 		return
@@ -21,8 +21,7 @@ func (w *world) disturb() {
 	w.after(w.choices.Wait(w.Plan.Span/8), w.disturb)
 }
 
-// trouble makes one fault of a kind; kinds that strike within a call do so
-// there.
+// trouble causes one fault of a kind. Kinds that affect a call are drawn during the call.
 func (w *world) trouble(kind plan.Trouble) {
 	switch kind {
 	case plan.TroubleCrash:
@@ -59,8 +58,7 @@ func (w *world) someLane() *model.Lane {
 	return w.Source.Lanes[w.choices.Below(len(w.Source.Lanes))]
 }
 
-// riders revokes the lane of a delivery that waits for a copy under way in another
-// lane, if there is one.
+// riders revokes the lane of a delivery that waits for a copy in another lane, if there is one.
 func (w *world) riders() {
 	p := w.someone()
 	if p == nil {
@@ -77,7 +75,7 @@ func (w *world) riders() {
 	}
 }
 
-// carries reports whether the flight has a copy of a delivery of another lane.
+// carries reports whether the flight contains a copy of a delivery in another lane.
 func (f *flight) carries(h *handed) bool {
 	for i, e := range f.of.Entries {
 		if f.message(i).ID == h.delivery.Message.ID && e.Item.Lane != h.item.Lane {
@@ -87,7 +85,7 @@ func (f *flight) carries(h *handed) bool {
 	return false
 }
 
-// stop drains a process, which is started again.
+// stop drains a process, which is restarted.
 func (w *world) stop() {
 	if p := w.someone(); p != nil && !p.check.stopping {
 		w.fault("stop", "")
@@ -102,8 +100,7 @@ func (p *process) stop() {
 	}
 }
 
-// outage takes the store away for a while. Connections break now or with
-// their next word.
+// outage takes the store down for a while. Connections break at once or at their next use.
 func (w *world) outage() {
 	if w.store.Down {
 		return
@@ -122,7 +119,7 @@ func (w *world) outage() {
 	})
 }
 
-// takeStore takes the store away, which a sender shares.
+// takeStore takes the store down, which a sender shares.
 func (w *world) takeStore() {
 	for _, each := range w.worlds() {
 		each.takeOne()
@@ -143,13 +140,13 @@ func (w *world) takeOne() {
 	}
 }
 
-// crash is a crash to come: at the point, after it was passed so often.
+// crash is a planned crash at a point, after it was passed a number of times.
 type crash struct {
 	point faults.Point
 	pass  int
 }
 
-// diesAt is called at each point; it reports whether the process died there.
+// diesAt is called at each point, and reports whether the process died there.
 func (p *process) diesAt(point faults.Point) bool {
 	w := p.w
 	if w.armed.point != point || w.calm || w.quiet {
@@ -164,8 +161,8 @@ func (p *process) diesAt(point faults.Point) bool {
 	return true
 }
 
-// die ends the process at once. The store learns of it now or later; until
-// then what the process had open stays open.
+// die ends the process at once. The store notices that now or later; until then the process's transactions stay
+// open.
 func (p *process) die(name, format string, args ...any) {
 	if p.over {
 		return
@@ -194,21 +191,21 @@ func (w *world) abandon(t *model.Transaction) {
 	w.after(linger, func() { w.end(t) })
 }
 
-// end rolls t back, if it is open, and wakes who waits for its locks.
+// end rolls back t if it is open, and wakes those that wait for its locks.
 func (w *world) end(t *model.Transaction) {
 	if t.Open {
 		w.closed(t)
 	}
 }
 
-// closed ends t's locks.
+// closed releases the locks of t.
 func (w *world) closed(t *model.Transaction) {
 	for _, look := range w.store.End(t) {
 		w.after(time.Microsecond, look)
 	}
 }
 
-// afterLife frees the process's lanes and has it started again.
+// afterLife frees the process's lanes and schedules its restart.
 func (p *process) afterLife() {
 	w := p.w
 	w.seats[p.seat] = nil
@@ -223,22 +220,22 @@ func (p *process) afterLife() {
 		}
 	}
 	switch {
-	case w.live != nil && w.over: // it is switched to
+	case w.live != nil && w.over: // the switch to the rebuild has happened
 		w.live.wrapUp()
-	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
+	case w.quiet && !w.calm && p.ending.Idle: // a restarted process would be idle again
 	case !w.calm || !w.Source.AllSettled() || w.goesOnFor():
 		w.after(w.choices.Wait(w.Plan.Span/8), func() { w.begin(p.seat) })
-	case w.store.AnyWaits(): // a run that ends leaves what is due later
+	case w.store.AnyWaits(): // a run that ends leaves rows that are due later
 		w.after(200*time.Millisecond, func() { w.begin(p.seat) })
 	case len(w.living()) == 0:
 		w.finish()
 	default:
 		w.poke()
-		w.wrapUp() // what it did last may have been the last of all
+		w.wrapUp() // its last action may have been the last one of the run
 	}
 }
 
-// ended is the machine's Done: the process ends in good order.
+// ended handles the machine's Done: the process ends normally.
 func (w *world) ended(p *process) {
 	p.check.done(p.ending)
 	if p.ending.Halted {
@@ -253,9 +250,8 @@ func (w *world) ended(p *process) {
 	}
 }
 
-// freeze stops a process as a SIGSTOP or a long pause of its memory's collector
-// does. Its lanes go to others, the store ends its transactions, and when it
-// resumes it hears of all that late, after it has gone on with what it had.
+// freeze stops a process like a SIGSTOP or a long garbage collection. Its lanes go to others and the store ends
+// its transactions. When the process resumes, it learns of that late, after it has continued with what it had.
 func (w *world) freeze() {
 	if p := w.someone(); p != nil {
 		p.freeze()
@@ -292,7 +288,7 @@ func (p *process) freeze() {
 	w.after(long, p.thaw)
 }
 
-// endIdle ends the transactions in which a process is silent.
+// endIdle ends the idle transactions of a process.
 func (w *world) endIdle(p *process) {
 	for _, f := range p.flights {
 		if f.tx != nil && f.tx.Open && !f.tx.Committing {
@@ -303,8 +299,7 @@ func (w *world) endIdle(p *process) {
 	}
 }
 
-// thaw lets a frozen process go on with what has happened meanwhile, in order;
-// what that makes the world say to it comes after it.
+// thaw resumes a frozen process with the events that happened meanwhile, in order, followed by their consequences.
 func (p *process) thaw() {
 	if !p.frozen {
 		return

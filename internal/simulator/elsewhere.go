@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// elsewhere lets a second process take up a message of the same identity:
-// it marks, works for a while, and ends one way or the other.
+// elsewhere lets another process process a message with the same identity: it marks the message, works for a
+// while, and commits or rolls back.
 func (w *world) elsewhere(m *model.Message, most time.Duration) {
 	if w.store.Down || w.closing || m.Refused != "" || m.Conduct == model.SaysDuplicate || w.Plan.Config.Unmarked {
 		return
@@ -27,12 +27,12 @@ func (w *world) elsewhere(m *model.Message, most time.Duration) {
 	}
 	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.Below(4)]
 	if w.Plan.Config.Inbox && w.choices.Chance(3) {
-		as = machine.AsReceived // as a transaction of the user's accepts it
+		as = machine.AsReceived // like Accept in a transaction of the caller
 	}
-	if w.Plan.Calls || w.Plan.Steps > 0 { // nobody else calls, or has the steps
+	if w.Plan.Calls || w.Plan.Steps > 0 { // other processes make no calls and run no steps
 		as = machine.AsReceived
 	}
-	if w.Plan.Rebuilds { // what it sets aside would be missing in one generation
+	if w.Plan.Rebuilds { // a parked message would be missing in one generation
 		as = machine.AsApplied
 	}
 	as, free := w.asElsewhere(m, as)
@@ -87,8 +87,7 @@ func (w *world) commitElsewhere(t *model.Transaction, m *model.Message, as machi
 	w.note("committed elsewhere: %s %s", m.Name(), trace.Word(trace.AsNames[:], as))
 }
 
-// asElsewhere is how another process can mark a version, as it wants to; false: it has
-// to wait for another's transaction.
+// asElsewhere returns how another process can mark a version; false if it has to wait for another transaction.
 func (w *world) asElsewhere(m *model.Message, as machine.As) (machine.As, bool) {
 	if m.Version == 0 || as != machine.AsApplied && as != machine.AsDiscarded {
 		return as, true
@@ -105,7 +104,7 @@ func (w *world) asElsewhere(m *model.Message, as machine.As) (machine.As, bool) 
 	return as, true
 }
 
-// dueElsewhere is in how long a row is due that another process writes.
+// dueElsewhere returns the delay of a row that another process writes.
 func (w *world) dueElsewhere(as machine.As) time.Duration {
 	if as == machine.AsBlocked {
 		return w.Plan.Config.Gap
@@ -113,16 +112,16 @@ func (w *world) dueElsewhere(as machine.As) time.Duration {
 	return 0
 }
 
-// overtaken lets another process come first with a message of a flight that was
-// lost with its commit: what is marked then is not the flight's.
+// overtaken lets another process mark a message of a flight whose commit failed, before the flight runs again. The
+// marker that the flight then finds is not its own.
 func (w *world) overtaken(f *flight) {
 	if w.Plan.Has[plan.TroubleElsewhere] && w.choices.Flip() {
 		w.elsewhere(f.message(w.choices.Below(len(f.of.Entries))), 5*time.Millisecond)
 	}
 }
 
-// intendElsewhere writes the intents of a message that another process applies. It reports
-// whether that can.
+// intendElsewhere writes the intents of a message that another process applies. It reports whether that is
+// possible.
 func (w *world) intendElsewhere(t *model.Transaction, m *model.Message) bool {
 	return w.sender == nil || w.intend(t, m, "", causeOf(m)) == nil
 }
@@ -134,10 +133,10 @@ func (w *world) drawPast() {
 		past = append(past, store.Waiting)
 	}
 	rate := 40
-	if w.Plan.Rebuilds { // the newer release would know of generations, too
+	if w.Plan.Rebuilds { // the newer release would also have to know generations
 		past = slices.DeleteFunc(past, func(o store.Outcome) bool { return o == model.Newer })
 	}
-	if w.Plan.Streams > 0 { // those that follow in a stream must not pass one that waits
+	if w.Plan.Streams > 0 { // later versions of a stream must not pass one that waits
 		rate, past = 12, append(past, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer)
 	}
 	for _, m := range w.Messages {
@@ -161,11 +160,11 @@ func (w *world) drawPast() {
 	}
 }
 
-// longestNewer is how long the newer release takes at most.
+// longestNewer is the maximum time until the newer release ends its messages.
 const longestNewer = 3 * time.Minute
 
-// endNewer lets the newer release end what it has begun: it has applied it, set it
-// aside, or taken its marker back.
+// endNewer lets the newer release end a message that it has marked: it applies it, parks it, or removes its
+// marker.
 func (w *world) endNewer(m *model.Message) {
 	marker := w.store.Markers[m.ID]
 	if marker.Outcome != model.Newer {
@@ -190,7 +189,7 @@ func (w *world) endNewer(m *model.Message) {
 	w.note("the newer release ends %s as %s", m.Name(), marker.Outcome)
 }
 
-// write writes what goes with a marker of somebody else's.
+// write writes the effect or row that belongs to a marker of another process.
 func (w *world) write(m *model.Message, o store.Outcome) {
 	if o == store.Applied {
 		w.store.Effects[m.ID]++
@@ -212,8 +211,8 @@ func (w *world) write(m *model.Message, o store.Outcome) {
 	w.store.Put(r)
 }
 
-// olderRelease lets a process of the release before take up a message: it marks the former
-// identity only, and knows no other.
+// olderRelease lets a process of the previous release process a message: it marks and knows only the previous
+// identity.
 func (w *world) olderRelease(m *model.Message, most time.Duration) {
 	t := &model.Transaction{Open: true}
 	w.store.Write(t, model.Mark{ID: m.Former, As: machine.AsApplied, Print: byFirstRule(m)})
@@ -226,15 +225,15 @@ func (w *world) olderRelease(m *model.Message, most time.Duration) {
 		if commits {
 			t.Effects = append(t.Effects, model.Effect{Message: m})
 			w.store.Apply(t, nil, nil, nil)
-			w.past[m.ID] = true // that release writes no intents
+			w.past[m.ID] = true // the previous release writes no intents
 			w.note("committed in the release before: %s", m.Name())
 		}
 		w.end(t)
 	})
 }
 
-// drawRule draws the rule of a process's fingerprints. Those of two rules cannot be
-// compared, and beside former identities each is by the first.
+// drawRule draws the version of a process's fingerprints. Fingerprints of different versions are not compared;
+// with previous identities all processes use the first version.
 func (w *world) drawRule() uint8 {
 	if w.Plan.Formers {
 		return 1
@@ -242,8 +241,7 @@ func (w *world) drawRule() uint8 {
 	return uint8(1 + w.choices.Below(2))
 }
 
-// formerOf is an item's former identity as the store knows it. One without has a name that
-// nobody else has.
+// formerOf returns the key of an item's previous identity in the store. An item without one gets a unique name.
 func formerOf(i *machine.Item) string {
 	m := handOf(i).delivery.Message
 	if m.Former == "" {
@@ -252,14 +250,13 @@ func formerOf(i *machine.Item) string {
 	return m.Former
 }
 
-// formerlyFree reports whether nobody has marked, or is marking, a message's former
-// identity.
+// formerlyFree reports whether no transaction has marked, or is marking, a message's previous identity.
 func (w *world) formerlyFree(m *model.Message) bool {
 	return m.Former == "" || w.store.Locks[m.Former] == nil && w.store.Judge(m.Former, byFirstRule(m)).Kind == store.Fresh
 }
 
-// outcomeOf is what became of a message's identity, 0 if nothing did: under a former one
-// that of the content that was marked there.
+// outcomeOf returns the outcome of a message's identity; 0 if there is none. Under a previous identity it is the
+// outcome of the content that was marked there.
 func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	own, there := w.store.Markers[m.ID]
 	if there || m.Former == "" {
@@ -274,8 +271,8 @@ func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	return 0
 }
 
-// keptAsConflict reports whether a message stands in conflict with what was marked under
-// its former identity, and is kept as that, or settled as that where the policy says so.
+// keptAsConflict reports whether a message conflicts with the marker of its previous identity, and is stored, or
+// settled by the policy, as a conflict.
 func (w *world) keptAsConflict(m *model.Message) bool {
 	if m.Former == "" || !model.Conflicts(w.store.Markers[m.Former].Print, byFirstRule(m)) {
 		return false
@@ -283,16 +280,15 @@ func (w *world) keptAsConflict(m *model.Message) bool {
 	return w.Plan.Config.OnConflict == machine.EndKeepFirst || w.store.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: byFirstRule(m)}] != nil
 }
 
-// byFirstRule is the fingerprint of a message as every process makes it beside former
-// identities.
+// byFirstRule returns the fingerprint of a message that all processes compute if there are previous identities.
 func byFirstRule(m *model.Message) semel.Fingerprint {
 	print := m.Print
 	print.Version, print.Sum[15] = 1, 1
 	return print
 }
 
-// cutoff is before when what became so may be removed: by how long it is kept before the
-// oldest delivery that is not settled, or not read.
+// cutoff returns the time before which ended messages may be removed: the retention before the oldest delivery
+// that is not settled or not read yet.
 func (w *world) cutoff() time.Duration {
 	oldest := w.now
 	for _, l := range w.Source.Lanes {
@@ -305,7 +301,7 @@ func (w *world) cutoff() time.Duration {
 	return oldest - w.Plan.Keep
 }
 
-// reap raises the low-water mark now and then, and begins to remove what is below it.
+// reap sometimes raises the low-water mark, and begins to remove older markers.
 func (w *world) reap() {
 	if w.Plan.Keep == 0 || w.law != nil || w.finished {
 		return
@@ -324,7 +320,7 @@ func (w *world) reap() {
 	w.after(w.choices.Wait(w.Plan.Lag), func() { w.slice(w.choices.Between(1, 8)) })
 }
 
-// slice removes some of what may be removed, and goes on a little later.
+// slice removes some of the old markers, and continues a little later.
 func (w *world) slice(most int) {
 	s := w.store
 	if s.Down || w.finished {

@@ -11,12 +11,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// long is how long a store stays away that does not come back.
+// long is the duration of an outage that does not end by itself.
 const long = 2 * time.Minute
 
-// endure comes between the faults and the calm: the world stays with what has no
-// end, a store that is away or a handler that does not return. What does not
-// depend on it must go on, and then a stop must end the machine all the same.
+// endure runs between the phase with faults and the calm phase, with a fault that does not end: a store that stays
+// down, or a handler that does not return. Everything that does not depend on it must continue, and a stop must
+// still end the machine.
 func (w *world) endure() {
 	w.quiet = true
 	w.armed = crash{}
@@ -34,12 +34,12 @@ func (w *world) endure() {
 	case w.Plan.Away:
 		w.fault("store away without end", "")
 		w.takeStore()
-		if w.Plan.Config.OneAttempt { // all is handed back, and comes again at its broker's pace
+		if w.Plan.Config.OneAttempt { // all messages are returned, and the broker delivers them again
 			w.mostSteps *= 20
 		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
-		if w.Plan.Config.Inbox || w.sender != nil { // what the stuck worker should have is claimed and given back all the time
+		if w.Plan.Config.Inbox || w.sender != nil { // rows for the stuck worker are claimed and released repeatedly
 			w.mostSteps *= 20
 		}
 		w.after(w.patienceOfAll(), w.endEndurance)
@@ -48,7 +48,7 @@ func (w *world) endure() {
 	}
 }
 
-// endEndurance looks what has become of the others, and stops everybody.
+// endEndurance checks the other deliveries and stops all processes.
 func (w *world) endEndurance() {
 	drain := time.Duration(0)
 	for _, each := range w.worlds() {
@@ -58,8 +58,7 @@ func (w *world) endEndurance() {
 	w.after(drain+2*time.Second, w.beCalm)
 }
 
-// endAll looks what has become of the others, where the store is away or not, and stops
-// everybody.
+// endAll checks the other deliveries, whether or not the store is down, and stops all processes.
 func (w *world) endAll(away bool) {
 	for _, p := range slices.Clone(w.living()) {
 		if away {
@@ -72,7 +71,7 @@ func (w *world) endAll(away bool) {
 	}
 }
 
-// stuckForGood counts handlers that never return.
+// stuckForGood returns the number of handlers that never return.
 func (w *world) stuckForGood() (n int) {
 	for _, each := range w.worlds() {
 		for _, p := range each.living() {
@@ -88,8 +87,7 @@ func (c *checker) sticks(f *machine.Flight) { c.stuck = append(c.stuck, f) }
 // alive reports whether the machine must still do something for a delivery.
 func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 
-// othersWentOn checks that what does not depend on a stuck handler came to its
-// end (laws 7 and 8).
+// othersWentOn checks that deliveries that do not depend on a stuck handler have ended (laws 7 and 8).
 func (c *checker) othersWentOn() {
 	workers := c.stuckWorkers()
 	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.Plan.Away {
@@ -106,7 +104,7 @@ func (c *checker) othersWentOn() {
 	c.w.coverage.Add("fault", "others go on beside a stuck handler")
 }
 
-// stuckWorkers are those whose handlers never return.
+// stuckWorkers returns the workers whose handlers never return.
 func (c *checker) stuckWorkers() map[int]bool {
 	workers := map[int]bool{}
 	for _, s := range c.stuck {
@@ -115,8 +113,8 @@ func (c *checker) stuckWorkers() map[int]bool {
 	return workers
 }
 
-// waitForStuck finds the deliveries that wait for a stuck handler: in its flight, or for
-// one of those.
+// waitForStuck returns the deliveries that wait for a stuck handler: those in its flight, and those that wait for
+// them.
 func (c *checker) waitForStuck() map[*handed]bool {
 	o := newObstacles(c.stuckWorkers())
 	for _, f := range c.stuck {
@@ -127,16 +125,15 @@ func (c *checker) waitForStuck() map[*handed]bool {
 	return c.waitFor(o)
 }
 
-// waitForSource finds the deliveries that are being settled, or of which a dead letter is
-// being made, also as this Settle asks, and those that wait for them: their copies, and
-// behind a dead letter its line.
+// waitForSource returns the deliveries that are being settled or dead-lettered, including those of this Settle,
+// and the deliveries that wait for them: their copies, and the line behind a dead letter.
 func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 	o := newObstacles(nil)
 	add := func(it *machine.Item, copying bool) {
 		switch {
 		case copying:
 			o.add(c, it)
-		case !c.skips(handOf(it).delivery.Message): // what is skipped has no copies
+		case !c.skips(handOf(it).delivery.Message): // skipped messages have no copies
 			o.addCopies(it)
 		}
 	}
@@ -151,8 +148,7 @@ func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 	return c.waitFor(o)
 }
 
-// obstacles keep deliveries waiting: those in these lines, of these identities, and, of
-// what has no order, with these workers.
+// obstacles are what deliveries wait for: lines, identities and, for messages without an order, workers.
 type obstacles struct {
 	lines   map[line]bool
 	ids     map[string]bool
@@ -185,8 +181,8 @@ func (o *obstacles) keep(c *checker, h *handed) bool {
 	return o.workers[int(h.item.Route%uint64(c.p.config.Workers))]
 }
 
-// waitFor finds the deliveries that wait, also for one that waits itself: behind it in its
-// line, or as its copy.
+// waitFor returns the deliveries that wait, directly or for another that waits: behind it in its line, or as its
+// copy.
 func (c *checker) waitFor(o *obstacles) map[*handed]bool {
 	found := map[*handed]bool{}
 	for more := len(o.ids) > 0; more; {
@@ -201,11 +197,11 @@ func (c *checker) waitFor(o *obstacles) map[*handed]bool {
 	return found
 }
 
-// asksOn checks that a store that is away is still asked, as long as something
-// waits for it, and that observers know (law 13).
+// asksOn checks that the machine keeps asking whether a store that is down works again while a message waits for
+// it, and that observers were notified (law 13).
 func (c *checker) asksOn() {
 	conf := c.p.config
-	if c.stopping || len(c.stuckWorkers()) == conf.Workers { // nobody is left to ask
+	if c.stopping || len(c.stuckWorkers()) == conf.Workers { // no worker is left to ask
 		return
 	}
 	waiting, stuck := false, c.waitForStuck()
@@ -224,7 +220,7 @@ func (c *checker) asksOn() {
 	}
 }
 
-// beCalm ends the faults. What is open in the store ends by itself.
+// beCalm ends the faults. Open transactions end by themselves.
 func (w *world) beCalm() {
 	w.calm = true
 	w.calmEnds = w.now + w.patienceOfAll()
@@ -240,7 +236,7 @@ func (w *world) beCalm() {
 	}
 }
 
-// everybody has each process begin that is not there, and gives out the lanes.
+// everybody starts every process that is not running, and assigns the lanes.
 func (w *world) everybody() {
 	for seat := range w.seats {
 		w.begin(seat)
@@ -250,7 +246,7 @@ func (w *world) everybody() {
 	}
 }
 
-// patienceOfAll is patience, with that of a sender.
+// patienceOfAll returns patience, plus that of a sender.
 func (w *world) patienceOfAll() (all time.Duration) {
 	for _, each := range w.worlds() {
 		all += each.patience()
@@ -258,8 +254,8 @@ func (w *world) patienceOfAll() (all time.Duration) {
 	return all
 }
 
-// patience is how long the machine may take in the calm phase: every message
-// may use up its attempts, one after the other, each after its longest wait.
+// patience returns how long the machine may take in the calm phase: every message may use up its attempts, one
+// after the other, with the longest delays.
 func (w *world) patience() time.Duration {
 	c, messages := w.Plan.Config, len(w.Messages)
 	if w.main != nil {
@@ -269,7 +265,7 @@ func (w *world) patience() time.Duration {
 	return time.Minute + 2*c.IdleExit + time.Duration(messages*4*(c.MaxAttempts+10))*each
 }
 
-// finish is the end of a run: everything is settled and the machine has ended.
+// finish checks the end of a run: everything is settled and the machine has ended.
 func (w *world) finish() {
 	if w.over = true; w.sender != nil && !w.sender.over {
 		w.note("only the sender goes on")
@@ -282,7 +278,7 @@ func (w *world) finish() {
 	w.conclude()
 }
 
-// conclude holds all that happened against what is there.
+// conclude compares the final state of the store with the history.
 func (w *world) conclude() {
 	w.finished = true
 	w.note("finished")
@@ -295,7 +291,7 @@ func (w *world) conclude() {
 	for _, key := range slices.SortedFunc(maps.Keys(w.store.Rows), model.RowKey.Compare) {
 		r := w.store.Rows[key]
 		if w.store.Passed[key.ID] {
-			continue // a copy was counted on the row that had the marker then
+			continue // a copy was counted on the row that owned the marker then
 		}
 		if most := r.Settled + r.Doubted + w.store.Lost[key] + w.store.Parted[key.ID]; r.Repeats > most {
 			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.ID, r.Repeats, most)
@@ -309,7 +305,7 @@ func (w *world) conclude() {
 	w.checkProjection()
 }
 
-// checkMessage holds a message against the store, when all is over.
+// checkMessage compares a message with the final state of the store.
 func (w *world) checkMessage(m *model.Message) {
 	s := w.store
 	effects, marker := s.Effects[m.ID], w.outcomeOf(m)

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// expect says how the entries of a committed flight must end, by what the store
-// said of each. What ends in a lane that is gone is counted and not settled.
+// expect records how the entries of a committed flight must end, given the verdicts of the store. A delivery whose
+// lane is lost is counted and not settled.
 func (c *checker) expect(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
@@ -20,10 +20,10 @@ func (c *checker) expect(f *flight) {
 		}
 		h.expected = c.endOf(f.endsAs(i), f.verdicts[i], h)
 		if h.expected == source.EndApplied && h.stepInDoubt && f.verdicts[i].Kind != store.Fresh {
-			h.expected = source.EndStepped // it is what the lost commit did, and others went on
+			h.expected = source.EndStepped // the lost commit completed the step, and other processes continued
 		}
 		if h.expected == source.EndReceived || h.expected == source.EndWaiting || h.expected == source.EndStepped {
-			c.claims.news += 2 // now, or at its moment
+			c.claims.news += 2 // now, or when it is due
 			c.claims.waits++
 		}
 		if h.stale {
@@ -32,7 +32,7 @@ func (c *checker) expect(f *flight) {
 	}
 }
 
-// endOf is how an entry must end, EndUnknown if it must go on.
+// endOf returns how an entry must end; EndUnknown if it must continue.
 func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 	conf := c.p.config
 	conflict := v.Kind == store.Conflict
@@ -49,8 +49,8 @@ func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 	return ends[as]
 }
 
-// ownOutcome reports whether what a mark in doubt found is what its commit wrote, or
-// became of that.
+// ownOutcome reports whether the marker that a doubtful mark found was written by its own commit, or follows from
+// that one.
 func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	if v.Former || h.conflicted {
 		return false
@@ -61,10 +61,10 @@ func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	return v.Already(model.Outcomes[as]) && as != machine.AsDuplicate
 }
 
-// newConflict reports a conflict without a row.
+// newConflict reports whether the verdict is a conflict without a row.
 func newConflict(v store.Verdict) bool { return v.Kind == store.Conflict && !v.Known }
 
-// ends is how what is marked so ends.
+// ends maps how an entry is marked to how it ends.
 var ends = [...]source.End{
 	machine.AsApplied:      source.EndApplied,
 	machine.AsDuplicate:    source.EndDuplicate,
@@ -78,8 +78,8 @@ var ends = [...]source.End{
 	machine.AsStepped:      source.EndStepped,
 }
 
-// doubts remembers what a commit of unknown outcome may have marked: what is
-// found of it later is its own, and nothing else is (case 3).
+// doubts records what a commit of unknown outcome may have marked: only such a marker counts as the item's own
+// (case 3).
 func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
@@ -93,8 +93,7 @@ func (c *checker) doubts(f *flight) {
 	}
 }
 
-// marked is called when a flight's marks are answered: what is fresh was not
-// marked by the commit in doubt.
+// marked is called with the verdicts on a flight's marks: a fresh mark was not written by the doubtful commit.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
 		if v.Kind == store.Fresh || early(v) {
@@ -103,8 +102,7 @@ func (c *checker) marked(e machine.Marked) {
 	}
 }
 
-// ending checks that an acknowledged delivery ends as its flight's commit says,
-// or as a copy of one that did.
+// ending checks that an acked delivery ends as its flight's commit requires, or as a copy of one that did.
 func (c *checker) ending(s *machine.Settlement, h *handed) {
 	m := h.delivery.Message
 	want := h.expected
@@ -112,7 +110,7 @@ func (c *checker) ending(s *machine.Settlement, h *handed) {
 		want = ends[h.must]
 	}
 	if want == source.EndUnknown {
-		want = source.EndDuplicate // it rode, or its constraint said so
+		want = source.EndDuplicate // it rode on another, or a constraint reported the duplicate
 	}
 	law := "law 12"
 	if h.doubt {
@@ -123,8 +121,7 @@ func (c *checker) ending(s *machine.Settlement, h *handed) {
 	}
 }
 
-// report counts what observers are told, and checks that nobody is charged for
-// what he did not do.
+// report counts the reports, and checks that no message is charged for a failure that it cannot have caused.
 func (c *checker) report(a machine.Report) {
 	if int(a.Kind) < len(c.told) {
 		c.told[a.Kind]++
@@ -175,10 +172,10 @@ func (c *checker) retry(a machine.Report) {
 	}
 }
 
-// exact are the reports that follow from one event alone.
+// exact are the reports whose number follows from one event alone.
 var exact = [...]machine.ReportKind{machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended, machine.ReportBackstop, machine.ReportStuck}
 
-// reports checks that an event was reported as often as it should be.
+// reports checks that an event was reported the expected number of times.
 func (c *checker) reports(e machine.Event) {
 	var want [len(trace.ReportNames)]int
 	switch e := e.(type) {
@@ -223,12 +220,12 @@ func (f *flight) contended(e machine.Ended) bool {
 	return e.Class == store.ClassContended
 }
 
-// skips reports whether a message is one that is only settled.
+// skips reports whether a message is only settled.
 func (c *checker) skips(m *model.Message) bool {
 	return m.Foreign && c.p.config.OnFiltered == machine.EndSkip
 }
 
-// onRefused is what the policy does with a message that is refused.
+// onRefused returns what the policy does with a refused message.
 func onRefused(conf machine.Config, m *model.Message) machine.Ending {
 	if m.Foreign {
 		return conf.OnFiltered
@@ -236,8 +233,8 @@ func onRefused(conf machine.Config, m *model.Message) machine.Ending {
 	return conf.OnBadIdentity
 }
 
-// foreignEntry checks that nothing of another consumer's has a handler, and that
-// what is skipped is in no flight (C16).
+// foreignEntry checks that no handler runs for another consumer's message, and that a skipped message is in no
+// flight (C16).
 func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Message) {
 	switch {
 	case !m.Foreign:
@@ -250,8 +247,8 @@ func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Mess
 	}
 }
 
-// skipped checks the end of what is another consumer's: counted as skipped, and
-// not while the store is down, if something else will ask for it (law 13).
+// skipped checks the settlement of another consumer's message: it is counted as skipped, and not settled while the
+// store is down if something else will find out that the store works again (law 13).
 func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
 	c.arose("C16")
 	switch {
@@ -265,18 +262,18 @@ func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
 	}
 }
 
-// handlerSticks reports whether a handler goes on after its time-out.
+// handlerSticks reports whether a handler has exceeded its timeout.
 func (c *checker) handlerSticks() bool {
 	for _, f := range c.p.flights {
-		if f.killed && f.phase == running { // the machine has not heard of its end
+		if f.killed && f.phase == running { // the machine does not know that it has ended
 			return true
 		}
 	}
 	return false
 }
 
-// besideSkipped counts what the machine holds beside a Settle that will ask the store: what
-// has not only to settle, and does not wait until something is.
+// besideSkipped returns the number of items, besides those of a Settle, that will use the store: items that still
+// need more than a settlement, and do not wait for one.
 func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	waits := c.waitForSource(a)
 	for _, h := range c.hands {
@@ -289,8 +286,8 @@ func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	return n
 }
 
-// checkSkipped checks that what is another consumer's is settled at once, unless
-// it waits for a store that something else asks for (C16).
+// checkSkipped checks that another consumer's message is settled at once, unless it waits for the store that
+// another item will ask (C16).
 func (c *checker) checkSkipped() {
 	if c.over || c.stopping || c.halting() || c.p.config.OnFiltered != machine.EndSkip {
 		return
@@ -310,15 +307,15 @@ func (c *checker) checkSkipped() {
 	case waits == nil:
 	case !c.known.down || c.p.config.OneAttempt:
 		c.broke("C16", "%s is another consumer's, and is not settled at once", trace.Item(waits.item))
-	case others == 0 && len(c.p.flights) == 0: // a flight asks also when its lane has gone
+	case others == 0 && len(c.p.flights) == 0: // a flight uses the store even if its lane is lost
 		c.broke("C16", "%s is another consumer's and waits for the store, and nothing asks for it", trace.Item(waits.item))
 	default:
 		c.w.coverage.Add("fault", "what is to be skipped waits for the store")
 	}
 }
 
-// behindCopy reports whether a delivery that has never flown stands behind one in its line
-// of which a dead letter is being made: it asks the store for nothing before that is made.
+// behindCopy reports whether a delivery that has never flown waits in its line behind one whose dead letter is
+// being written. Until then it does not use the store.
 func (c *checker) behindCopy(h *handed) bool {
 	l, ordered := c.lineOf(h.item)
 	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {
@@ -327,7 +324,7 @@ func (c *checker) behindCopy(h *handed) bool {
 	})
 }
 
-// checkForeign checks that nothing is written of what was skipped (C16).
+// checkForeign checks that the store contains nothing of a skipped message (C16).
 func (w *world) checkForeign(m *model.Message) {
 	if m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip && !w.Named(m.ID) {
 		_, marked := w.store.Markers[m.ID]

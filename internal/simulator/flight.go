@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// phase is what a flight is doing.
+// phase is the phase of a flight.
 type phase uint8
 
 const (
@@ -34,7 +34,7 @@ type flight struct {
 	verdicts []store.Verdict
 	call     machine.Run
 	done     int
-	// failed: a handler failed in this flight.
+	// failed: a handler of this flight failed.
 	failed  bool
 	failure machine.Failure
 	stop    bool
@@ -42,22 +42,21 @@ type flight struct {
 	serial  bool // it needs the consumer's lock
 	stuck   bool
 	killed  bool
-	// generation is what its process knew to be active when it began, store what it has
-	// marked in.
+	// generation is the generation that its process believed to be active at the start; store is the store that it
+	// has marked in.
 	generation int
 	store      *model.Store
 	ranAt      time.Duration
 	trim       []int
-	lost       bool // the keeper has found that a claim of its is another's
-	// known are verdicts on claims that stood before the transaction; nil: not
-	// looked yet.
+	lost       bool // the keeper has found a lost claim
+	// known are the verdicts on claims from before the transaction; nil if they were not checked yet.
 	known []store.Verdict
-	// following are the entries that were their streams' next when the marks were answered;
-	// freed: its commit has freed rows.
+	// following are the entries that were next in their streams when the marks were answered; freed: its commit
+	// has unblocked rows.
 	following []bool
 	freed     bool
-	// started is what its row knew when the start of its call was committed; callEnd what is
-	// known of the call when its claim is ended; sent are the tokens of its ends, by entry.
+	// started is the response to the start of its call; callEnd is the outcome of the call when its claim ends;
+	// sent are the tokens of ended claims, by entry.
 	started   store.CallStarted
 	startedAt time.Duration
 	callEnd   store.CallOutcome
@@ -80,7 +79,7 @@ func (p *process) open(a machine.Begin) {
 	}
 }
 
-// fail answers a Begin that left nothing open.
+// fail responds to Begin with an error class; no transaction is open.
 func (f *flight) fail(c store.Class) { f.refuse(machine.Marked{Class: c}) }
 
 func (f *flight) refuse(e machine.Marked) {
@@ -91,7 +90,7 @@ func (f *flight) refuse(e machine.Marked) {
 	})
 }
 
-// drop takes f off the open flights.
+// drop removes f from the open flights.
 func (f *flight) drop() {
 	f.p.last = f
 	f.p.flights = slices.DeleteFunc(f.p.flights, func(g *flight) bool { return g == f })
@@ -123,7 +122,7 @@ func (f *flight) lock(deadline time.Duration) {
 		return
 	}
 	if f.serial && w.store.Serial != nil && w.store.Serial.Open {
-		// The consumer's lock is awaited before any lock time-out is set.
+		// The consumer's lock is awaited before the lock timeout is set.
 		w.store.Waiting = append(w.store.Waiting, func() {
 			if !f.p.over {
 				f.begin(w.now + markLock)
@@ -143,7 +142,7 @@ func (f *flight) lock(deadline time.Duration) {
 			return
 		}
 	}
-	if held { // a store that has waited for it in vain cannot go on
+	if held { // after a timeout of this lock the transaction cannot continue
 		w.coverage.Add("fault", "stream held elsewhere")
 		f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 		return
@@ -151,7 +150,7 @@ func (f *flight) lock(deadline time.Duration) {
 	f.mark(busy)
 }
 
-// busy returns the entries whose identity somebody else has locked.
+// busy returns the entries whose identity another transaction has locked.
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
@@ -180,7 +179,7 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 	w.agenda.Add(deadline, look)
 }
 
-// mark writes the marks and answers.
+// mark writes the marks and responds.
 func (f *flight) mark(busy []int) {
 	w := f.p.w
 	f.tx = w.store.Opened(&model.Transaction{Open: true, By: f.p, Replays: f.p.reads()})
@@ -214,10 +213,10 @@ func (f *flight) mark(busy []int) {
 	})
 }
 
-// identity returns what the store knows an item by.
+// identity returns the identity of an item in the store.
 func identity(i *machine.Item) string { return handOf(i).delivery.Message.ID }
 
-// kill cuts the connection; the handler goes on until it ends by itself.
+// kill closes the connection; the handler continues until it returns by itself.
 func (f *flight) kill() {
 	f.killed = true
 	if f.outside() { // it has no connection
@@ -238,22 +237,22 @@ func (f *flight) rollback() {
 	})
 }
 
-// markLock is how long a mark waits for a copy in flight elsewhere.
+// markLock is how long a mark waits for a copy in another process.
 const markLock = 50 * time.Millisecond
 
-// placed gives an item its message's place in a stream.
+// placed sets an item's version from its message.
 func placed(it *machine.Item, m *model.Message) {
 	if m.Version > 0 {
 		it.Version = &machine.Version{Stream: m.Stream, Number: m.Version}
 	}
 }
 
-// markOne marks an entry under its identities, and answers.
+// markOne marks the identities of an entry and returns the verdict.
 func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 	s, m := f.p.w.store, handOf(e.Item).delivery.Message
 	v := s.Judge(m.ID, e.Item.Print)
 	if v.Kind == store.Fresh && m.Former != "" {
-		if s.Locks[m.Former] == f.tx { // of an entry before it
+		if s.Locks[m.Former] == f.tx { // locked for an earlier entry
 			return store.Verdict{Kind: store.Busy}
 		}
 		v = s.Judge(m.Former, e.Item.Print)
@@ -271,8 +270,8 @@ func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 	return v
 }
 
-// asks reports whether an entry's mark asks for its stream: what takes effect, is passed
-// over, or waits for its turn does. What is retaken and has ended has no mark.
+// asks reports whether the mark of an entry checks its stream: if it is to be applied, skipped, or to wait for its
+// turn. A reclaimed row that has ended has no mark.
 func (f *flight) asks(i int) bool {
 	if f.message(i).Version == 0 || f.known[i].Kind != 0 {
 		return false
@@ -284,7 +283,7 @@ func (f *flight) asks(i int) bool {
 	return false
 }
 
-// streamsHeld reports whether somebody else has a stream that the flight asks for.
+// streamsHeld reports whether another transaction has locked a stream that the flight checks.
 func (f *flight) streamsHeld() bool {
 	for i := range f.of.Entries {
 		if f.asks(i) && f.p.w.store.Stream(f.message(i).Stream).Held() {
@@ -294,8 +293,8 @@ func (f *flight) streamsHeld() bool {
 	return false
 }
 
-// turns takes the streams that the flight asks for, and answers the fresh marks of
-// versions: each counts on those before it.
+// turns locks the streams that the flight checks, and judges the fresh marks of versions; each depends on those
+// before it.
 func (f *flight) turns() {
 	now := map[string]model.Place{}
 	f.following = make([]bool, len(f.of.Entries))
@@ -319,7 +318,7 @@ func (f *flight) turns() {
 	}
 }
 
-// outOfTurn is the verdict on a version that is not its stream's next.
+// outOfTurn returns the verdict on a version that is not the next of its stream.
 func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Verdict {
 	if version > at.Version {
 		return store.Verdict{Kind: store.Gap, Missing: version - at.Version - 1}
@@ -327,8 +326,7 @@ func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Ver
 	return store.Verdict{Kind: store.Stale, Known: version == at.Version && model.Conflicts(at.Print, print)}
 }
 
-// lineName is the line that an entry's mark names, "" if it names none: a claim's is that
-// which its row stands in.
+// lineName returns the line in an entry's mark; "" if there is none. For a claim it is the line of its row.
 func (f *flight) lineName(i int) string {
 	it := f.of.Entries[i].Item
 	switch h := handOf(it); {
@@ -344,8 +342,8 @@ func (f *flight) lineName(i int) string {
 	return "lane " + handOf(it).delivery.Lane.Live().ID
 }
 
-// lookBehind answers the fresh marks that may run and have something of their line before
-// them: in the inbox, or in this flight on its way there.
+// lookBehind judges the fresh marks that may run but have an earlier message of their line: in the inbox, or in
+// this flight on its way there.
 func (f *flight) lookBehind() {
 	kept := map[string]bool{}
 	for i, e := range f.of.Entries {
@@ -365,9 +363,8 @@ func (f *flight) lookBehind() {
 	}
 }
 
-// lookOld answers the fresh marks of what is to run, now or as a row, and is too old. As in
-// the stores it comes last: of what stands behind another of its line nobody hears whether
-// it is too old before it asks to wait there.
+// lookOld judges the fresh marks of messages that are too old. As in the stores this comes last: a message behind
+// another of its line is judged by its age only when it asks to wait there.
 func (f *flight) lookOld() {
 	for i, e := range f.of.Entries {
 		asked := store.Mark{As: e.As.Outcome()}

@@ -49,13 +49,12 @@ func (f *flight) next() {
 	f.p.later(w.choices.Wait(f.pace()), func() { f.handled(entry, m) })
 }
 
-// pace is the most that one handler takes.
+// pace returns the maximum duration of one handler.
 func (f *flight) pace() time.Duration {
 	return min(f.p.w.Plan.Timeout/2, 8*f.p.config.BatchTime)
 }
 
-// stick lets a handler go on after its time: it ends some time after it is
-// killed, or because it was told to.
+// stick lets a handler exceed its timeout: it ends some time after it is killed or cancelled.
 func (f *flight) stick(end func()) {
 	w := f.p.w
 	w.fault("handler sticks", "f%d", f.of.Number)
@@ -74,7 +73,7 @@ func (f *flight) stick(end func()) {
 	})
 }
 
-// handled is the moment in which a handler returns.
+// handled handles the return of a handler.
 func (f *flight) handled(entry int, m *model.Message) {
 	if !f.writes(entry, m, f.stepOf(entry)) {
 		return
@@ -98,7 +97,7 @@ func (f *flight) handled(entry int, m *model.Message) {
 	}
 }
 
-// misbehave is a handler that does not simply succeed.
+// misbehave handles a handler that does not simply succeed.
 func (f *flight) misbehave(entry int, m *model.Message) {
 	if m.Conduct != model.BreaksQuietly {
 		f.ranTo(f.blame(m))
@@ -146,7 +145,7 @@ func (f *flight) blame(m *model.Message) *machine.Failure {
 	return &a
 }
 
-// ranTo answers Run.
+// ranTo responds to Run.
 func (f *flight) ranTo(failure *machine.Failure) {
 	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.Plan.Whole && failure != nil, Stepped: f.stepped()}
 	if failure != nil {
@@ -162,7 +161,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 	})
 }
 
-// runWhole is a handler of the whole batch: who is to blame it cannot say.
+// runWhole runs a handler of the whole batch, which cannot name the culprit.
 func (f *flight) runWhole() {
 	f.p.later(f.p.w.choices.Wait(f.pace()), func() {
 		for _, entry := range f.call.Fresh {
@@ -198,10 +197,10 @@ func (f *flight) wholeSucceeded() {
 	}
 }
 
-// stopRun lets the handler that runs end, and starts no other.
+// stopRun lets the running handler end and starts no other.
 func (f *flight) stopRun(abort bool) { f.stop, f.abort = true, f.abort || abort }
 
-// stepNames are the steps of a process that begins now; nil without.
+// stepNames returns the steps of a process that starts now; nil if there are none.
 func (w *world) stepNames() []string {
 	if w.Plan.Steps == 0 {
 		return nil
@@ -225,7 +224,7 @@ func (w *world) stepNames() []string {
 	return names
 }
 
-// deploy has every process begin again, with the steps that are changed.
+// deploy restarts every process with the changed steps.
 func (w *world) deploy() {
 	if w.Plan.Steps == 0 || w.Plan.Change == plan.Unchanged {
 		return
@@ -241,13 +240,13 @@ func (w *world) deploy() {
 	})
 }
 
-// acts reports whether a message of a flight misbehaves now, and not only at a later step.
+// acts reports whether a message misbehaves in this flight, and not only at a later step.
 func (f *flight) acts(entry int, m *model.Message) bool {
 	c := handOf(f.of.Entries[entry].Item).claim
 	return m.Times > 0 && (c == nil || len(f.p.names) == 0 || len(c.Steps) >= m.From)
 }
 
-// takesEffect is a handler, or a step, that has run well.
+// takesEffect handles the success of a handler or a step.
 func (f *flight) takesEffect(entry int, m *model.Message) {
 	x := model.Effect{Entry: entry, Message: m}
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
@@ -259,7 +258,7 @@ func (f *flight) takesEffect(entry int, m *model.Message) {
 	f.done++
 }
 
-// stepOf is the step that an entry's handler runs, "" without.
+// stepOf returns the step that an entry's handler runs; "" if there are none.
 func (f *flight) stepOf(entry int) string {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
 		return f.p.names[steps.Next(c.Steps)]
@@ -267,7 +266,7 @@ func (f *flight) stepOf(entry int) string {
 	return ""
 }
 
-// stepped are the entries of which another step is left.
+// stepped returns the entries that have another step left.
 func (f *flight) stepped() (entries []int) {
 	for _, x := range f.tx.Effects {
 		if x.Part {
@@ -277,7 +276,7 @@ func (f *flight) stepped() (entries []int) {
 	return entries
 }
 
-// endsAs is how an entry ends with the flight's commit.
+// endsAs returns how an entry ends with the flight's commit.
 func (f *flight) endsAs(entry int) machine.As {
 	as := f.of.Entries[entry].As
 	if as == machine.AsApplied && slices.Contains(f.stepped(), entry) {
@@ -286,7 +285,7 @@ func (f *flight) endsAs(entry int) machine.As {
 	return as
 }
 
-// betweenSteps lets a process die or freeze when a step is committed, and before it goes on.
+// betweenSteps may crash or freeze a process after a step was committed.
 func (f *flight) betweenSteps() {
 	w := f.p.w
 	switch {
@@ -298,7 +297,7 @@ func (f *flight) betweenSteps() {
 	}
 }
 
-// goesOn counts who goes on with a message of which steps are done.
+// goesOn counts which process continues a message with completed steps.
 func (p *process) goesOn(r *model.Row) {
 	w := p.w
 	switch {
@@ -314,14 +313,14 @@ func (p *process) goesOn(r *model.Row) {
 	}
 }
 
-// lateStep counts a step that would commit after its claim was another's.
+// lateStep counts a step that would commit after its claim was lost.
 func (f *flight) lateStep() {
 	if len(f.p.names) > 0 && len(f.tx.Effects) > 0 {
 		f.p.w.coverage.Add("fault", "a late commit of a step refused")
 	}
 }
 
-// stepNamesOf are the names of steps that are done.
+// stepNamesOf returns the names of completed steps.
 func stepNamesOf(done []store.StepDone) (names []string) {
 	for i := range done {
 		names = append(names, done[i].Name)

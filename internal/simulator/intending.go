@@ -19,8 +19,8 @@ const (
 	nameOfSender = "mailer"
 )
 
-// drawIntents lets handlers write intents, which a second consumer sends. Whether they do
-// is told by a number that was drawn before, so that the other seeds keep their histories.
+// drawIntents decides whether handlers write intents, which a second consumer sends. The decision uses a number
+// that was drawn before, so that the other seeds keep their histories.
 func (w *world) drawIntents() {
 	p := &w.Plan
 	if !p.Intends() {
@@ -34,8 +34,7 @@ func (w *world) drawIntents() {
 	s.store.Claiming = s.checkClaimable
 }
 
-// drawSender draws what the sender is made of. It has no source, as far as it matters: one
-// with a lane of which nothing comes.
+// drawSender draws the plan of the sender. Its source has a lane without messages.
 func (w *world) drawSender() plan.Plan {
 	c, main := w.choices, &w.Plan
 	p := plan.Plan{Has: main.Has, Rate: main.Rate, Named: main.Named, Idler: true, Processes: []int{1, 1, 2}[c.Below(3)],
@@ -50,8 +49,8 @@ func (w *world) drawSender() plan.Plan {
 	return p
 }
 
-// cause is the message of an entry as its handler gets it: with what differs between
-// attempts and copies.
+// cause returns the message of an entry as its handler gets it, with headers that differ between attempts and
+// copies.
 func (f *flight) cause(entry int, m *model.Message) *semel.Message {
 	h := handOf(f.of.Entries[entry].Item)
 	trace := fmt.Sprintf("00-%d-%d-%d", h.delivery.Position, h.delivery.Count, h.arrival)
@@ -60,13 +59,12 @@ func (f *flight) cause(entry int, m *model.Message) *semel.Message {
 	return cause
 }
 
-// causeOf is a message as a handler sees it.
+// causeOf returns a message as a handler gets it.
 func causeOf(m *model.Message, headers ...semel.Header) *semel.Message {
 	return semel.NewMessage(semel.Key{Consumer: nameOfMain, Source: m.Source, ID: m.Identity}, nil, headers...)
 }
 
-// intentsOf are the intents that a handler, or a step, writes for a message: made of it
-// alone.
+// intentsOf returns the intents that a handler or a step writes for a message. They depend only on the message.
 func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
 	body := fmt.Append(nil, m.Print.Sum[:15], step)
 	kind := m.Kind()
@@ -80,8 +78,8 @@ func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
 	return all
 }
 
-// intend writes the intents of a message into a transaction. What it returns is how the
-// handler fails that cannot write them.
+// intend writes the intents of a message in a transaction. It returns the failure of a handler that cannot write
+// them.
 func (w *world) intend(t *model.Transaction, m *model.Message, step string, cause *semel.Message) *machine.Failure {
 	all := w.intentsOf(m, step)
 	verdicts := make([]store.Verdict, len(all))
@@ -96,7 +94,7 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 		sent.Identity = key
 		if holder := w.sender.store.Intended[n.ID]; holder != nil && holder.Open && holder != t {
 			w.coverage.Add("fault", "an intent is written by another at the same time")
-			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler} // the store knows who has it
+			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler} // the store knows that another transaction has the lock
 		}
 		if verdicts[i] = w.sender.store.JudgeIntent(t, n); verdicts[i].Kind == store.Fresh {
 			fresh = append(fresh, n)
@@ -120,8 +118,7 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 	return nil
 }
 
-// writes is a handler that writes its intents, before it returns. It reports whether the
-// handler can go on.
+// writes writes the intents of a handler before it returns. It reports whether the handler can continue.
 func (f *flight) writes(entry int, m *model.Message, step string) bool {
 	w := f.p.w
 	if w.sender == nil || f.tx.Cut || f.tx.Broken || w.store.Down {
@@ -136,7 +133,7 @@ func (f *flight) writes(entry int, m *model.Message, step string) bool {
 	return false
 }
 
-// receive puts the intents of a transaction that commits into the sender's inbox.
+// receive puts the intents of a committed transaction in the sender's inbox.
 func (w *world) receive(t *model.Transaction) {
 	if w.sender == nil || len(t.Intents) == 0 {
 		return
@@ -159,7 +156,7 @@ func (w *world) receive(t *model.Transaction) {
 	s.notify()
 }
 
-// drawIntent makes the message that a sender gets, and how its handler treats it.
+// drawIntent creates the sender's message and draws the conduct of its handler.
 func (w *world) drawIntent(n model.Intent) *model.Message {
 	c := w.choices
 	m := &model.Message{Number: len(w.Messages), ID: n.ID, Source: n.Message.Identity.Source, Identity: n.Message.Identity.ID, Print: n.Print,
@@ -176,15 +173,15 @@ func (w *world) drawIntent(n model.Intent) *model.Message {
 	return m
 }
 
-// suppress lets a person keep an intent from being sent that waits and that nobody has.
+// suppress lets a person suppress an intent that waits and is not claimed.
 func (w *world) suppress(r *model.Row) {
 	w.fault("a person suppresses", "%s", r.Key.ID)
 	r.As, r.Reason, r.By, r.Changed = machine.AsParked, reasonname.Suppressed, nil, w.now
-	r.Sends = w.provider.charged[r.Message.ID] + len(r.Starts) // a call that was begun may still be made
+	r.Sends = w.provider.charged[r.Message.ID] + len(r.Starts) // a call that has started may still arrive
 	w.store.Remember(r.Key.ID, store.Parked, model.Marker{Print: r.Print, At: w.now})
 }
 
-// callKey is the idempotency key of a call for a claimed message.
+// callKey returns the idempotency key of a call for a claimed message.
 func callKey(it *machine.Item, m *model.Message) string {
 	if m.Intent != nil {
 		return m.Intent.IntentKey("send")
@@ -192,7 +189,7 @@ func callKey(it *machine.Item, m *model.Message) string {
 	return it.Source + "/" + it.Identity
 }
 
-// worlds are the main one and that of the sender, if there is one.
+// worlds returns the main world and that of the sender, if there is one.
 func (w *world) worlds() []*world {
 	switch {
 	case w.sender != nil:
@@ -207,16 +204,15 @@ func (w *world) worlds() []*world {
 	return []*world{w}
 }
 
-// mostIntents is how many a sender may get of so many messages.
+// mostIntents returns the maximum number of intents that a sender may get.
 func (w *world) mostIntents() int { return 2 * len(w.main.Messages) * max(1, w.main.Plan.Steps) }
 
-// goesOnFor reports whether a sender has to be there for what may still be written.
+// goesOnFor reports whether a sender is still needed, because intents may still be written.
 func (w *world) goesOnFor() bool {
 	return w.main != nil && !w.main.over || w.stillReplays() || w.rebuildGoesOn()
 }
 
-// cause is what the checker knows an intent by: the message, its step, and which of its
-// intents it is.
+// cause identifies an intent for the checker: the message, its step, and the recipient.
 type cause struct {
 	id, step, recipient string
 	print               semel.Fingerprint
@@ -226,8 +222,7 @@ func intentCause(n *model.Intent) cause {
 	return cause{n.Of.ID, n.Step, string(n.Message.Key), n.Of.Print}
 }
 
-// clashes: the message's intents are there with another content, so that it may fail for
-// good.
+// clashes records that the message's intents exist with other content, so that it may fail permanently.
 func (w *world) clashes(m *model.Message) {
 	w.arose("E2")
 	if !w.HasOtherContent(m) {
@@ -236,12 +231,12 @@ func (w *world) clashes(m *model.Message) {
 	m.Harmless, m.Clashed = false, true
 }
 
-// wroteIntent checks that who writes an intent again gives it the id that it had: of an
-// attempt, a copy, or another life (E2).
+// wroteIntent checks that an intent has the same id each time that it is written: in each attempt, copy and life
+// (E2).
 func (w *world) wroteIntent(n model.Intent) {
 	w.arose("E2")
 	of := intentCause(&n)
-	of.print = semel.Fingerprint{} // the id is of the message's identity
+	of.print = semel.Fingerprint{} // the id depends on the identity of the message
 	first, known := w.ids[of]
 	if !known {
 		if by, taken := w.causes[n.ID]; taken {
@@ -255,7 +250,7 @@ func (w *world) wroteIntent(n model.Intent) {
 	}
 }
 
-// saysTheSame checks that an intent that is said to be there says what this one does (E1).
+// saysTheSame checks that an intent that was reported as existing has the same content (E1).
 func (w *world) saysTheSame(t *model.Transaction, n model.Intent, v store.Verdict) {
 	for _, there := range t.Intents {
 		w.sameAs(n, there.ID, there.Message, v)
@@ -271,7 +266,7 @@ func (w *world) sameAs(n model.Intent, id string, there *semel.Message, v store.
 	}
 }
 
-// judgedIntents checks that a handler goes on only where all its intents are there (E1).
+// judgedIntents checks that a handler continues only if all its intents are written (E1).
 func (w *world) judgedIntents(m *model.Message, verdicts []store.Verdict, err error) {
 	for _, v := range verdicts {
 		if err == nil && v.Kind != store.Fresh && v.Kind != store.Seen {
@@ -280,8 +275,7 @@ func (w *world) judgedIntents(m *model.Message, verdicts []store.Verdict, err er
 	}
 }
 
-// checkIntent checks an intent that is now in the inbox: its message has taken effect with
-// the same commit (E1).
+// checkIntent checks an intent in the inbox: its message was applied by the same commit (E1).
 func (w *world) checkIntent(n model.Intent) {
 	w.arose("E1")
 	if w.tookEffect(n.Of, n.Step) == 0 {
@@ -289,7 +283,7 @@ func (w *world) checkIntent(n model.Intent) {
 	}
 }
 
-// tookEffect is how often a message, or a step of it, took effect.
+// tookEffect returns how often a message, or a step of it, was applied.
 func (w *world) tookEffect(m *model.Message, step string) int {
 	if step == "" {
 		return w.store.Effects[m.ID]
@@ -303,7 +297,7 @@ func (w *world) tookEffect(m *model.Message, step string) int {
 	return n
 }
 
-// checkIntents holds what took effect against the sender's inbox, when all is over (E1).
+// checkIntents compares the applied messages with the final state of the sender's inbox (E1).
 func (w *world) checkIntents() {
 	if w.sender == nil {
 		return
@@ -332,7 +326,7 @@ func (w *world) checkIntents() {
 	}
 }
 
-// stepsOf are the steps of a message that took effect, "" for one that has none.
+// stepsOf returns the applied steps of a message; "" for a message without steps.
 func (w *world) stepsOf(m *model.Message) []string {
 	if done := w.store.StepsDone[m.ID]; len(done) > 0 {
 		return done
@@ -340,7 +334,7 @@ func (w *world) stepsOf(m *model.Message) []string {
 	return []string{""}
 }
 
-// checkSent checks that an intent is sent, or waits for a person, when all is over (E2).
+// checkSent checks that at the end an intent was sent or waits for a person (E2).
 func (w *world) checkSent(r *model.Row) {
 	charged := w.sender.provider.charged[r.Message.ID]
 	switch {
@@ -353,7 +347,7 @@ func (w *world) checkSent(r *model.Row) {
 	}
 }
 
-// checkClaimable checks that nobody claims what is suppressed (E4).
+// checkClaimable checks that no process claims a suppressed intent (E4).
 func (w *world) checkClaimable(r *model.Row) {
 	if w.main == nil {
 		return

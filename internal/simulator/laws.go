@@ -47,7 +47,7 @@ func (c *checker) commit(a machine.Commit) {
 	c.rows(f, a)
 }
 
-// rows checks that whatever leaves the direct path leaves a row, once.
+// rows checks that every message that leaves the direct path gets exactly one row.
 func (c *checker) rows(f *flight, a machine.Commit) {
 	rowOf := map[int]machine.Row{}
 	for _, r := range a.Rows {
@@ -106,8 +106,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	}
 }
 
-// committed is called when a flight is durable, whether or not the machine
-// will ever hear of it.
+// committed is called when a flight is durable, whether or not the machine ever learns of it.
 func (c *checker) committed(f *flight) {
 	c.inActive(f)
 	c.inOrder(f)
@@ -128,7 +127,7 @@ func (c *checker) committed(f *flight) {
 	}
 }
 
-// effect checks an effect that is now in the log.
+// effect checks a new effect in the log.
 func (c *checker) effect(f *flight, x model.Effect) {
 	s, m := c.w.store, x.Message
 	c.arose("law 12")
@@ -155,7 +154,7 @@ func (c *checker) effect(f *flight, x model.Effect) {
 	c.besideOld(f, x)
 }
 
-// order checks that no message before this one in its lane has yet to come.
+// order checks that no earlier message of the lane is still to be applied.
 func (c *checker) order(f *flight, x model.Effect) {
 	conf := c.p.config
 	h := handOf(f.of.Entries[x.Entry].Item)
@@ -216,10 +215,9 @@ func (w *world) called(c *call) {
 	p.underWay = append(p.underWay, c)
 }
 
-// checkOverlap checks that a call beside another for the same message has a reason: the
-// lease of the other's claim has ended, or a person has ended the claim (B11). If the store's
-// clock jumped ahead, this claim's lease may have ended by that clock alone, and was taken: its
-// process cannot see that.
+// checkOverlap checks that a call at the same time as another for the same message has a reason: the lease of the
+// other claim has ended, or a person has ended that claim (B11). If the store's clock jumped ahead, the lease may
+// have ended only by that clock, and the claim was taken over; its process cannot know that.
 func (w *world) checkOverlap(c, other *call) {
 	r := c.claim.Row
 	w.arose("B11")
@@ -227,7 +225,7 @@ func (w *world) checkOverlap(c, other *call) {
 	taken, was := r.Taken[other.token]
 	own, lost := r.Taken[c.token]
 	if !lost && !r.Stands(c.token) {
-		return // a person has ended this claim, and its process does not know yet
+		return // a person has ended this claim, and its process does not know that yet
 	}
 	switch {
 	case lost && w.store.Jumped && own.Until <= own.At:
@@ -247,8 +245,7 @@ func (w *world) checkStep(f *flight, step calls.Step) {
 	}
 }
 
-// checkCharge checks that a message is charged once, unless somebody said of an earlier
-// call that it was not (E3).
+// checkCharge checks that a message is charged once, unless an earlier call was reported as not charged (E3).
 func (w *world) checkCharge(m *model.Message) {
 	p := w.provider
 	if most := 1 + p.denied[m.ID]; p.charged[m.ID] > most {
@@ -256,8 +253,7 @@ func (w *world) checkCharge(m *model.Message) {
 	}
 }
 
-// checkClaimEnd checks the end of a claim that becomes durable: its token stands, and what
-// it says of calls is so.
+// checkClaimEnd checks the durable end of a claim: its token is valid, and the recorded outcome of calls is right.
 func (f *flight) checkClaimEnd(c *model.Claim, r *machine.Row) {
 	w, m := f.p.w, c.Row.Message
 	if !c.Row.Stands(f.sent[r.Entry]) {
@@ -277,7 +273,7 @@ func (f *flight) checkClaimEnd(c *model.Claim, r *machine.Row) {
 	}
 }
 
-// checkCalls holds a message against what the provider has, when all is over.
+// checkCalls compares a message with the final state of the provider.
 func (w *world) checkCalls(m *model.Message) {
 	r := w.store.Rows[model.RowKey{ID: m.ID}]
 	if !w.Plan.Calls || r == nil || w.provider.charged[m.ID] == 0 {
@@ -290,12 +286,12 @@ func (w *world) checkCalls(m *model.Message) {
 	}
 }
 
-// unknownHere reports whether only the newer release knows of the item.
+// unknownHere reports whether only the newer release knows the outcome of the item.
 func (c *checker) unknownHere(it *machine.Item) bool {
 	return !c.p.config.Unmarked && c.w.store.Judge(identity(it), it.Print).Kind == store.Newer
 }
 
-// heldForNewer checks what is told of a message that a newer release marked.
+// heldForNewer checks a report about a message that a newer release marked.
 func (c *checker) heldForNewer(a machine.Report) {
 	c.arose("P1")
 	if a.Wait < time.Second {
@@ -303,9 +299,8 @@ func (c *checker) heldForNewer(a machine.Report) {
 	}
 }
 
-// behind checks what is left by a run that ends idle: only messages that a newer
-// release marked, their copies, and what stands behind those in their lanes. The
-// machine names their lanes.
+// behind checks what a run leaves when it ends idle: only messages that a newer release marked, their copies, and
+// messages behind them in their lanes. Done must name these lanes.
 func (c *checker) behind(a machine.Done) {
 	want := map[source.Lane]int{}
 	lines, copies := map[line]bool{}, map[string]bool{}
@@ -337,7 +332,7 @@ func (c *checker) behind(a machine.Done) {
 	}
 }
 
-// fullOfNewer checks that fetching stands still when the machine says so.
+// fullOfNewer checks that the memory is full when the machine reports that.
 func (c *checker) fullOfNewer(a machine.Report) {
 	messages, bytes := c.unsettled()
 	if messages != a.N || messages < c.p.config.MaxMessages && bytes < c.p.config.MaxBytes || c.fetching {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
-func TestModesAreWhatTheirSeedsHave(t *testing.T) {
+func TestSeedsHaveTheFeaturesOfTheirModes(t *testing.T) {
 	met := map[plan.Mode]int{}
 	for seed := range uint64(300) {
 		w := newWorld(chance.FromSeed(seed+1), Real)

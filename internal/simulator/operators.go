@@ -11,30 +11,30 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// act is what is recorded of what a person did.
+// act is the audit record of a person's action.
 type act struct{ verb, who, why, on string }
 
 func (a act) String() string { return strconv.Quote(a.who) + " " + a.verb + " " + a.on }
 
-// operator is a person who replays what was set aside, row after row.
+// operator is a person who retries parked rows, one after the other.
 type operator struct {
 	w    *world
 	name string
 	rows []planned
 	next int
-	// lost: the answer to what it did last did not come.
+	// lost: the response to the last action was lost.
 	lost bool
-	// rounds is how often it has come to the end of its plan.
+	// rounds is the number of completed plans.
 	rounds int
 }
 
-// planned is a row as an operator's plan found it.
+// planned is a row at the time of the operator's plan.
 type planned struct {
 	row      *model.Row
 	revision int
 }
 
-// operating says whose replay it is, by the store's clock: those of one consumer take turns.
+// operating records which operator may act now, by the store's clock: operators of one consumer take turns.
 type operating struct {
 	by    *operator
 	until time.Duration
@@ -42,10 +42,10 @@ type operating struct {
 	made int
 }
 
-// operatorLease is for how long a replay may say nothing until another goes on.
+// operatorLease is how long an operator may be silent before another takes the turn.
 const operatorLease = 500 * time.Millisecond
 
-// operators has persons replay, now and then, also two at once.
+// operators starts persons who retry rows, sometimes two at once.
 func (w *world) operators() {
 	for range w.Plan.Operators {
 		o := &operator{w: w, name: "operator " + string(rune('a'+w.choices.Below(3)))}
@@ -53,10 +53,10 @@ func (w *world) operators() {
 	}
 }
 
-// works reports whether persons still do anything.
+// works reports whether persons still act.
 func (o *operator) works() bool { return !o.w.calm && !o.w.quiet && o.w.law == nil }
 
-// begin plans, and looks at the plan for a while.
+// begin makes a plan, and considers it for a while.
 func (o *operator) begin() {
 	w := o.w
 	switch {
@@ -94,7 +94,7 @@ func (o *operator) takeTurn() {
 	o.later()
 }
 
-// group is a reason of which rows are set aside, "" for all.
+// group returns the reason of the rows to retry; "" for all.
 func (w *world) group() semel.Reason {
 	aside := slices.DeleteFunc(slices.Clone(w.store.Inbox), func(r *model.Row) bool { return !r.SetAside() })
 	if len(aside) == 0 || w.choices.Flip() {
@@ -103,7 +103,7 @@ func (w *world) group() semel.Reason {
 	return aside[w.choices.Below(len(aside))].Reason
 }
 
-// later goes on with the next row: at once, or so late that another has the turn.
+// later continues with the next row: at once, or so late that another operator has the turn.
 func (o *operator) later() {
 	wait := o.w.choices.Wait(o.w.Plan.Lag)
 	if o.w.choices.Chance(8) {
@@ -112,7 +112,7 @@ func (o *operator) later() {
 	o.w.after(wait, o.goOn)
 }
 
-// goOn makes the next row due, if it is its turn.
+// goOn makes the next row due if the operator has the turn.
 func (o *operator) goOn() {
 	w, t := o.w, &o.w.operating
 	switch {
@@ -148,14 +148,14 @@ func (o *operator) goOn() {
 	w.checkTurn(o)
 	if !o.lost && w.choices.Chance(4) {
 		w.edits(o, at)
-		if w.choices.Flip() { // and does not wait for it
+		if w.choices.Flip() { // without waiting for its end
 			o.takeNext()
 			return
 		}
 	}
 	if w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.Key.ID}) && !o.lost && w.choices.Chance(4) {
 		w.coverage.Add("fault", "answer to an operator lost")
-		o.lost = true // and asks again for the same
+		o.lost = true // and repeats the action
 		wait := w.choices.Wait(3 * time.Second)
 		t.until += wait
 		w.after(wait, o.goOn)
@@ -164,7 +164,7 @@ func (o *operator) goOn() {
 	o.takeNext()
 }
 
-// takeNext goes on with the next row.
+// takeNext continues with the next row.
 func (o *operator) takeNext() {
 	o.lost = false
 	o.next++
@@ -178,8 +178,8 @@ func (w *world) dueBefore(r *model.Row) bool {
 	})
 }
 
-// requeue makes a row due that was set aside, if it is as it was seen, and records who did
-// it, in one transaction. It reports whether it has.
+// requeue makes a parked row due if it is unchanged since it was seen, and records the act, in one transaction. It
+// reports whether it did.
 func (w *world) requeue(r *model.Row, revision int, a act) bool {
 	s := w.store
 	m, marked := s.Markers[r.Key.ID]
@@ -197,18 +197,17 @@ func (w *world) requeue(r *model.Row, revision int, a act) bool {
 	return true
 }
 
-// repair has what kept a message from being done be mended, as it mostly is before somebody
-// replays.
+// repair usually removes the cause of a message's failure, as people do before they retry it.
 func (w *world) repair(m *model.Message) {
 	if m.Conduct != model.SaysDuplicate && !w.Plan.Calls && w.choices.Often(3) {
 		m.Times = 0
 	}
 }
 
-// makeDue has a row wait to be claimed.
+// makeDue makes a row due.
 func (w *world) makeDue(r *model.Row) {
 	if r.As == machine.AsDeadLettered {
-		r.Place = 0 // those of its line have gone on
+		r.Place = 0 // its line has continued without it
 	}
 	w.operating.made++
 	r.As, r.Reason, r.By, r.Made = machine.AsWaiting, "", nil, w.operating.made
@@ -219,8 +218,7 @@ func (w *world) makeDue(r *model.Row) {
 	w.notify()
 }
 
-// edits changes what a row says, so that it can be done, and has it run: the operator looks
-// at it for a while before.
+// edits changes the content of a row so that it can be processed, and retries it, after some time.
 func (w *world) edits(o *operator, at planned) {
 	if w.Plan.Calls || w.Plan.Steps > 0 {
 		return
@@ -232,8 +230,8 @@ func (w *world) edits(o *operator, at planned) {
 	})
 }
 
-// edit changes the content of a row that is as it was seen, and makes it due. Its identity
-// stays: the marker keeps the fingerprint of the original, whose copies stay copies.
+// edit changes the content of a row that is unchanged since it was seen, and makes it due. Its identity stays: the
+// marker keeps the fingerprint of the original, so that copies of the original stay copies.
 func (w *world) edit(r *model.Row, revision int, a act) {
 	m, marked := w.store.Markers[r.Key.ID]
 	switch {
@@ -252,7 +250,7 @@ func (w *world) edit(r *model.Row, revision int, a act) {
 	w.makeDue(r)
 }
 
-// checkTurn checks that nobody acts whose turn another has taken (law 5, trap T47).
+// checkTurn checks that no operator acts after another has taken the turn (law 5, trap T47).
 func (w *world) checkTurn(o *operator) {
 	w.arose("trap T47")
 	if w.operating.by != o {
@@ -260,7 +258,7 @@ func (w *world) checkTurn(o *operator) {
 	}
 }
 
-// checkEdit checks that what is edited has not taken effect (G5).
+// checkEdit checks that an edited message was not applied before (G5).
 func (w *world) checkEdit(r *model.Row) {
 	w.arose("G5")
 	if w.store.Effects[r.Key.ID] > 0 {
@@ -268,8 +266,7 @@ func (w *world) checkEdit(r *model.Row) {
 	}
 }
 
-// inKeyOrder checks that what a person lets run again takes effect behind what was made due
-// before it, of the same key (law 8).
+// inKeyOrder checks that a retried message is applied after earlier retried messages of the same key (law 8).
 func (w *world) inKeyOrder(m *model.Message, claim *model.Claim) {
 	if claim == nil || claim.Row.WasMade == 0 {
 		return
@@ -282,8 +279,7 @@ func (w *world) inKeyOrder(m *model.Message, claim *model.Claim) {
 	}
 }
 
-// sameAsOriginal checks that an edited message is the original in all but its content
-// (law 14).
+// sameAsOriginal checks that an edited message differs from the original only in its content (law 14).
 func (w *world) sameAsOriginal(m *model.Message) {
 	p := m.Edited
 	if p == nil {
@@ -295,7 +291,7 @@ func (w *world) sameAsOriginal(m *model.Message) {
 	}
 }
 
-// checkActs holds what persons have done to rows against what is recorded (law 14).
+// checkActs compares the actions of persons on rows with the audit records (law 14).
 func (w *world) checkActs() {
 	recorded := map[string]int{}
 	for _, a := range w.acts {

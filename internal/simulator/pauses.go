@@ -9,32 +9,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// retriesKnown is what the checker knows of the retries of all messages together:
-// what their budget holds (C5), and how many attempts failed in a row (C6).
+// retriesKnown is what the checker knows of the retries of all messages: the balance of their budget (C5), and the
+// number of failed attempts in a row (C6).
 type retriesKnown struct {
-	// saved is what the budget held at a moment; negative: what it lacked.
+	// saved is the balance of the budget at the time at; negative if overdrawn.
 	saved, at time.Duration
-	put       time.Duration // by how much it put off what was planned last
+	put       time.Duration // the delay of the last planned retry
 
-	// plain counts the attempts that failed since one succeeded, of those that surely
-	// could have passed; charged counts all that a message was charged with.
+	// plain counts the failed attempts since the last success that certainly may be retried; charged counts all
+	// charged attempts.
 	plain, charged int
-	failedAt       time.Duration // the last of the plain ones
-	succeeded      bool          // an effect was committed with the event
+	failedAt       time.Duration // the last failure in plain
+	succeeded      bool          // the event committed an effect
 	on             bool          // one message is tried at a time
 }
 
-// refill adds what time and first attempts give.
+// refill adds the share of elapsed time and first attempts.
 func (c *checker) refill(share time.Duration) {
 	r := &c.retries
 	r.saved = min(r.saved+c.w.now-r.at+share, c.p.config.RetrySaved)
 	r.at = c.w.now
 }
 
-// firstTry is called when a message's handler is to run for the first time.
+// firstTry is called when a message's handler runs for the first time.
 func (c *checker) firstTry() { c.refill(c.p.config.RetryShare) }
 
-// planned checks that a retry waits until the budget has room, and no longer.
+// planned checks that a retry waits until the budget allows it, and no longer.
 func (c *checker) planned(wait time.Duration) {
 	conf := c.p.config
 	c.refill(0)
@@ -52,7 +52,7 @@ func (c *checker) planned(wait time.Duration) {
 	}
 }
 
-// handedBack is planned, of what is handed back because its handler failed.
+// handedBack is planned for a message that is returned because its handler failed.
 func (c *checker) handedBack(s *machine.Settlement) {
 	if s.Kind == semel.Nack && s.Charged && !s.Again {
 		c.planned(s.After)
@@ -82,7 +82,7 @@ func (c *checker) trialBegins(a machine.Report) {
 	c.prove(handOf(a.Item))
 	most := r.charged
 	for _, h := range c.hands {
-		if h.suspicion.raised { // it may have been charged, and not be seen again
+		if h.suspicion.raised { // it may have been charged, and may not appear again
 			most++
 		}
 	}
@@ -100,8 +100,7 @@ func (c *checker) trialEnds() {
 	r.on = false
 }
 
-// checkTrial checks that many failures in a row let one message be tried at a time,
-// and a success all.
+// checkTrial checks that one message is tried at a time after many failures in a row, and all after a success.
 func (c *checker) checkTrial() {
 	r := &c.retries
 	switch {
@@ -139,7 +138,7 @@ func (c *checker) oneTry(f *machine.Flight) {
 	}
 }
 
-// runs reports whether a flight is to run a handler.
+// runs reports whether a flight will run a handler.
 func runs(f *machine.Flight) bool {
 	for _, e := range f.Entries {
 		if e.As == machine.AsApplied {
@@ -152,15 +151,15 @@ func runs(f *machine.Flight) bool {
 // breakerKnown is what the checker knows of the circuit breaker (C19).
 type breakerKnown struct {
 	open  bool
-	until time.Duration // nothing is tried before
-	// surely are the messages in a row that failed for good, perhaps those that may have,
-	// as by their last attempt.
+	until time.Duration // time of the next attempt
+	// surely is the number of messages in a row that failed permanently; perhaps also counts those that may have,
+	// for example by their last attempt.
 	surely, perhaps int
-	succeeded       bool // a handler has worked since the life's start
-	worked          bool // it did so with this event
+	succeeded       bool // a handler has succeeded in this life
+	worked          bool // a handler has succeeded with this event
 }
 
-// mostAttempts is how many attempts a message has at most.
+// mostAttempts returns the maximum number of attempts of a message.
 func (c *checker) mostAttempts() int {
 	if c.p.config.BreakerThreshold > 0 {
 		return max(c.p.config.MaxAttempts, 5)
@@ -184,13 +183,13 @@ func (c *checker) failedForGood(f *flight, h *handed) {
 	}
 }
 
-// handlerWorks is called when an effect is committed, or a handler decides on purpose.
+// handlerWorks is called when an effect is committed or a handler decides on purpose.
 func (c *checker) handlerWorks() {
 	b := &c.breaker
 	b.surely, b.perhaps, b.succeeded, b.worked = 0, 0, true, true
 }
 
-// breakerSaid hears what observers are told of it.
+// breakerSaid checks reports about the breaker.
 func (c *checker) breakerSaid(a machine.Report) {
 	b, conf := &c.breaker, c.p.config
 	switch {
@@ -203,7 +202,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 		c.prove(handOf(a.Item))
 		perhaps := b.perhaps
 		for _, h := range c.hands {
-			if h.suspicion.raised { // it may have been charged, and not be seen again
+			if h.suspicion.raised { // it may have been charged, and may not appear again
 				perhaps++
 			}
 		}
@@ -217,8 +216,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 	}
 }
 
-// checkBreaker checks that many failures for good in a row open the breaker, and that a
-// success closes it.
+// checkBreaker checks that many permanent failures in a row open the breaker, and that a success closes it.
 func (c *checker) checkBreaker() {
 	b, conf := &c.breaker, c.p.config
 	switch {
@@ -230,7 +228,7 @@ func (c *checker) checkBreaker() {
 	b.worked = false
 }
 
-// takesInBreak checks what is taken while the breaker is open: one to be tried.
+// takesInBreak checks what is taken while the breaker is open: one message to try.
 func (c *checker) takesInBreak(messages int, what machine.Action) {
 	b := &c.breaker
 	if !b.open {
@@ -242,20 +240,20 @@ func (c *checker) takesInBreak(messages int, what machine.Action) {
 	}
 }
 
-// storeKnown is what the machine has said of a store that does not work.
+// storeKnown is what the machine has reported about a store that is down.
 type storeKnown struct {
 	down  bool
-	until time.Duration   // it asks no earlier
-	probe *machine.Flight // asks whether it is back
-	// room: something could have been fetched meanwhile.
+	until time.Duration   // time of the next attempt
+	probe *machine.Flight // finds out whether the store works
+	// room: there was memory to fetch more meanwhile.
 	room bool
 }
 
-// outage is called when the store goes away.
+// outage is called when the store goes down.
 func (c *checker) outage() { c.begins, c.outageAt = 0, c.w.now }
 
-// checkOutage bounds how often a store that is down is asked: a few times for
-// each worker, and then as often as the backoff says.
+// checkOutage limits how often a store that is down is tried: a few times for each worker, and then with the
+// backoff.
 func (c *checker) checkOutage(f *machine.Flight) {
 	c.askedAt = c.w.now
 	if c.rests() {
@@ -280,7 +278,7 @@ func (c *checker) checkOutage(f *machine.Flight) {
 	}
 }
 
-// readiness hears what observers are told of the store.
+// readiness checks reports about the store.
 func (c *checker) readiness(a machine.Report) {
 	switch {
 	case a.Part != "store":
@@ -294,21 +292,21 @@ func (c *checker) readiness(a machine.Report) {
 	}
 }
 
-// rests reports whether the machine waits for a store that is down, or for the
-// answer of the one flight that asks.
+// rests reports whether the machine waits for a store that is down, or for the flight that finds out whether it
+// works.
 func (c *checker) rests() bool {
 	return c.known.down && (c.known.probe != nil || c.w.now < c.known.until)
 }
 
-// fetchesInOutage checks that nothing is fetched that would have to wait for a
-// store (law 13). Where nothing waits, the broker keeps what is handed back.
+// fetchesInOutage checks that no message is fetched that would have to wait for the store (law 13). If nothing
+// waits, the broker keeps returned messages.
 func (c *checker) fetchesInOutage(a machine.Fetch) {
 	if c.rests() && !c.p.config.OneAttempt {
 		c.broke("law 13", "%s while the store is down", trace.Action(a))
 	}
 }
 
-// sawOutage counts moments in which fetching has to rest although there is room.
+// sawOutage counts the times at which fetching must pause although there is memory.
 func (c *checker) sawOutage() {
 	if !c.rests() || c.known.room || c.p.config.OneAttempt || c.fetching {
 		return

@@ -13,8 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// person lets somebody act on a row: retry what is parked, end a claim, discard
-// what waits.
+// person lets a person act on a row: retry a parked one, end a claim, or discard a waiting one.
 func (w *world) person() {
 	s := w.store
 	if !w.Plan.Config.Inbox || len(s.Inbox) == 0 || s.Down {
@@ -47,7 +46,7 @@ func (w *world) person() {
 		w.fault("a person ends a claim", "%s", r.Key.ID)
 		r.As, r.Token, r.By = machine.AsReceived, 0, nil
 		r.Dates(w.at(), 0)
-	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3): // it stays so
+	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3): // it stays suppressed
 	case w.main != nil && r.Waits() && r.Token == 0 && w.choices.Flip():
 		w.suppress(r)
 	case r.Waits() && !(w.Plan.Twins && w.inPart(r)) && w.choices.Chance(4):
@@ -60,7 +59,7 @@ func (w *world) person() {
 	}
 }
 
-// pass lets a person have the followers of a row go on without it.
+// pass lets a person unblock the messages behind a row.
 func (w *world) pass(r *model.Row) {
 	w.fault("a person lets followers pass", "%s", r.Key.ID)
 	if r.Follows() {
@@ -72,7 +71,7 @@ func (w *world) pass(r *model.Row) {
 	w.notify()
 }
 
-// skip lets a person pass over what never came: up to the first that waits for it.
+// skip lets a person skip versions that never arrived, up to the first one that waits for them.
 func (w *world) skip(r *model.Row) {
 	name := r.Message.Stream
 	s := w.store.Stream(name)
@@ -92,7 +91,7 @@ func (w *world) skip(r *model.Row) {
 	w.notify()
 }
 
-// resolve lets a person say what became of calls of which nobody knows.
+// resolve lets a person record the outcome of calls with an unknown outcome.
 func (w *world) resolve(r *model.Row) {
 	s, m := w.store, r.Message
 	r.Started, r.Calls.Token = 0, 0
@@ -114,7 +113,7 @@ func (w *world) resolve(r *model.Row) {
 	s.Remember(r.Key.ID, store.Waiting, model.Marker{Print: r.Print, At: w.now})
 }
 
-// actsOnTwins has persons act on rows of identities that have several, one after the other.
+// actsOnTwins lets persons act, one after the other, on rows of identities that have several rows.
 func (w *world) actsOnTwins() {
 	if !w.Plan.Twins {
 		return
@@ -130,8 +129,7 @@ func (w *world) actsOnTwins() {
 	})
 }
 
-// actOnTwin lets a person do something to a row of an identity that has several, if there is
-// one that no batch has.
+// actOnTwin lets a person act on a row of an identity with several rows, if there is one that no batch has locked.
 func (w *world) actOnTwin() {
 	s := w.store
 	rows := map[string]int{}
@@ -166,7 +164,7 @@ func (w *world) actOnTwin() {
 	w.wrapUp()
 }
 
-// retryTwin lets a row run again that was set aside, or that waits for its time.
+// retryTwin retries a parked row or one that waits for its time.
 func (w *world) retryTwin(r *model.Row) error {
 	if err := admin.MayAct(store.RowRetried, r.Stored(), r.Due <= w.at()); err != nil {
 		return err
@@ -174,7 +172,7 @@ func (w *world) retryTwin(r *model.Row) error {
 	return w.runTwin(r, machine.AsWaiting)
 }
 
-// runTwin has a row be due now, if it may run beside the others of its identity.
+// runTwin makes a row due now, if it may run while the other rows of its identity exist.
 func (w *world) runTwin(r *model.Row, as machine.As) error {
 	s := w.store
 	if !r.Waits() || !s.Owns(r) {
@@ -185,7 +183,7 @@ func (w *world) runTwin(r *model.Row, as machine.As) error {
 		w.repair(r.Message)
 	}
 	if r.As == machine.AsDeadLettered {
-		r.Place = 0 // those of its line have gone on
+		r.Place = 0 // its line has continued without it
 	}
 	r.As, r.Reason, r.Token, r.By = as, "", 0, nil
 	r.Dates(w.at(), 0)
@@ -200,8 +198,8 @@ func (w *world) releaseTwin(r *model.Row) error {
 	return w.runTwin(r, machine.AsReceived)
 }
 
-// discardTwin closes a row without an effect. Nobody discards what has taken effect in part,
-// or may have: that would be a decision to have it twice.
+// discardTwin closes a row without an effect. A row that was, or may have been, applied in part is not discarded,
+// because that would allow its effect to happen twice.
 func (w *world) discardTwin(r *model.Row) error {
 	if err := admin.MayAct(store.RowDiscarded, r.Stored(), false); err != nil {
 		return err
@@ -220,12 +218,12 @@ func (w *world) discardTwin(r *model.Row) error {
 	return nil
 }
 
-// inPart reports whether a row has taken effect in part, or may have.
+// inPart reports whether a row was, or may have been, applied in part.
 func (w *world) inPart(r *model.Row) bool {
 	return len(r.Steps) > 0 || r.Calls.Started > r.Calls.Finished || w.Plan.Calls && w.provider.charged[r.Key.ID] > 0
 }
 
-// reopenTwin takes back that a row was discarded.
+// reopenTwin reopens a discarded row.
 func (w *world) reopenTwin(r *model.Row) error {
 	if err := admin.MayAct(store.RowReopened, r.Stored(), false); err != nil {
 		return err
@@ -241,8 +239,8 @@ func (w *world) reopenTwin(r *model.Row) error {
 	return nil
 }
 
-// byHand is somebody who makes a row due past Semel although its marker says applied, as what
-// an earlier release freed is.
+// byHand makes a row due without Semel, although its marker has the outcome Applied, as an earlier release could
+// do.
 func (w *world) byHand(r *model.Row) error {
 	if r.Waits() || w.store.Markers[r.Key.ID].Outcome != store.Applied {
 		return semel.ErrState
@@ -252,8 +250,7 @@ func (w *world) byHand(r *model.Row) error {
 	return nil
 }
 
-// endOver ends a row that is due although its marker does not wait for it, and reports whether it
-// did.
+// endOver ends a due row whose marker does not wait for it, and reports whether it did.
 func (w *world) endOver(r *model.Row) bool {
 	s := w.store
 	m, marked := s.Markers[r.Key.ID]
@@ -276,8 +273,8 @@ func (w *world) endOver(r *model.Row) bool {
 	return true
 }
 
-// checkOwners checks that the marker of an identity belongs to one of its rows at a time, and
-// says what that row does (law 16).
+// checkOwners checks that the marker of an identity belongs to at most one of its rows, and has the outcome of
+// that row (law 16).
 func (w *world) checkOwners(id string) {
 	s := w.store
 	m := s.Markers[id]
@@ -321,7 +318,7 @@ func (w *world) someDiscarded(id string, first *model.Row) bool {
 	})
 }
 
-// checkTwins is checkOwners for what a flight has committed, and for what that has freed.
+// checkTwins is checkOwners for the rows that a flight has committed or unblocked.
 func (f *flight) checkTwins() {
 	w := f.p.w
 	switch {

@@ -38,19 +38,19 @@ type process struct {
 	version uint8
 	// names are the names of the steps; nil if there are no steps.
 	names   []string
-	flights []*flight // open ones
-	last    *flight   // the last that ended
+	flights []*flight // open flights
+	last    *flight   // the last flight that ended
 	fetch   *fetching
 	wake    uint64 // number of the last Wake; an older one is no longer due
-	steps   int    // of this life
-	settles int    // Settles that are not answered
+	steps   int    // steps of this life
+	settles int    // Settles without a response
 	leaving bool   // it will be stopped, because everything is settled
 	over    bool
-	died    bool // with over: and not in good order
+	died    bool // with over: the process crashed
 	// generation is the generation that the process believes to be active.
 	generation int
 	frozen     bool
-	late       []func() // what happens when it is no longer frozen
+	late       []func() // events to handle after the freeze
 	ending     machine.Done
 	inbox      claiming
 	check      checker
@@ -60,7 +60,7 @@ type process struct {
 type fetching struct {
 	most      machine.Fetch
 	cancelled bool
-	ends      bool // with cancelled: the run would end for it
+	ends      bool // with cancelled: the run would end after it
 	answering bool
 	asking    bool // with answering: the source is asked whether it has more
 }
@@ -339,7 +339,7 @@ func (w *world) lose(l *model.Lane) {
 	p, gone := l.Owner.(*process), l.Current()
 	l.Leave()
 	if !w.calm && !p.frozen && w.choices.Chance(4) {
-		// The lane is assigned again before its owner learns that it was lost.
+		// The lane is assigned again before its owner learns of the loss.
 		p.check.lost(gone)
 		w.give(l)
 		if l.Owner == p {

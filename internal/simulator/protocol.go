@@ -54,7 +54,7 @@ func (c *checker) action(a machine.Action) {
 	}
 }
 
-// inPhase checks that the flight is open and does one of these.
+// inPhase checks that the flight is open and in one of these phases.
 func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase) *flight {
 	f := c.p.find(of)
 	if f == nil {
@@ -201,8 +201,7 @@ func (c *checker) run(a machine.Run) {
 	c.runs(a.Flight, a.Fresh)
 }
 
-// mayRun checks that no handler starts after a stop, or in a flight that holds
-// something of a lane that is to be left (case 10).
+// mayRun checks that no handler starts after a stop, or in a flight with an item of a revoked lane (case 10).
 func (c *checker) mayRun(a machine.Run) {
 	for _, e := range a.Flight.Entries {
 		if c.stopping || c.lanes[e.Item.Lane].revoking {
@@ -279,8 +278,7 @@ func (c *checker) done(a machine.Done) {
 	c.halted(handOf(a.Item).delivery.Message)
 }
 
-// checkLeaving checks that what is to be left is left once nothing of it is
-// under way (case 10).
+// checkLeaving checks that a stop ends and a revoked lane is released once nothing of it is in progress (case 10).
 func (c *checker) checkLeaving() {
 	if c.over || c.p.over {
 		return
@@ -300,9 +298,8 @@ func (c *checker) checkLeaving() {
 	}
 }
 
-// underWay returns a delivery that a revoked lane must wait for, nil if there is
-// none: one in a flight, one that is being settled, or a copy of one in a flight,
-// which is settled with it.
+// underWay returns a delivery that a revoked lane must wait for; nil if there is none: one in a flight, one that
+// is being settled, or a copy of one in a flight, which is settled with it.
 func (c *checker) underWay(l *model.Lane) *handed {
 	for _, h := range c.hands {
 		if h.item.Lane != l.Current() || h.told || h.stale {
@@ -315,8 +312,7 @@ func (c *checker) underWay(l *model.Lane) *handed {
 	return nil
 }
 
-// flies reports whether an open flight has a copy of the delivery, or what has its former
-// identity.
+// flies reports whether an open flight contains a copy of the delivery, or a message with its previous identity.
 func (c *checker) flies(h *handed) bool {
 	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
 		for i := range f.of.Entries {
@@ -333,9 +329,8 @@ func (c *checker) settlesFailed() bool {
 	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
 }
 
-// checkHeld holds what the machine says that it holds against what it was given
-// and what has not been settled (law 11). While something is being left, what is
-// dropped and when is the machine's affair; checkLeaving sees to its end.
+// checkHeld compares what the machine reports to hold with the deliveries that it got and that are not settled
+// (law 11). During a stop or a revocation the machine decides when it drops items; checkLeaving checks the end.
 func (c *checker) checkHeld() {
 	if c.over || c.p.over || c.stopping || c.halting() {
 		return
@@ -358,8 +353,8 @@ func (c *checker) checkHeld() {
 	}
 }
 
-// checkSize holds the machine's queues against the bound, and the items that a
-// step touched against those that it could have moved (law 11).
+// checkSize compares the capacity of the machine's queues with the limit, and the items that a step touched with
+// those that it could have moved (law 11).
 func (c *checker) checkSize(e machine.Event) {
 	size := c.p.machine.Size()
 	held, _ := c.p.machine.Unsettled()

@@ -10,33 +10,32 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// generations is what a world has of a rebuild: its consumer's identities and effects once
-// more, in a generation of their own, which the live processes are switched to.
+// generations is the state of a rebuild in a world: a second set of identities and effects of the consumer, in a
+// generation of its own, to which the live processes switch.
 type generations struct {
-	// rebuild is the world of whoever reads the history into the new generation, live, of
-	// that world, the other; nil: there is none.
+	// rebuild is the world of the processes that fill the new generation, live the other world, seen from there;
+	// nil if there is none.
 	rebuild, live *world
-	// active is the generation that live processes have to work in; stores are those of
-	// both.
+	// active is the generation in which live processes must work; stores are the stores of both generations.
 	active int
 	stores []*model.Store
-	// closing: a switch is under way, and nobody opens a transaction in the active
-	// generation until it is over, or until that moment.
+	// closing: a switch is in progress, and no transaction opens in the active generation until it ends, or until
+	// that time.
 	closing bool
 	until   time.Duration
-	// upTo is how far the rebuild has to be settled, by lane; nil: not known yet.
+	// upTo is the position up to which the rebuild must be settled, by lane; nil if not known yet.
 	upTo []int
 }
 
-// rebuilds has a rebuild begin after a while.
+// rebuilds starts a rebuild after a while.
 func (w *world) rebuilds() {
 	if w.Plan.Rebuilds {
 		w.after(w.choices.Wait(w.Plan.Span), w.beginRebuild)
 	}
 }
 
-// beginRebuild opens a generation, into which processes of their own read the whole
-// history, and then what comes, until it is switched to.
+// beginRebuild opens a generation. Separate processes read the whole history into it, and then new messages, until
+// the switch.
 func (w *world) beginRebuild() {
 	if !w.Plan.Rebuilds || w.rebuild != nil || w.finished {
 		return
@@ -58,7 +57,7 @@ func (w *world) beginRebuild() {
 			l.Log = append(l.Log, &model.Delivery{Message: d.Message, Of: d, Lane: l, Position: len(l.Log), Produced: at})
 			w.agenda.Add(at, r.poke)
 		}
-		for i := range of.Before { // which was there before
+		for i := range of.Before { // effects from before the run
 			l.Log[i].Produced = w.now
 		}
 	}
@@ -72,7 +71,7 @@ func (w *world) beginRebuild() {
 	w.after(w.choices.Wait(w.Plan.Span), w.trySwitch)
 }
 
-// rebuildGoesOn reports whether a rebuild is planned that is not switched to.
+// rebuildGoesOn reports whether a rebuild is planned and the switch has not happened.
 func (w *world) rebuildGoesOn() bool {
 	switch {
 	case w.live != nil:
@@ -83,7 +82,7 @@ func (w *world) rebuildGoesOn() bool {
 	return w.rebuild == nil || !w.rebuild.over || len(w.rebuild.living()) > 0
 }
 
-// trySwitch closes the active generation, and goes on when nothing is open in it.
+// trySwitch closes the active generation, and continues when no transaction is open in it.
 func (w *world) trySwitch() {
 	switch {
 	case w.active > 0 || w.finished || w.law != nil:
@@ -99,7 +98,7 @@ func (w *world) trySwitch() {
 	}
 }
 
-// goOnSwitch looks whether the rebuild is where the live processes are, and switches then.
+// goOnSwitch checks whether the rebuild has caught up with the live processes, and then switches.
 func (w *world) goOnSwitch() {
 	switch {
 	case w.law != nil || w.finished:
@@ -111,7 +110,7 @@ func (w *world) goOnSwitch() {
 		w.reopen()
 	case !w.store.Down && w.mayActivate():
 		w.activate()
-		if !w.calm && w.choices.Chance(4) { // whoever asks again finds that it is done
+		if !w.calm && w.choices.Chance(4) { // a repeated switch finds that it has happened
 			w.coverage.Add("fault", "answer to a switch lost")
 			w.after(w.choices.Wait(time.Second), w.trySwitch)
 		}
@@ -120,15 +119,15 @@ func (w *world) goOnSwitch() {
 	}
 }
 
-// reopen leaves all as it was before a switch, which somebody tries again.
+// reopen undoes a switch that has not happened; it is tried again later.
 func (w *world) reopen() {
 	w.closing = false
 	w.note("the switch is given up")
 	w.after(w.choices.Wait(w.Plan.Span/4)+time.Second, w.trySwitch)
 }
 
-// mayActivate reports whether nothing is open in the active generation, and all that stood
-// in the log then is settled in the new one.
+// mayActivate reports whether no transaction is open in the active generation, and everything that was in the log
+// then is settled in the new one.
 func (w *world) mayActivate() bool {
 	if len(w.store.Open) > 0 {
 		return false
@@ -166,8 +165,8 @@ func (w *world) activate() {
 	w.after(time.Microsecond, w.wrapUp)
 }
 
-// closedOut reports whether a flight may open no transaction now: a switch is under way, or
-// there was one since it was made, and its process learns of it.
+// closedOut reports whether a flight must not open a transaction: a switch is in progress, or one has happened
+// since the flight was created. Its process learns of that.
 func (f *flight) closedOut() bool {
 	w, p := f.p.w, f.p
 	switch {
@@ -182,7 +181,7 @@ func (f *flight) closedOut() bool {
 	return false
 }
 
-// within does something in the generation of a flight.
+// within calls do in the generation of a flight.
 func (f *flight) within(do func()) {
 	w := f.p.w
 	if w.stores == nil {
@@ -197,12 +196,12 @@ func (f *flight) within(do func()) {
 	}
 }
 
-// storeOf is the generation in which a delivery's end was committed.
+// storeOf returns the generation in which a delivery's end was committed.
 func (c *checker) storeOf(h *handed) *model.Store {
 	last := c.p.last
 	switch {
 	case h.in != nil:
-	case last != nil && last.store != nil: // it rode
+	case last != nil && last.store != nil: // it rode on another
 		h.in = last.store
 	default:
 		h.in = c.w.store
@@ -210,7 +209,7 @@ func (c *checker) storeOf(h *handed) *model.Store {
 	return h.in
 }
 
-// inItsStore does something in the generation in which a delivery's end was committed.
+// inItsStore calls do in the generation in which a delivery's end was committed.
 func (c *checker) inItsStore(h *handed, do func()) {
 	if c.w.stores == nil {
 		do()
@@ -222,8 +221,7 @@ func (c *checker) inItsStore(h *handed, do func()) {
 	c.w.store = is
 }
 
-// knownToActive checks that what is settled after a switch is known to the generation that
-// is active (G2).
+// knownToActive checks that the active generation knows what is settled after a switch (G2).
 func (c *checker) knownToActive(h *handed) {
 	w, m := c.w, h.delivery.Message
 	if w.active == 0 {
@@ -235,14 +233,14 @@ func (c *checker) knownToActive(h *handed) {
 	}
 }
 
-// inActive checks that nobody commits in a generation that is no longer active (G2).
+// inActive checks that no flight commits in a generation that is no longer active (G2).
 func (c *checker) inActive(f *flight) {
 	if w := c.w; w.active > 0 && f.generation != w.active {
 		w.broke("G2", "f%d of a process that has slept commits in the generation that was active", f.of.Number)
 	}
 }
 
-// checkSwitch checks that the new generation knows all that is settled (G2).
+// checkSwitch checks that the new generation knows all settled messages (G2).
 func (w *world) checkSwitch() {
 	w.arose("G2")
 	for _, l := range w.Source.Lanes {
@@ -254,13 +252,13 @@ func (w *world) checkSwitch() {
 	}
 }
 
-// skippedOnly reports whether a message is another consumer's, and is only settled.
+// skippedOnly reports whether a message belongs to another consumer and is only settled.
 func (w *world) skippedOnly(m *model.Message) bool {
 	return m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip
 }
 
-// checkProjection holds the effects of the new generation against those of the old one,
-// when all is over: what can only succeed took effect in both (G2).
+// checkProjection compares the effects of the new generation with those of the old one at the end: a message that
+// can only succeed was applied in both (G2).
 func (w *world) checkProjection() {
 	if w.active == 0 {
 		return

@@ -9,17 +9,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// replay is one that is carried out beside the live processes.
+// replay is a replay that runs beside the live processes.
 type replay struct {
 	begun, done bool
 	lanes       []*model.Lane
-	// foreseen is what the plan says of each place.
+	// foreseen is the prediction for each delivery.
 	foreseen map[*model.Delivery]prediction
 }
 
-// drawHistory takes the beginning of each lane away from the live processes, as a group
-// does that begins behind it, or whose offsets somebody has moved on. Much of it has taken
-// effect before: the rest is what a replay is for.
+// drawHistory hides the beginning of each lane from the live processes, like a consumer group that starts later or
+// whose offsets were moved. Many of these messages were applied before; a replay applies the rest.
 func (w *world) drawHistory() {
 	if !w.Plan.Again && !w.Plan.Rebuilds {
 		return
@@ -42,7 +41,7 @@ func (w *world) drawHistory() {
 	}
 }
 
-// drawFormerEffect lets a message have taken effect before the run.
+// drawFormerEffect marks a message as applied before the run.
 func (w *world) drawFormerEffect(m *model.Message) {
 	known := m.Refused != "" || m.Conduct == model.SaysDuplicate || w.Plan.Steps > 0 || w.store.Judge(m.ID, m.Print).Kind != store.Fresh || !w.formerlyFree(m)
 	if known || m.Version > 0 && !w.isNext(m) || !w.choices.Flip() {
@@ -56,14 +55,14 @@ func (w *world) drawFormerEffect(m *model.Message) {
 	w.write(m, store.Applied)
 }
 
-// readsAgain has a replay begin after a while.
+// readsAgain starts a replay after a while.
 func (w *world) readsAgain() {
 	if w.Plan.Again {
 		w.after(w.choices.Wait(w.Plan.Span), w.beginReplay)
 	}
 }
 
-// beginReplay plans a replay of the history up to its present end, and has it begin.
+// beginReplay plans a replay of the history up to its current end, and starts it.
 func (w *world) beginReplay() {
 	r := &w.replay
 	if !w.Plan.Again || r.begun || w.finished {
@@ -92,10 +91,10 @@ func (w *world) beginReplay() {
 	}
 }
 
-// reads reports whether the process is one that reads the history again.
+// reads reports whether the process reads the history again.
 func (p *process) reads() bool { return p.seat >= p.w.Plan.Processes }
 
-// takers are the processes that a lane can be given to.
+// takers returns the processes to which a lane can be assigned.
 func (w *world) takers(l *model.Lane) []*process {
 	there := w.living()
 	if w.Plan.Again {
@@ -104,8 +103,8 @@ func (w *world) takers(l *model.Lane) []*process {
 	return there
 }
 
-// storePositions stores how far the lanes are settled that a process reads again, a little
-// later: who goes on after it begins there.
+// storePositions stores the settled positions of the lanes that a process reads again, a little later. A process
+// that continues the replay starts there.
 func (p *process) storePositions() {
 	if !p.reads() {
 		return
@@ -126,7 +125,7 @@ func (p *process) storePositions() {
 	})
 }
 
-// endReplay ends a replay that has come to its end.
+// endReplay ends a replay that has read everything.
 func (w *world) endReplay() {
 	r := &w.replay
 	if r.done || slices.ContainsFunc(r.lanes, func(l *model.Lane) bool { return l.Stored < len(l.Log) }) {
@@ -137,11 +136,10 @@ func (w *world) endReplay() {
 	w.wrapUp()
 }
 
-// stillReplays reports whether a replay is planned that has not come to its end.
+// stillReplays reports whether a replay is planned that has not ended.
 func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
-// quiet reports whether an entry is of a replay without effects outside of the store, or
-// of what such a one has left in the inbox.
+// quiet reports whether an entry belongs to a replay without effects, or was left in the inbox by one.
 func (f *flight) quiet(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
 		return c.Row.Quiet
@@ -149,21 +147,21 @@ func (f *flight) quiet(entry int) bool {
 	return f.p.reads() && f.p.w.Plan.Quiet
 }
 
-// prediction is what a plan says of a place: what a mark will be answered, as long as
-// nobody else changes what is known of the identity.
+// prediction is a prediction for a delivery: the verdict on its mark, as long as nothing else changes its
+// identity.
 type prediction struct {
-	// kinds are by the rule that makes the fingerprints.
+	// kinds are the predicted verdicts, by the version of the fingerprint.
 	kinds map[uint8]store.VerdictKind
-	// changes and low are as the plan found them.
+	// changes and low are the store's counters at the time of the plan.
 	changes int
 	low     time.Duration
 }
 
-// foresee says of each place that will be read what would become of it.
+// foresee predicts the outcome of each delivery that will be read.
 func (w *world) foresee() {
 	r := &w.replay
 	r.foreseen = map[*model.Delivery]prediction{}
-	lanesOf := map[string]int{} // by identity
+	lanesOf := map[string]int{} // the number of lanes by identity
 	for _, l := range r.lanes {
 		for id := range l.Identities() {
 			lanesOf[id]++
@@ -175,7 +173,7 @@ func (w *world) foresee() {
 			m := d.Message
 			before, copied := first[m.ID]
 			if m.Refused != "" || m.Version > 0 || m.Former != "" || lanesOf[m.ID] > 1 || copied && before != m.Print {
-				continue // which of them comes first, or by which rule, nobody knows
+				continue // it is unknown which copy comes first, and with which version
 			}
 			first[m.ID] = m.Print
 			r.foreseen[d] = prediction{w.foreseeOne(m, copied), w.store.Changes[m.ID], w.store.Low}
@@ -183,8 +181,7 @@ func (w *world) foresee() {
 	}
 }
 
-// foreseeOne says what a mark of a message would be answered, by the rule that makes its
-// fingerprint.
+// foreseeOne predicts the verdict on a message's mark, by the version of its fingerprint.
 func (w *world) foreseeOne(m *model.Message, copied bool) map[uint8]store.VerdictKind {
 	kinds := map[uint8]store.VerdictKind{}
 	for rule := range uint8(2) {
@@ -205,8 +202,7 @@ func (w *world) foreseeOne(m *model.Message, copied bool) map[uint8]store.Verdic
 	return kinds
 }
 
-// checkOffsets checks that nobody but the live processes moves their places in the log
-// (trap T45).
+// checkOffsets checks that only the live processes move their offsets (trap T45).
 func (w *world) checkOffsets() {
 	for _, l := range w.Source.Lanes {
 		if l.Of != nil {
@@ -219,8 +215,8 @@ func (w *world) checkOffsets() {
 	}
 }
 
-// asForeseen checks that a replay is answered as its plan said, where nothing live has
-// changed since (G4).
+// asForeseen checks that a replay gets the predicted verdicts if no live process has changed the identity since
+// (G4).
 func (f *flight) asForeseen() {
 	w := f.p.w
 	for i, e := range f.of.Entries {
@@ -240,8 +236,7 @@ func (f *flight) asForeseen() {
 	}
 }
 
-// keepsIdentity checks that what takes effect of a replay is the message that the producer
-// sent (law 14).
+// keepsIdentity checks that a message that a replay applies is the message that the producer sent (law 14).
 func (c *checker) keepsIdentity(f *flight, x model.Effect) {
 	w, m, number := c.w, x.Message, x.Message.Number
 	if first, before := w.tookBy[number]; before && first != m.ID {

@@ -40,7 +40,7 @@ func TestASeedGivesTheSameHistoryByteForByte(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		first, second := Run(seed, Real, true).History, Run(seed, Real, true).History
 		if first != second {
-			t.Errorf("seed %d has two histories", seed)
+			t.Errorf("seed %d does not give the same history twice", seed)
 		}
 		if first == other || len(first) < 100 {
 			t.Errorf("seed %d has no history of its own", seed)
@@ -86,7 +86,7 @@ func TestAFailingSeedShrinks(t *testing.T) {
 	}
 }
 
-// spoiler is a machine whose actions are changed on their way to the world.
+// spoiler is a machine whose actions are changed before they are carried out.
 type spoiler struct {
 	*machine.Machine
 	spoil func(*spoiler, machine.Action) []machine.Action
@@ -129,7 +129,7 @@ func TestSpinningIsMeasuredByTheLife(t *testing.T) {
 			}
 		}
 		if long == 0 || spins == 0 {
-			t.Errorf("%d histories are longer than a life may be, %d lives are, and there should be both", long, spins)
+			t.Errorf("%d histories exceed the limit of a life, %d lives do; both should occur", long, spins)
 		}
 	})
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// line is what keeps an order: a lane, or a key.
+// line is a lane or a key that keeps an order.
 type line struct {
 	lane  source.Lane
 	route uint64
 }
 
-// lineOf returns the line of an item; false: it has no order.
+// lineOf returns the line of an item; false if it has no order.
 func (c *checker) lineOf(it *machine.Item) (line, bool) {
 	switch {
 	case it.Claim != nil:
@@ -29,48 +29,45 @@ func (c *checker) lineOf(it *machine.Item) (line, bool) {
 	return line{}, false
 }
 
-// inLine reports whether a delivery keeps those back that stand behind it in their
-// lane, if they are of this route.
+// inLine reports whether a delivery blocks later deliveries of this route in its lane.
 func (c *checker) inLine(before *model.Delivery, route uint64) bool {
 	return c.p.config.Lanes == machine.Partition || before.Message.Route == route
 }
 
-// tries is what a message's handler did, as the checker counts it.
+// tries is the checker's count of the runs of a message's handler.
 type tries struct {
-	// attempts are those it is charged with.
+	// attempts is the number of charged attempts.
 	attempts int
-	// alone: its next try has no company.
+	// alone: its next attempt must be alone in its flight.
 	alone bool
-	// unwritten: the store refused what was to be written down of it, and no
-	// handler of it ran.
+	// unwritten: the store rejected its row, and its handler did not run.
 	unwritten bool
-	// waitsInInbox: it is to wait for longer than memory may hold it.
+	// waitsInInbox: its delay is longer than memory may hold it.
 	waitsInInbox bool
 	// doubt: a commit of unknown outcome may have marked it.
 	doubt bool
-	// stepInDoubt: with doubt: as a step of which another is left.
+	// stepInDoubt: with doubt, as a step that is not the last.
 	stepInDoubt bool
-	// mustTry: it failed for good while the breaker was open, and is to be tried again.
+	// mustTry: it failed permanently while the breaker was open, and must be tried again.
 	mustTry bool
-	// undone: its handler ran well and was rolled back with its flight; again:
-	// its next run is another attempt.
+	// undone: its handler succeeded and was rolled back with its flight; again: its next run is a further attempt.
 	undone, again bool
-	// ran: its handler began once.
+	// ran: its handler has started once.
 	ran bool
-	// worker is 1 more than the number of the worker that had it last, 0: none.
+	// worker is 1 more than the number of its last worker; 0 if none.
 	worker int
-	// expected is how it must end now that its flight has committed.
+	// expected is how it must end after the commit of its flight.
 	expected source.End
 }
 
-// pause is what contention asks of a worker.
+// pause is the delay of a worker after contention.
 type pause struct {
-	at   time.Duration // of the contention: the next flight begins later
-	most int           // entries of the next flight, 0: any
+	at   time.Duration // time of the contention; the next flight must begin later
+	most int           // maximum number of entries of the next flight; 0: no limit
 }
 
-// charge counts the attempt of a flight that is rolled back or refused, and
-// finds whom the machine must blame: the one entry that can be named.
+// charge counts the attempt of a flight that was rolled back or rejected, and finds the message that the machine
+// must blame: the single entry that can be named.
 func (c *checker) charge(f *flight, e machine.Ended) {
 	if e.Outcome != store.NotCommitted {
 		return
@@ -90,7 +87,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 		return
 	}
 	if c.p.config.Unmarked && f.failed && f.failure.Decision == semel.DecideDuplicate && h.stale {
-		c.count(source.EndDuplicate) // without a marker it has ended, and its lane is gone
+		c.count(source.EndDuplicate) // without markers it has ended, and its lane is lost
 	}
 	if f.failed && f.failure.Free {
 		return
@@ -103,14 +100,14 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 	c.failedForGood(f, h)
 }
 
-// undone remembers which handlers ran for nothing.
+// undone records which handlers succeeded and were rolled back.
 func (c *checker) undone(f *flight) {
 	for _, i := range f.call.Fresh[:f.done] {
 		handOf(f.of.Entries[i].Item).undone = true
 	}
 }
 
-// before are the attempts that a claimed row had.
+// before returns the attempts that a claimed row had.
 func (h *handed) before() int {
 	if h.claim == nil {
 		return 0
@@ -118,7 +115,7 @@ func (h *handed) before() int {
 	return h.item.Claim.Attempts
 }
 
-// attemptsWith are the attempts of a row that is written with the end of an entry.
+// attemptsWith returns the attempts of a row that is written when an entry ends.
 func (h *handed) attemptsWith(as machine.As) int {
 	if as == machine.AsApplied {
 		return h.attempts + 1
@@ -126,7 +123,7 @@ func (h *handed) attemptsWith(as machine.As) int {
 	return h.attempts
 }
 
-// runs counts handlers that run again.
+// runs counts the handlers that run again.
 func (c *checker) runs(f *machine.Flight, fresh []int) {
 	for _, i := range fresh {
 		h := handOf(f.Entries[i].Item)
@@ -144,7 +141,7 @@ func (c *checker) runs(f *machine.Flight, fresh []int) {
 	}
 }
 
-// culprit is the entry to blame, -1 if it is nobody's fault or not known whose.
+// culprit returns the index of the entry to blame; -1 if none, or if it is unknown.
 func (f *flight) culprit(e machine.Ended) int {
 	class := e.Class
 	if f.failed {
@@ -165,17 +162,17 @@ func (f *flight) culprit(e machine.Ended) int {
 	return f.call.Fresh[f.done]
 }
 
-// blamesAll reports whether one handler ran the whole batch and failed.
+// blamesAll reports whether a handler of the whole batch failed.
 func (f *flight) blamesAll() bool { return f.failed && f.p.w.Plan.Whole }
 
-// charged checks that what is told of a message's attempts is what it had.
+// charged checks that the reported number of attempts is right.
 func (c *checker) charged(h *handed, told int) {
 	if told != h.attempts {
 		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.Message.Name(), told, h.attempts)
 	}
 }
 
-// company checks that a message has its next try alone (case 1).
+// company checks that a message is alone in its next attempt (case 1).
 func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
 	if !h.alone || e.As != machine.AsApplied {
 		return
@@ -186,13 +183,12 @@ func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
 	}
 }
 
-// contended is called when a flight ended through no message's fault.
+// contended is called when a flight ended without a message to blame.
 func (c *checker) contended(f *machine.Flight, most int) {
 	c.pauses[f.Worker] = pause{c.w.now, most}
 }
 
-// paused checks that a worker that met contention waits, and tries less at once
-// (case 2).
+// paused checks that a worker waits after contention, and tries fewer entries at once (case 2).
 func (c *checker) paused(f *machine.Flight) {
 	p, there := c.pauses[f.Worker]
 	if !there {
@@ -208,8 +204,7 @@ func (c *checker) paused(f *machine.Flight) {
 	}
 }
 
-// keyed checks that messages of one key are never under way twice, where it is not
-// their lane that has the order.
+// keyed checks that messages of one key are never in two flights at once, unless the lane keeps the order.
 func (c *checker) keyed(f *machine.Flight) {
 	if c.p.config.Lanes == machine.Partition {
 		return
@@ -229,16 +224,15 @@ func (c *checker) keyed(f *machine.Flight) {
 	}
 }
 
-// suspicion is what the checker knows of a message that was alone when
-// contention or the store ended its transaction (case 1). It is the machine's
-// rule, kept by what the machine was told.
+// suspicion is what the checker knows of a message that was alone when contention or the store ended its
+// transaction (case 1). It is the machine's rule, computed from the machine's events.
 type suspicion struct {
 	raised           bool
 	commits, outages int
 	proven, enough   int
 }
 
-// suspect is called when the machine hears how a flight ended.
+// suspect is called when the machine learns how a flight ended.
 func (c *checker) suspect(f *flight, e machine.Ended) {
 	class, enough, outside := e.Class, 2, e.Outside
 	switch {
@@ -259,8 +253,7 @@ func (c *checker) suspect(f *flight, e machine.Ended) {
 	s.raised, s.enough, s.commits, s.outages = true, enough, c.commits, c.outages
 }
 
-// prove decides whether the last failure of h counts, once something of it is
-// seen again.
+// prove decides whether the last failure of h counts, once the item appears again.
 func (c *checker) prove(h *handed) {
 	s := &h.suspicion
 	switch {
@@ -281,8 +274,7 @@ func (c *checker) prove(h *handed) {
 	}
 }
 
-// proveBeforeRun checks that a message that is suspected runs only when it is
-// known whether the store works otherwise.
+// proveBeforeRun checks that a suspected message runs only after it is known whether the store otherwise works.
 func (c *checker) proveBeforeRun(a machine.Run) {
 	for _, e := range a.Flight.Entries {
 		if h := handOf(e.Item); h.suspicion.raised {

@@ -12,24 +12,24 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// turn is what the checker knows of a version whose turn has not come, or is over.
+// turn is what the checker knows of a version that is not the next of its stream.
 type turn struct {
-	// out: the store has said so.
+	// out: the store has reported that.
 	out bool
-	// must is how its next flight has to mark it, 0 if that may ask once more; reason is
-	// what its row has to say.
+	// must is how its next flight must mark it; 0 if it may be marked again normally. reason is the reason in its
+	// row.
 	must   machine.As
 	reason semel.Reason
-	// after is how long it has to wait.
+	// after is how long it must wait.
 	after time.Duration
 }
 
-// early reports whether a message's turn has not come, or is over, or whether it is too old.
+// early reports whether a version is out of turn, or whether the message is too old.
 func early(v store.Verdict) bool {
 	return v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old
 }
 
-// outOfTurn is called when the machine hears that an entry is out of its turn.
+// outOfTurn is called when the machine learns that an entry is out of turn.
 func (c *checker) outOfTurn(f *flight, i int) {
 	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
 	h.turn = turn{out: true}
@@ -59,12 +59,12 @@ func (c *checker) outOfTurn(f *flight, i int) {
 	}
 	if v.Kind == store.Stale {
 		c.arose("B4")
-		h.suspicion = suspicion{} // no run of its follows
+		h.suspicion = suspicion{} // the handler will not run again
 	}
 }
 
-// passedInVain reports whether a mark of the flight was taken back that would have brought
-// a message's stream to its version, or beyond.
+// passedInVain reports whether a trimmed mark of the flight would have moved a message's stream to its version or
+// beyond.
 func (f *flight) passedInVain(m *model.Message) bool {
 	return slices.ContainsFunc(f.trim, func(i int) bool {
 		other, as := f.message(i), f.of.Entries[i].As
@@ -84,8 +84,7 @@ func (c *checker) movedIn(f *flight, stream string) bool {
 	return false
 }
 
-// entryInTurn checks that a version that is out of its turn ends as it has to, and that
-// no other waits for one.
+// entryInTurn checks that a version out of turn ends as it must, and that no other version waits.
 func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 	waits := e.As == machine.AsBlocked || e.As == machine.AsOverdue
 	switch {
@@ -102,7 +101,7 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 	}
 }
 
-// lawOfTurn is the law of how a version ends that is out of its turn.
+// lawOfTurn returns the law for the end of a version out of turn.
 func (h *handed) lawOfTurn() string {
 	switch h.reason {
 	case semel.ReasonGap:
@@ -115,7 +114,7 @@ func (h *handed) lawOfTurn() string {
 	return "B4"
 }
 
-// rowInTurn checks the row of a version that is out of its turn.
+// rowInTurn checks the row of a version out of turn.
 func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	if h.must == 0 || r.As != h.must || r.Repeat || r.Conflict {
 		return
@@ -131,8 +130,7 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	}
 }
 
-// inOrder checks that what a flight commits of a stream are its next versions, each
-// once.
+// inOrder checks that a flight commits the next versions of a stream, each once.
 func (c *checker) inOrder(f *flight) {
 	applied := map[int]bool{}
 	for _, x := range f.tx.Effects {
@@ -161,7 +159,7 @@ func (c *checker) inOrder(f *flight) {
 	}
 }
 
-// last reports whether no later entry of the flight is of the same stream.
+// last reports whether no later entry of the flight belongs to the same stream.
 func (f *flight) last(entry int) bool {
 	for i := entry + 1; i < len(f.of.Entries); i++ {
 		if f.message(i).Stream == f.message(entry).Stream {
@@ -171,10 +169,9 @@ func (f *flight) last(entry int) bool {
 	return true
 }
 
-// passedOver reports whether a delivery has lost its place in its lane because its turn
-// in its stream has not come, or is over.
+// passedOver reports whether a delivery has lost its place in its lane because its version is out of turn.
 func (c *checker) passedOver(f *flight, d *model.Delivery) bool {
-	late := c.w.passedBy[d.Message.ID] // and may be too old, although nothing ever became of it
+	late := c.w.passedBy[d.Message.ID] // it may also be too old without ever having been processed
 	if d.Message.Version == 0 && !late {
 		return false
 	}
@@ -188,7 +185,7 @@ func (c *checker) passedOver(f *flight, d *model.Delivery) bool {
 	})
 }
 
-// checkStreams looks, when all is over, whether something waits whose turn has come.
+// checkStreams checks at the end that no version waits whose turn has come.
 func (w *world) checkStreams() {
 	for _, r := range w.store.Inbox {
 		if m := r.Message; m.Version > 0 && (r.Overdue() || r.As == machine.AsBlocked) && m.Version <= w.ledger[m.Stream]+1 {
@@ -197,8 +194,7 @@ func (w *world) checkStreams() {
 	}
 }
 
-// inPlace checks that nothing takes effect before an earlier message of its line that is
-// in the inbox.
+// inPlace checks that no message is applied before an earlier message of its line that is in the inbox.
 func (c *checker) inPlace(f *flight, x model.Effect) {
 	line := f.lineName(x.Entry)
 	if line == "" {
@@ -210,7 +206,7 @@ func (c *checker) inPlace(f *flight, x model.Effect) {
 		}
 		c.arose("case 7")
 		after := c.w.comesAfter(x.Message, r.Message)
-		if d := handOf(f.of.Entries[x.Entry].Item).delivery; r.From != nil { // an earlier copy of it had ended
+		if d := handOf(f.of.Entries[x.Entry].Item).delivery; r.From != nil { // an earlier copy had ended
 			after = r.From.Lane == d.Lane && r.From.Position < d.Position
 		}
 		if after {
@@ -219,8 +215,8 @@ func (c *checker) inPlace(f *flight, x model.Effect) {
 	}
 }
 
-// comesAfter reports whether a message stands behind another in its lane. Of one that has
-// copies in several lanes nobody knows which comes first.
+// comesAfter reports whether a message comes after another in its lane. If it has copies in several lanes, the
+// order is unknown.
 func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	for _, l := range w.Source.Lanes {
 		first := func(m *model.Message) int {
@@ -236,7 +232,7 @@ func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	return after
 }
 
-// checkLines looks, when all is over, whether something waits for nothing.
+// checkLines checks at the end that no row waits behind nothing.
 func (w *world) checkLines() {
 	for _, r := range w.store.Inbox {
 		if r.Follows() && w.store.First(r.Line) == r {
@@ -245,7 +241,7 @@ func (w *world) checkLines() {
 	}
 }
 
-// asOld is how the policy ends what is too old.
+// asOld returns how the policy ends a message that is too old.
 func (c *checker) asOld() machine.As {
 	switch c.p.config.OnExpired {
 	case machine.EndDiscard:
@@ -256,9 +252,8 @@ func (c *checker) asOld() machine.As {
 	return machine.AsParked
 }
 
-// tooOld is called when the machine hears that an entry is older than what is kept: it
-// ends as the policy says, without a run. That it was there before, nobody but the
-// checker knows.
+// tooOld is called when the machine learns that an entry is older than the retention: it ends as the policy says,
+// without a run. Only the checker knows whether it was applied before.
 func (c *checker) tooOld(h *handed, as machine.As) {
 	c.arose("H4")
 	if as == machine.AsBlocked {
@@ -269,14 +264,14 @@ func (c *checker) tooOld(h *handed, as machine.As) {
 	}
 	h.must, h.reason = c.asOld(), reasonname.Expired
 	c.w.coverage.Add("fault", "too old, and ends as "+trace.Word(trace.AsNames[:], h.must))
-	h.suspicion = suspicion{} // no run of its follows
+	h.suspicion = suspicion{} // the handler will not run again
 }
 
-// endsAsOld reports whether a delivery was found too old, and has not ended as that.
+// endsAsOld reports whether a delivery was found too old and has not ended yet.
 func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == reasonname.Expired }
 
-// oldBefore returns the first entry of a flight that is too old and stands before another
-// in its line, -1 if there is none.
+// oldBefore returns the first entry of a flight that is too old and precedes another in its line; -1 if there is
+// none.
 func (c *checker) oldBefore(f *flight, entry int) int {
 	l, ordered := c.lineOf(f.of.Entries[entry].Item)
 	for i, e := range f.of.Entries[:entry] {
@@ -287,7 +282,7 @@ func (c *checker) oldBefore(f *flight, entry int) int {
 	return -1
 }
 
-// keptBehindOld counts what a flight took back because it stands behind what is too old.
+// keptBehindOld counts marks that a flight trimmed because an earlier message of the line is too old.
 func (c *checker) keptBehindOld(f *flight) {
 	for _, i := range f.trim {
 		if c.p.config.Block && f.verdicts[i].Kind == store.Fresh && c.oldBefore(f, i) >= 0 {
@@ -296,8 +291,8 @@ func (c *checker) keptBehindOld(f *flight) {
 	}
 }
 
-// besideOld checks that nothing takes effect before an earlier message of its line that
-// was found too old and will be parked, where what is keeps its line back.
+// besideOld checks that no message is applied before an earlier message of its line that is too old and will be
+// parked, if parked messages block their line.
 func (c *checker) besideOld(f *flight, x model.Effect) {
 	it := f.of.Entries[x.Entry].Item
 	l, ordered := c.lineOf(it)
@@ -314,8 +309,8 @@ func (c *checker) besideOld(f *flight, x model.Effect) {
 	}
 }
 
-// checkRemoved holds a message of which the store has removed something against what that
-// was, when all is over: it took effect once at most, whatever came after that.
+// checkRemoved checks at the end a message whose marker was removed: it was applied at most once, whatever arrived
+// later.
 func (w *world) checkRemoved(m *model.Message) {
 	effects, was := w.store.Effects[m.ID], w.store.Gone[m.ID]
 	w.arose("H3")
@@ -327,8 +322,8 @@ func (w *world) checkRemoved(m *model.Message) {
 	}
 }
 
-// formersApart checks that no two messages with one former identity are in flight at once
-// (A7): what the one writes there the other would be judged by.
+// formersApart checks that no two messages with the same previous identity are in flight at once (A7), because the
+// marker of one would decide about the other.
 func (c *checker) formersApart(f *machine.Flight, marked map[string]bool, m *model.Message) {
 	if m.Former == "" {
 		return

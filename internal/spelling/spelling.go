@@ -1,9 +1,8 @@
-// Package spelling finds the word that was probably meant.
+// Package spelling suggests the word that was probably meant.
 package spelling
 
-// Nearest is the known word that takes the fewest insertions, deletions and
-// replacements to become; the first of several. It is empty if all take most or
-// more, or as many as typing the word anew.
+// Nearest returns the known word with the smallest edit distance to word, and the first of several. It returns
+// nothing if every known word needs at least most changes, or as many changes as word has letters.
 func Nearest(word string, known []string, most int) string {
 	best := ""
 	for _, k := range known {
@@ -14,11 +13,11 @@ func Nearest(word string, known []string, most int) string {
 	return best
 }
 
-// longest is what is compared of a word: longer ones are far from everything.
+// longest is the maximum length of words that are compared.
 const longest = 64
 
-// distance counts insertions, deletions and replacements between two words, by
-// bytes (Wagner and Fischer, 1974).
+// distance returns the number of insertions, deletions and replacements between two words, in bytes (Wagner and
+// Fischer, 1974).
 func distance(a, b string) int {
 	if len(a) > longest {
 		return len(a)

@@ -1,23 +1,21 @@
-// Package sqltext reads the text of SQL as far as is needed to tell code from
-// quotes and comments, to cut it into statements, and to find those that would
-// end a transaction.
+// Package sqltext parses SQL far enough to distinguish code from quotes and comments, to split it into statements,
+// and to find statements that would end a transaction.
 package sqltext
 
-// Dialect is what the text of a statement depends on.
+// Dialect describes the syntax of a database.
 type Dialect struct {
-	// Brackets: [name] and `name` are quoted names.
+	// Brackets means that [name] and `name` are quoted names.
 	Brackets bool
-	// DollarBodies: $tag$ … $tag$ is a text, comments nest, and E'…' has
-	// escapes.
+	// DollarBodies means that $tag$ … $tag$ is a text, that comments nest, and that E'…' has escapes.
 	DollarBodies bool
 	// Placeholders are the characters that begin a placeholder.
 	Placeholders string
-	// Catalog is the schema of what is built in, by which Exact names it.
+	// Catalog is the schema of the built-in objects, which Exact writes.
 	Catalog string
 }
 
-// SQLite is the dialect of SQLite.
+// SQLite returns the dialect of SQLite.
 func SQLite() Dialect { return Dialect{Brackets: true, Placeholders: "?@$"} }
 
-// Postgres is the dialect of PostgreSQL and of what speaks its SQL.
+// Postgres returns the dialect of PostgreSQL and compatible databases.
 func Postgres() Dialect { return Dialect{DollarBodies: true, Placeholders: "$", Catalog: "pg_catalog"} }

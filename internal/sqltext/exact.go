@@ -2,23 +2,19 @@ package sqltext
 
 import "strings"
 
-// beforeParenthesis are the words of Semel's SQL that stand before a parenthesis without a
-// blank and are no functions: PostgreSQL's grammar has them, and no search_path changes what
-// they mean.
+// beforeParenthesis are the words in Semel's SQL that can precede a parenthesis without being functions. They
+// belong to PostgreSQL's grammar, so the search_path does not affect them.
 var beforeParenthesis = map[string]bool{
 	"all": true, "any": true, "array": true, "cast": true, "coalesce": true, "exists": true, "extract": true, "greatest": true,
 	"least": true, "nullif": true, "operator": true, "overlay": true, "position": true, "row": true, "some": true, "substring": true, "trim": true,
 }
 
-// Exact writes a text of Semel's own SQL so that no object in a schema of the search_path can
-// take the place of a built-in one. PostgreSQL prefers a function or an operator whose
-// arguments match exactly, in whatever schema, to a built-in one that needs a cast. So each
-// function that is written directly before its parenthesis gets the schema of the built-in
-// ones, and what Semel's SQL uses everywhere gets operands of exactly the types of a built-in
-// operator: a number times an interval, what extract returns times a whole number, and what
-// to_regclass returns. All other
-// operators are written with exact types in the text. A dialect without a catalog leaves the
-// text as it is.
+// Exact rewrites Semel's own SQL so that no object in a schema of the search_path can replace a built-in one.
+// PostgreSQL prefers a function or an operator whose arguments match exactly, in any schema, to a built-in one
+// that needs a cast. So Exact adds the schema of the built-in objects to each function call, and casts the
+// operands of these operators to the types of a built-in operator: a number times an interval, the result of
+// extract times a whole number, and comparisons with to_regclass. All other operators have operands with exact
+// types already. For a dialect without a catalog Exact returns the text unchanged.
 func (d Dialect) Exact(text string) (string, error) {
 	if d.Catalog == "" {
 		return text, nil
@@ -53,9 +49,8 @@ func (d Dialect) Exact(text string) (string, error) {
 	return b.String(), nil
 }
 
-// exacting is a text on its way through Exact: code are its tokens but for blanks, and before
-// what is written before the token that begins at a place, or, with that place negated, after
-// the one that ends there.
+// exacting is the state of Exact. code are the tokens except spaces. before maps the position of a token to the
+// text to insert before it, and the negated end of a token to the text to insert after it.
 type exacting struct {
 	Dialect
 	text   string
@@ -85,7 +80,7 @@ func (e *exacting) look(i int) {
 	}
 }
 
-// closing is where the parenthesis that opens at i is closed.
+// closing returns the index of the parenthesis that closes the one at i.
 func (e *exacting) closing(i int) int {
 	for depth := 0; i < len(e.code); i++ {
 		switch {
@@ -100,7 +95,7 @@ func (e *exacting) closing(i int) int {
 	return i
 }
 
-// several reports whether there is more than one argument behind the parenthesis at i.
+// several reports whether the parenthesis at i contains more than one argument.
 func (e *exacting) several(i int) bool {
 	depth := 0
 	for _, t := range e.code[i:] {
@@ -121,7 +116,7 @@ func (e *exacting) several(i int) bool {
 
 func wholeNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// dollarTag is the opening $tag$ of a text in dollar quotes, empty of anything else.
+// dollarTag returns the opening $tag$ of a text in dollar quotes; empty for other texts.
 func dollarTag(literal string) string {
 	if !strings.HasPrefix(literal, "$") {
 		return ""

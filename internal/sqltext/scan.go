@@ -5,44 +5,42 @@ import (
 	"strings"
 )
 
-// Kind is what a piece of SQL text is.
+// Kind is the kind of a token.
 type Kind uint8
 
 // The kinds.
 const (
-	// Space is blanks and comments.
+	// Space: spaces and comments.
 	Space Kind = iota
-	// Name is a keyword, a name, a quoted name.
+	// Name: a keyword, a name or a quoted name.
 	Name
-	// Literal is a text or a number.
+	// Literal: a text or a number.
 	Literal
-	// Param is :name.
+	// Param: a parameter :name.
 	Param
-	// Foreign is a placeholder that is not Semel's.
+	// Foreign: a placeholder of the driver.
 	Foreign
-	// Operator is anything else, one character; "::", "||" and ":=" are one.
+	// Operator: any other character, or one of "::", "||" and ":=".
 	Operator
 )
 
-// Token is a piece of a statement: text[Start:End].
+// Token is the part text[Start:End] of a statement.
 type Token struct {
 	Kind       Kind
 	Start, End int
-	// Word is what a name says, in lower case, a parameter's name, the operator,
-	// or what a text in single quotes says, in lower case and without escapes
-	// read; a name without quotes may be a keyword.
+	// Word is the lower-case text of a name, the name of a parameter, the operator, or the lower-case contents of
+	// a text in single quotes, with its escapes unchanged. A name without quotes may be a keyword.
 	Word   string
 	Quoted bool
 }
 
-// Is reports whether the token is this keyword, which is in lower case.
+// Is reports whether the token is this keyword, given in lower case.
 func (t Token) Is(keyword string) bool { return t.Kind == Name && !t.Quoted && t.Word == keyword }
 
 // IsSign reports whether the token is this operator.
 func (t Token) IsSign(sign string) bool { return t.Kind == Operator && t.Word == sign }
 
-// scanner cuts SQL text into tokens. It knows as much of SQL as is needed to
-// tell code from quotes and comments.
+// scanner splits SQL into tokens. It knows only enough of SQL to distinguish code from quotes and comments.
 type scanner struct {
 	Dialect
 	text   string
@@ -50,7 +48,7 @@ type scanner struct {
 	tokens []Token
 }
 
-// Scan cuts text into tokens that together are the whole of it.
+// Scan splits text into tokens, which together are the whole text.
 func (d Dialect) Scan(text string) ([]Token, error) {
 	s := &scanner{Dialect: d, text: text}
 	for s.at < len(s.text) {
@@ -89,7 +87,7 @@ func (s *scanner) next() error {
 	return nil
 }
 
-// sign takes operators and placeholders.
+// sign reads an operator or a placeholder.
 func (s *scanner) sign(c byte, rest string) {
 	switch {
 	case strings.HasPrefix(rest, "::"), strings.HasPrefix(rest, "||"), strings.HasPrefix(rest, ":="):
@@ -126,8 +124,8 @@ func (s *scanner) while(from int, is func(byte) bool) int {
 	return from
 }
 
-// lineEnd is where a comment ends that begins with --: PostgreSQL ends it also
-// at a carriage return, SQLite does not.
+// lineEnd returns the end of a comment that begins with --. In PostgreSQL a carriage return also ends it, in
+// SQLite it does not.
 func (s *scanner) lineEnd() int {
 	ends := "\n"
 	if s.DollarBodies {
@@ -139,7 +137,7 @@ func (s *scanner) lineEnd() int {
 	return len(s.text)
 }
 
-// comment takes /* … */, which nests where dollar quotes are known.
+// comment reads /* … */, which nests if the dialect has dollar quotes.
 func (s *scanner) comment() error {
 	depth, i := 1, s.at+2
 	for depth > 0 {
@@ -157,8 +155,7 @@ func (s *scanner) comment() error {
 	return nil
 }
 
-// escapes reports whether the text that begins here has backslash escapes, as
-// PostgreSQL's E'…'.
+// escapes reports whether the text that begins here has backslash escapes, as in PostgreSQL's E'…'.
 func (s *scanner) escapes() bool {
 	if !s.DollarBodies || len(s.tokens) == 0 {
 		return false
@@ -203,7 +200,7 @@ func (s *scanner) quotedName(end byte) error {
 	return s.open("a quoted name")
 }
 
-// dollarTag is the opening $tag$ at this place, empty if there is none.
+// dollarTag returns the opening $tag$ at this position; empty if there is none.
 func (s *scanner) dollarTag() string {
 	i := s.at + 1
 	if i < len(s.text) && isNameStart(s.text[i]) {
@@ -229,9 +226,8 @@ func (s *scanner) open(what string) error {
 	return fmt.Errorf("%s that begins at character %d never ends", what, len([]rune(s.text[:s.at]))+1)
 }
 
-// isBlank is the one definition of a blank: the characters that PostgreSQL and
-// SQLite pass over. No character beyond ASCII is one: to both it is part of a
-// name, but for the mark at the beginning of a file, which SQLite passes over.
+// isBlank reports whether PostgreSQL and SQLite treat c as white space. Characters outside ASCII are part of names
+// in both, except the byte-order mark at the start of a file, which SQLite skips.
 func isBlank(c byte) bool  { return c == ' ' || c >= '\t' && c <= '\r' }
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
@@ -240,5 +236,6 @@ func isNameStart(c byte) bool {
 }
 func isNameByte(c byte) bool { return isNameStart(c) || isDigit(c) || c == '$' }
 
-// isNumberByte is generous: what begins with a digit is no name and no parameter.
+// isNumberByte accepts more than valid numbers: a token that begins with a digit is neither a name nor a
+// parameter.
 func isNumberByte(c byte) bool { return isDigit(c) || c == '.' || isNameStart(c) }

@@ -30,10 +30,10 @@ func TestStatementsThatEndATransaction(t *testing.T) {
 	t.Run("trap_T100_a_comment_ends_where_the_database_ends_it", func(t *testing.T) {
 		text := "select 1 --\r; rollback"
 		if !Postgres().Ends(text) {
-			t.Error("PostgreSQL ends a comment at a carriage return")
+			t.Error("in PostgreSQL a carriage return does not end the comment")
 		}
 		if SQLite().Ends(text) {
-			t.Error("SQLite ends a comment at a line feed only")
+			t.Error("in SQLite a carriage return ends the comment")
 		}
 	})
 }

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Statement is the tokens of one statement without blanks and comments; it has
-// one at least.
+// Statement contains the tokens of one statement without spaces and comments; at least one.
 type Statement []Token
 
-// Split cuts tokens into statements at the semicolons outside of the bodies of
-// triggers and functions. A statement of nothing is none.
+// Split splits tokens into statements at the semicolons outside of the bodies of triggers and functions. It leaves
+// out empty statements.
 func Split(tokens []Token) []Statement {
 	var all []Statement
 	var one Statement
@@ -35,8 +34,8 @@ func Split(tokens []Token) []Statement {
 	return all
 }
 
-// body follows BEGIN … END in a statement that creates something with a body:
-// a trigger, or a function with BEGIN ATOMIC. CASE … END is a pair inside.
+// body tracks BEGIN … END in a statement that creates a trigger or a function with BEGIN ATOMIC, including nested
+// CASE … END.
 type body struct{ depth int }
 
 func (b *body) take(s Statement) {
@@ -51,7 +50,7 @@ func (b *body) take(s Statement) {
 	}
 }
 
-// hasBody reports whether the statement creates what may have a body.
+// hasBody reports whether the statement creates an object that can have a body.
 func (s Statement) hasBody() bool {
 	for _, t := range s[:min(len(s), 5)] {
 		if t.Is("trigger") || t.Is("function") || t.Is("procedure") {
@@ -61,9 +60,8 @@ func (s Statement) hasBody() bool {
 	return false
 }
 
-// Begins reports whether the statement begins as one does: with a word of the
-// language, or a parenthesis. What else stands there may be passed over by the
-// database, and then the statement is another than it looks.
+// Begins reports whether the statement begins with a word or a parenthesis. A database may skip other characters,
+// and then run another statement than the text suggests.
 func (s Statement) Begins() bool {
 	first := s[0]
 	if first.IsSign("(") {
@@ -72,8 +70,8 @@ func (s Statement) Begins() bool {
 	return first.Kind == Name && !first.Quoted && first.Word[0] >= 'a' && first.Word[0] <= 'z'
 }
 
-// Ends reports whether the statement ends the transaction that it runs in, or
-// gives it another. Going back to a savepoint does not.
+// Ends reports whether the statement ends its transaction or replaces it by another. ROLLBACK TO a savepoint does
+// not.
 func (s Statement) Ends() bool {
 	switch first := s[0]; {
 	case first.Is("commit"), first.Is("end"), first.Is("abort"):
@@ -86,10 +84,10 @@ func (s Statement) Ends() bool {
 	return false
 }
 
-// Copies reports whether the statement is a COPY. The word alone is none.
+// Copies reports whether the statement is a COPY; the single word is not one.
 func (s Statement) Copies() bool { return s[0].Is("copy") && len(s) > 1 }
 
-// toSavepoint: ROLLBACK [ WORK | TRANSACTION ] TO.
+// toSavepoint reports whether the statement continues with [ WORK | TRANSACTION ] TO after ROLLBACK.
 func (s Statement) toSavepoint() bool {
 	for _, t := range s[1:min(len(s), 3)] {
 		if t.Is("to") {
@@ -99,9 +97,8 @@ func (s Statement) toSavepoint() bool {
 	return false
 }
 
-// Ending finds the first statement of text that would end the transaction, or
-// that does not begin as a statement does; nil if there is none. A text that
-// cannot be read is an error.
+// Ending returns the first statement of text that would end the transaction or does not begin like a statement;
+// nil if there is none. It returns an error if the text cannot be parsed.
 func (d Dialect) Ending(text string) (Statement, error) {
 	tokens, err := d.Scan(text)
 	if err != nil {
@@ -115,20 +112,19 @@ func (d Dialect) Ending(text string) (Statement, error) {
 	return nil, nil
 }
 
-// Ends reports whether a statement of text ends the transaction that it runs
-// in. A text that cannot be read ends nothing: no database takes it either.
+// Ends reports whether a statement of text ends its transaction. It returns false for a text that cannot be
+// parsed, because a database rejects it too.
 func (d Dialect) Ends(text string) bool { return d.has(text, Statement.Ends, enders...) }
 
-// enders begin the statements that may end a transaction.
+// enders are the words with which statements that may end a transaction begin.
 var enders = []string{"abort", "commit", "end", "prepare", "rollback"}
 
-// Copies reports whether a statement of text is a COPY. A text that cannot be
-// read is none: no database takes it either.
+// Copies reports whether a statement of text is a COPY. It returns false for a text that cannot be parsed, because
+// a database rejects it too.
 func (d Dialect) Copies(text string) bool { return d.has(text, Statement.Copies, "copy") }
 
-// has reports whether there is such a statement in text. All of them begin with
-// one of the words, so that it is quick for a text of one statement that begins
-// with another.
+// has reports whether is returns true for a statement of text. Such statements begin with one of words, so that a
+// single statement that begins with another word needs no parsing.
 func (d Dialect) has(text string, is func(Statement) bool, words ...string) bool {
 	if !strings.Contains(strings.TrimRight(text, "; \t\r\n"), ";") && text != "" && isLetter(text[0]) && !beginsWith(text, words) {
 		return false
@@ -146,9 +142,8 @@ func beginsWith(text string, words []string) bool {
 	return false
 }
 
-// Bare is text without the blanks, comments and semicolons before its first
-// statement and after its last one: what can be put into another statement. A
-// text that cannot be read is left as it is.
+// Bare returns text without the spaces, comments and semicolons before its first and after its last statement, so
+// that it can be part of another statement. A text that cannot be parsed is returned unchanged.
 func (d Dialect) Bare(text string) string {
 	tokens, err := d.Scan(text)
 	if err != nil {

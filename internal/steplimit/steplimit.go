@@ -1,8 +1,7 @@
-// Package steplimit has the limits of the steps that a row stores.
+// Package steplimit contains the limits of the steps that a row stores.
 package steplimit
 
-// The limits: how many steps a consumer may have, and how many bytes the name and the output
-// of one.
+// The limits: the number of steps of a consumer, and the bytes of a step's name and of its output.
 const (
 	Steps  = 32
 	Name   = 64

@@ -1,6 +1,5 @@
-// Package steps decides what of a message's steps is done and which comes next, from
-// what its row says. It does nothing itself, so that the simulator proves the rules that
-// consumers follow.
+// Package steps computes which steps of a message are completed and which step runs next, from the message's row.
+// It has no side effects, so that the simulator can test the same rules that consumers follow.
 package steps
 
 import (
@@ -10,19 +9,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fit says why a row whose steps are not the first of these names is to be set aside, and
-// what to do; nil if they are, and one is left.
+// Fit returns nil if done are the first steps of names and at least one step is left. Otherwise the error says why
+// the row has to be parked, and what to do.
 func Fit(names []string, done []store.StepDone) error {
 	if len(done) == 0 {
 		return nil
 	}
 	for i := range done {
 		if i == len(names) || names[i] != done[i].Name {
-			return fmt.Errorf("its steps %s are completed, and this consumer's are %q: nobody can tell what is left; deploy the steps in their old order and retry it, or discard it when a person has done the rest", quoted(done), names)
+			return fmt.Errorf("its steps %s are completed, but the steps of this consumer are %q, so it is unknown which are left; deploy the steps in their old order and retry it, or discard it when a person has done the rest", quoted(done), names)
 		}
 	}
 	if !Left(names, done) {
-		return fmt.Errorf("its steps %s are completed, and it waited for another, which this consumer does not have; deploy the step that is missing and retry it, or discard it when a person has done the rest", quoted(done))
+		return fmt.Errorf("its steps %s are completed, and the row waits for a further step, which this consumer does not have; deploy the step that is missing and retry it, or discard it when a person has done the rest", quoted(done))
 	}
 	return nil
 }
@@ -35,14 +34,14 @@ func quoted(done []store.StepDone) string {
 	return fmt.Sprintf("%q", names)
 }
 
-// Next is which step of a row that fits is to run, counted from 0.
+// Next returns the index of the step to run next. The row must fit.
 func Next(done []store.StepDone) int { return len(done) }
 
 // Left reports whether a step is left.
 func Left(names []string, done []store.StepDone) bool { return len(done) < len(names) }
 
-// With are those that are done and one more, in memory of their own: a run that is taken
-// back leaves the list of the row as it was.
+// With returns a new list of done and one more step. done stays unchanged, so that the row has its old list if the
+// run is rolled back.
 func With(done []store.StepDone, name string, output []byte) []store.StepDone {
 	return append(slices.Clip(done), store.StepDone{Name: name, Output: slices.Clone(output)})
 }

@@ -14,7 +14,7 @@ func done(names ...string) (all []store.StepDone) {
 	return all
 }
 
-func TestWhatFits(t *testing.T) {
+func TestRowsThatFitTheSteps(t *testing.T) {
 	names := []string{"reserve", "charge", "ship"}
 	for name, is := range map[string]struct {
 		done []store.StepDone

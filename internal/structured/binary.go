@@ -7,12 +7,11 @@ import (
 	"github.com/semel-go/semel/internal/cloudevents"
 )
 
-// An event in binary mode has its attributes in headers. What has a
-// specversion says that it is one; with an identity by the attribute id a
-// message has to be one.
+// In binary mode the attributes of an event are headers. A message with a specversion must be an event, and so
+// must every message of a consumer whose identity is the attribute id.
 
-// EventFault says in which way m is no event of CloudEvents 1.0 although it
-// claims, or has, to be one; nil otherwise.
+// EventFault returns why m violates CloudEvents 1.0, and nil if it does not. m must be an event if it has a
+// specversion or required is set.
 func EventFault(m *semel.Message, required bool) error {
 	if fault := EventDetail(m, required); fault != "" {
 		return fmt.Errorf("%s: %s", semel.ReasonMalformed, fault)
@@ -20,7 +19,7 @@ func EventFault(m *semel.Message, required bool) error {
 	return nil
 }
 
-// EventDetail is EventFault without the reason; empty if there is none.
+// EventDetail returns the text of EventFault's error; empty if there is none.
 func EventDetail(m *semel.Message, required bool) string {
 	if _, claims := m.Headers.Get("ce-specversion"); !claims && !required {
 		return ""

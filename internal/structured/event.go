@@ -1,5 +1,5 @@
-// Package structured reads what a message has inside its JSON form, strictly:
-// what two readers could understand differently is refused.
+// Package structured strictly parses events in the JSON format. It rejects texts that two parsers could understand
+// differently.
 package structured
 
 import (
@@ -15,13 +15,11 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// The format is the one of https://github.com/cloudevents/spec, JSON Event
-// Format for CloudEvents 1.0, section 3: attributes are members; null means
-// that an attribute is not set; strings, booleans and 32-bit integers are
-// JSON's; the data is in data or in data_base64.
+// The format is JSON Event Format for CloudEvents 1.0, section 3 (https://github.com/cloudevents/spec): members
+// are attributes; null means that an attribute is not set; strings, booleans and 32-bit integers are JSON values;
+// the data is in data or in data_base64.
 
-// defined are the attributes that the specification names and types, with
-// their header. All of them are strings.
+// defined are the attributes with a type in the specification, and their headers. All of them are strings.
 var defined = [...]struct{ name, header string }{
 	{"id", "ce-id"},
 	{"source", "ce-source"},
@@ -33,8 +31,7 @@ var defined = [...]struct{ name, header string }{
 	{"dataschema", "ce-dataschema"},
 }
 
-// Read makes a message of an event's text, in a room that then knows where the
-// body stands in it.
+// Read sets m to the event in text. The room then knows the position of the body.
 func Read(room *reading.Room, m *semel.Message, text []byte) error {
 	document, err := room.Parse(text)
 	if err != nil {
@@ -49,9 +46,8 @@ func Read(room *reading.Room, m *semel.Message, text []byte) error {
 	return nil
 }
 
-// Event makes headers of an event's attributes, ce- before their names, and
-// the body of its data. An error says nothing of values, and what m has then
-// is to be replaced.
+// Event converts an event's attributes to headers with the prefix ce-, and its data to the body. An error contains
+// no values of the event, and the caller must then discard the contents of m.
 func Event(m *semel.Message, root strictjson.Value) error {
 	if root.Kind() != strictjson.Object {
 		return errors.New("an event is a JSON object, and this is none; a batch of events is one message each")
@@ -80,8 +76,8 @@ func Event(m *semel.Message, root strictjson.Value) error {
 	return required(m.Headers)
 }
 
-// required refuses an event that lacks what CloudEvents requires besides id and
-// source: a message without those has no identity, which is told by itself.
+// required returns an error if the event lacks an attribute that CloudEvents requires besides id and source. A
+// message without those has no identity, which is reported elsewhere.
 func required(headers semel.Headers) error {
 	fault := cloudevents.Fault(func(name string) (string, bool) {
 		text, set := headers.Get("ce-" + name)
@@ -130,10 +126,9 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 	return nil
 }
 
-// checkExtension is milder than the specification, which allows lower-case
-// letters and digits only: producers use others. It refuses a name that would
-// be taken for a defined one, because headers are looked up without regard to
-// case, and a value without a defined text.
+// checkExtension is less strict than the specification, which allows only lower-case letters and digits, because
+// producers use other names. It rejects a name that differs from a defined attribute only in case, because header
+// names are not case-sensitive, and a value that has no defined text.
 func checkExtension(name string, v strictjson.Value) error {
 	if name == "" {
 		return errors.New("an attribute has no name")
@@ -155,8 +150,7 @@ func checkExtension(name string, v strictjson.Value) error {
 	return errors.New("an attribute must be a string, a boolean or an integer: " + Quoted(name))
 }
 
-// Own is a value's text in memory that the message owns: the parser keeps what
-// it had to decode, which is shorter than what stands in the line, in its own.
+// Own returns the text of a value in memory of its own. The parser keeps decoded texts in memory that it reuses.
 func Own(v strictjson.Value) []byte {
 	text := v.Text()
 	if v.Kind() == strictjson.String && len(text) != len(v.Raw())-len(`""`) {
@@ -165,9 +159,8 @@ func Own(v strictjson.Value) []byte {
 	return text
 }
 
-// Distinct refuses names that differ only in case, as headers are looked up
-// without regard to it: which of them an identity is made of must not depend
-// on their order.
+// Distinct returns an error if two names differ only in case. Header names are not case-sensitive, so the identity
+// could depend on the order of the names.
 func Distinct(headers semel.Headers) error {
 	for i := range headers {
 		for j := range i {
@@ -179,7 +172,7 @@ func Distinct(headers semel.Headers) error {
 	return nil
 }
 
-// Quoted shows a name, or its beginning.
+// Quoted returns a name, or its beginning, in quotes.
 func Quoted(name string) string {
 	if len(name) > 64 {
 		return strconv.Quote(strings.ToValidUTF8(name[:64], "")) + "…"

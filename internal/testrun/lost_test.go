@@ -18,7 +18,7 @@ const crashed = `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"q","Test":"TestB","Output":"the last words of q\n"}
 `
 
-func TestWhatEndsAPackageIsShown(t *testing.T) {
+func TestTheCrashOfAPackageIsShown(t *testing.T) {
 	var text strings.Builder
 	out := &lines{to: &text}
 	p := &part{name: "suites", tests: newResults(out)}

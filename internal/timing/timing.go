@@ -1,4 +1,4 @@
-// Package timing waits.
+// Package timing waits for a duration.
 package timing
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Wait waits, and reports whether the time has passed before ctx ended.
+// Wait waits for d and reports whether d passed before ctx ended.
 func Wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,6 +1,5 @@
-// Package versions has what stores and the engine know of the versions of streams.
-//
-// A stream contains the versions of one aggregate, numbered without gaps.
+// Package versions defines the versions of streams for stores and the engine. A stream contains the versions of
+// one aggregate, numbered without gaps.
 package versions
 
 import (
@@ -36,7 +35,7 @@ type Rows struct {
 	From, To int64
 }
 
-// Max is the largest version. One more must be a number, too.
+// Max is the largest version; Max+1 still fits into an int64.
 const Max = 1<<63 - 2
 
 // DefaultGap is how long a version waits for the one before it.

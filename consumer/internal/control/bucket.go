@@ -22,8 +22,8 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-// aShare: a wait lasts until a tenth of the messages of a second may be taken, so that a high limit
-// does not cause many small fetches.
+// aShare: a wait ends when a tenth of the messages of one second may be taken, so that a high limit does not cause
+// many small fetches.
 const aShare = 10
 
 // ask returns how many messages may be taken now, at most most, or how long to wait for some.

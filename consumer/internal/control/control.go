@@ -1,5 +1,4 @@
-// Package control keeps a consumer to what operators want of it: a pause and a limit, which are
-// read from the store.
+// Package control applies an operator's pause and limit to a consumer. Both are read from the store.
 package control
 
 import (
@@ -27,7 +26,7 @@ const (
 	claimsAgain = 250 * time.Millisecond
 )
 
-// Options say whose controls are read, and how.
+// Options say whose controls are read and how.
 type Options struct {
 	// Consumer is the name in the log, Stored the name under which the store keeps the controls.
 	Consumer, Stored string
@@ -40,9 +39,9 @@ type Options struct {
 	NotAsked func()
 }
 
-// Control keeps a consumer to a pause and a limit: while it is paused, nothing is fetched and
-// nothing is claimed, and never more than the limit allows. Messages in flight are finished, so
-// the machine need not know of it. The methods of a nil Control set no limits.
+// Control applies a pause and a limit. While the consumer is paused, nothing is fetched or claimed; with a limit,
+// never more than the limit allows. Messages in flight are finished, so the machine need not know of controls. The
+// methods of a nil Control set no limits.
 type Control struct {
 	options Options
 	store   admin.Controls
@@ -55,7 +54,7 @@ type Control struct {
 	// mutex.
 	fetching context.CancelFunc
 	bucket   bucket // guarded by mutex
-	// failing: the last reading failed. Used by Watch.
+	// failing: the last read failed. Used by Watch.
 	failing bool
 }
 
@@ -75,7 +74,7 @@ func (g *Control) Start(ctx context.Context) error {
 		return nil
 	}
 	if err := g.read(ctx); err != nil {
-		return fmt.Errorf("semel: consumer %q cannot start: whether it is paused is not known: %w", g.options.Consumer, err)
+		return fmt.Errorf("semel: consumer %q cannot start: its pause and limit cannot be read: %w", g.options.Consumer, err)
 	}
 	return nil
 }
@@ -89,9 +88,9 @@ func (g *Control) Watch(base context.Context) {
 		case base.Err() != nil:
 			return
 		case err != nil && !g.failing:
-			g.options.Logger.Warn("whether operators want the consumer to pause cannot be read; what they wanted last stays", "consumer", g.options.Consumer, "error", err)
+			g.options.Logger.Warn("operator controls cannot be read; the last ones stay in force", "consumer", g.options.Consumer, "error", err)
 		case err == nil && g.failing:
-			g.options.Logger.Info("what operators want can be read again", "consumer", g.options.Consumer)
+			g.options.Logger.Info("operator controls are readable again", "consumer", g.options.Consumer)
 		}
 		g.failing = err != nil
 	}
@@ -259,11 +258,11 @@ func (g *Control) logPaused(wanted admin.Control) {
 	by := ordered(wanted.Pause)
 	if wanted.Paused {
 		g.notify(wanted, "paused by "+by)
-		g.options.Logger.Warn("paused: nothing more is taken, and what is in memory goes on to its end", "consumer", g.options.Consumer, "by", by)
+		g.options.Logger.Warn("paused: no new messages are fetched; messages in flight are finished", "consumer", g.options.Consumer, "by", by)
 		return
 	}
 	g.notify(wanted, "resumed by "+by)
-	g.options.Logger.Info("resumed: messages are taken again", "consumer", g.options.Consumer, "by", by)
+	g.options.Logger.Info("resumed: messages are fetched again", "consumer", g.options.Consumer, "by", by)
 }
 
 // logLimited reports how many messages a second the consumer fetches from now on.
@@ -271,13 +270,13 @@ func (g *Control) logLimited(wanted admin.Control) {
 	by := ordered(wanted.Limit)
 	g.notify(wanted, "limited by "+by)
 	if wanted.PerSecond > 0 {
-		g.options.Logger.Warn("limited: this process takes so many messages a second", "consumer", g.options.Consumer, "per_second", wanted.PerSecond, "by", by)
+		g.options.Logger.Warn("limited: this process fetches at most per_second messages a second", "consumer", g.options.Consumer, "per_second", wanted.PerSecond, "by", by)
 		return
 	}
-	g.options.Logger.Info("not limited any more", "consumer", g.options.Consumer, "by", by)
+	g.options.Logger.Info("limit removed", "consumer", g.options.Consumer, "by", by)
 }
 
-// notify passes the operators' wishes to the observers.
+// notify passes the controls to the observers.
 func (g *Control) notify(wanted admin.Control, why string) {
 	e := semel.Event{Kind: eventkind.Control, Messages: wanted.PerSecond, Err: errors.New(why)}
 	if wanted.Paused {

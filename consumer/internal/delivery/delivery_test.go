@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-func TestASourceGetsBackWhatItDelivered(t *testing.T) {
+func TestASourceGetsBackItsDelivery(t *testing.T) {
 	c := Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}
 	want := deliveriesOf("{}")[0]
 	want.Before = 7
@@ -33,7 +33,7 @@ func TestASourceGetsBackWhatItDelivered(t *testing.T) {
 	}
 }
 
-// unsure prints what it refuses.
+// unsure is a fingerprinter for messages that are refused.
 type unsure struct{}
 
 func (unsure) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
@@ -41,7 +41,7 @@ func (unsure) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
 }
 func (unsure) Validate() error { return nil }
 
-// What is refused has no content that a copy could differ from.
+// A refused message has no content that a copy could differ from.
 func TestARefusedMessageHasNoFingerprint(t *testing.T) {
 	c := Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("header:id"), Fingerprint: unsure{}, MaxBody: 1 << 20}
 	var p Delivery
@@ -52,8 +52,8 @@ func TestARefusedMessageHasNoFingerprint(t *testing.T) {
 	}
 }
 
-// What a message costs is mostly the memory that it is written into, and what
-// waits is bounded by it: each word that is added here is to be worth that.
+// The cost of a message is mostly the memory that it uses, and this memory limits the number of waiting messages.
+// Each further word must be worth that.
 func TestADeliveryHoldsLittle(t *testing.T) {
 	const most = 568 // with its type, what the allocator rounds to 576
 	if n := unsafe.Sizeof(Delivery{}); n > most {

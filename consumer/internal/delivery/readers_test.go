@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// readBy reads deliveries with n goroutines, whatever the machine has.
+// readBy reads deliveries with n goroutines, whatever the number of cores.
 func readBy(n int, c *Rules, deliveries []source.Delivery) ([]*machine.Item, *Readers) {
 	r := &Readers{}
 	f := &fetched{rules: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
@@ -31,14 +31,14 @@ func readBy(n int, c *Rules, deliveries []source.Delivery) ([]*machine.Item, *Re
 	return f.items, r
 }
 
-// told is an item without its pointers, which differ.
+// told returns an item without its pointers, which differ.
 func told(i *machine.Item) machine.Item {
 	out, p := *i, i.Handle.(*Delivery)
 	out.Handle = fmt.Sprint(p.Message.Identity, string(p.Message.Body), p.Handle)
 	return out
 }
 
-// refusal is why an item never runs, nothing for one that does.
+// refusal returns why an item never runs; nothing if it may run.
 func refusal(i *machine.Item) (semel.Reason, error) {
 	if i.Refused == nil {
 		return reasonname.None, nil
@@ -76,7 +76,7 @@ func someBody(r *rand.Rand) string {
 	return fmt.Sprintf(`{"amount":[%d,"%s"],"order":{"id":%d}}`, r.IntN(9), text, r.IntN(1000))
 }
 
-func TestManyReadersTellTheMachineWhatOneDoes(t *testing.T) {
+func TestManyReadersReturnTheSameItemsAsOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	prints := []identity.Fingerprinter{identity.FingerprintBody(), identity.FingerprintNone(), identity.FingerprintOf("body:/amount", "body:/order?", "header:id")}
 	identities := []identity.Identity{identity.By("body:/order/id"), identity.By("header:id", "body:/order/id"), identity.By("header:id"), nil}
@@ -118,7 +118,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 					t.Fatal(i.Refused.Why)
 				}
 			}
-			// What a room forgets at the end is not counted.
+			// Texts that the room forgets at the end are not counted.
 			if got := r.rooms[0].Parses(); got != 3*c.parses {
 				t.Errorf("%d texts were parsed for 3 deliveries, want %d", got, 3*c.parses)
 			}
@@ -126,7 +126,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 	}
 }
 
-// choosy is a store that spells ids in its own way.
+// choosy is a store with its own spelling of ids.
 type choosy struct{}
 
 func (choosy) fit(source, id string) (string, error) {
@@ -143,13 +143,13 @@ func (choosy) fit(source, id string) (string, error) {
 	return strings.ToLower(id), nil
 }
 
-// trap is an error that panics when it is asked anything.
+// trap is an error whose methods panic.
 type trap struct{ inner error }
 
 func (t *trap) Error() string { return t.inner.Error() }
 func (t *trap) Unwrap() error { return t.inner }
 
-// parsing reads a delivery as a source does whose lines are JSON.
+// parsing decodes a delivery like a source with lines of JSON.
 type parsing struct{}
 
 func (parsing) Decode(room *reading.Room, m *semel.Message) (semel.Reason, string) {
@@ -195,8 +195,8 @@ func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
 	}
 }
 
-// scribble is a Fingerprinter of a user's: it keeps a buffer, panics, and ends its
-// goroutine, as it is told by the body.
+// scribble is a user-defined Fingerprinter. Depending on the body it reuses a buffer, panics, or ends its
+// goroutine.
 type scribble struct {
 	running atomic.Int32
 	atOnce  atomic.Bool
@@ -269,7 +269,7 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 		one, _ := readBy(1, c, deliveriesOf(`{"a":1}`))
 		two, _ := readBy(1, c, deliveriesOf(`{"a":2}`))
 		if one[0].Print != two[0].Print {
-			t.Error("the fingerprint is of what was there before")
+			t.Error("the fingerprint belongs to an earlier body")
 		}
 	})
 }
@@ -290,7 +290,7 @@ func TestASmallFetchStartsNoGoroutine(t *testing.T) {
 	}
 }
 
-// remembering is a user's identity and fingerprinter in one: it reads a body once.
+// remembering is a user-defined type that is both identity and fingerprinter and reads a body once.
 type remembering struct{ last []byte }
 
 func (*remembering) Validate() error { return nil }

@@ -11,12 +11,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// readAs is what the machine is told of a message of a consumer.
+// readAs returns the machine's item for a message.
 func readAs(c Rules, m *semel.Message) machine.Item {
 	return Read(&c, &source.Delivery{Message: m, Before: source.Unknown}).Item
 }
 
-func TestWhatTheMachineIsToldOfADelivery(t *testing.T) {
+func TestTheItemOfADelivery(t *testing.T) {
 	c := Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("header:id"), Fingerprint: identity.FingerprintBody(), MaxBody: 64 << 10}
 	named := func(id, key, body string) *semel.Message {
 		return &semel.Message{Key: []byte(key), Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte(body)}
@@ -24,7 +24,7 @@ func TestWhatTheMachineIsToldOfADelivery(t *testing.T) {
 	t.Run("law_11_a_body_that_is_cut_counts_with_all_that_its_delivery_holds", func(t *testing.T) {
 		long := readAs(c, named("1", "k", `"`+strings.Repeat("x", 10<<20)+`"`))
 		if long.Refused == nil || long.Refused.Reason != semel.ReasonTooLarge || long.Size < 10<<20 {
-			t.Errorf("it is %+v and counts %d bytes", long.Refused, long.Size)
+			t.Errorf("the refusal is %+v, with %d bytes", long.Refused, long.Size)
 		}
 	})
 	t.Run("what_has_one_key_takes_one_route_and_without_a_key_copies_do", func(t *testing.T) {

@@ -4,20 +4,19 @@ import (
 	"sync/atomic"
 )
 
-// typeless is the number of messages without a type that causes the warning.
+// typeless is the number of messages without a type after which TypeWatch warns.
 const typeless = 100
 
-// TypeWatch notices that a handler, or the filter, asks for the types of messages although no
-// message has one: producers probably write the type in a place that the policy does not name.
-// Its methods may be called by several goroutines.
+// TypeWatch warns if a handler or the filter uses the types of messages although no message has a type. Then
+// producers probably write the type to a place that the policy does not name. It is safe for concurrent use.
 type TypeWatch struct {
-	// warn is called once.
+	// warn is called at most once, with the number of messages.
 	warn        func(messages int)
 	asked, over atomic.Bool
 	without     atomic.Int64
 }
 
-// NewTypeWatch returns a watch that calls warn once. With asked, the filter asks for types.
+// NewTypeWatch returns a TypeWatch that calls warn. asked means that the filter uses types.
 func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
 	w := &TypeWatch{warn: warn}
 	if asked {
@@ -41,13 +40,13 @@ func (w *TypeWatch) saw(typed bool) {
 	}
 }
 
-// ask notes that a handler or the filter asks for types.
+// ask records that a handler or the filter uses types.
 func (w *TypeWatch) ask() {
 	w.asked.Store(true)
 	w.judge()
 }
 
-// judge calls warn if types are asked for and enough messages had none.
+// judge calls warn if types are used and enough messages had none.
 func (w *TypeWatch) judge() {
 	if n := w.without.Load(); n >= typeless && w.asked.Load() && w.over.CompareAndSwap(false, true) {
 		w.warn(int(n))

@@ -37,7 +37,7 @@ type Engine[Tx any] struct {
 	recheck *schema.Recheck
 
 	machine *machine.Machine
-	// recording is nil where nothing is recorded.
+	// recording is nil if nothing is recorded.
 	recording *recording.Tape
 	began     time.Time
 	events    chan machine.Event
@@ -48,15 +48,15 @@ type Engine[Tx any] struct {
 	cancel context.CancelFunc
 
 	intake  *intake
-	reaper  *upkeep.Reaper // nil: the store removes nothing
-	sealer  *upkeep.Sealer // nil: the store seals nothing
-	bell    *notify.Bell   // nil: nobody notifies
+	reaper  *upkeep.Reaper // nil if the store is no store.Reaper
+	sealer  *upkeep.Sealer // nil if the store is no admin.Auditor
+	bell    *notify.Bell   // nil if the store is no admin.Notifier
 	pilots  []*pilot[Tx]
 	settler *settler
 	lanes   *laneEvents
 	timer   *time.Timer
 	done    *machine.Done
-	// behind is why the source gave up, and gaveUp is closed then. Of the loop.
+	// behind is the semel.ErrBehind error of the source; gaveUp is closed when it is set. Used by the loop.
 	behind error
 	gaveUp chan struct{}
 
@@ -64,13 +64,12 @@ type Engine[Tx any] struct {
 	counts machine.Counts // guarded by mutex
 	load   machine.Load   // guarded by mutex
 	over   bool           // the loop has ended; guarded by mutex
-	// stepping is when the step began that the loop is in, 0 while it waits.
+	// stepping is the time at which the loop's current step began; 0 while the loop waits.
 	stepping atomic.Int64
-	// took: a message was the consumer's; skipping: it is said that none is. Of
-	// the loop.
+	// took: a message was selected by the filter. skipping: the warning that none is was logged. Used by the loop.
 	took, skipping bool
 	left           []semel.Unfinished // guarded by mutex
-	// lined: what comes behind a message that waits in the inbox waits there, too.
+	// lined: messages behind one that waits in the inbox wait there too.
 	lined bool
 }
 
@@ -87,7 +86,7 @@ type Parts[Tx any] struct {
 	Control  *control.Control // nil: the store keeps none
 	Turns    upkeep.Turns
 	Inbox    *inbox.Inbox // nil: the store keeps none
-	// ByCalls: the messages are handed in by calls of Process.
+	// ByCalls: the messages are passed by calls of Process.
 	ByCalls bool
 	// InboxOnly: the run works off the inbox and then ends.
 	InboxOnly bool
@@ -99,8 +98,8 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 		Parts: parts, config: c,
 		machine: machine.New(c.Machine),
 		began:   time.Now(),
-		// Every sender below has at most one event under way, except lanes,
-		// which wait for room or for the run's end.
+		// Each sender below has at most one event in the channel, except lanes, which wait for space or for the
+		// end of the run.
 		events: make(chan machine.Event, 2*c.Machine.Workers+8),
 		gaveUp: make(chan struct{}), lined: parts.Inbox != nil && (c.Lines.ByKey || c.Lines.ByLane),
 	}
@@ -118,7 +117,7 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 	ages := new(upkeep.LaneAges)
 	e.upkeep(ages)
 	e.intake = &intake{config: c, source: e.Source, info: e.Info, reaper: e.reaper, ages: ages, orders: make(chan machine.Fetch, 1), reporter: e.Reporter}
-	if !e.ByCalls { // Process hands back, and waits for nothing
+	if !e.ByCalls { // Process returns messages instead of waiting
 		e.intake.control = e.Control
 	}
 	e.settler = newSettler(e.Source, c, e.results)

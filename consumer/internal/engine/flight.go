@@ -68,7 +68,7 @@ func (p *pilot[Tx]) work() {
 		case <-p.engine.base.Done():
 		}
 	}
-	if f := p.flight; f != nil { // the run ended before the machine ended it
+	if f := p.flight; f != nil { // the run ended before the flight
 		p.rollback(machine.Rollback{Flight: f.Flight})
 	}
 }
@@ -84,7 +84,7 @@ func (p *pilot[Tx]) carryOut(order machine.Action) machine.Event {
 	case machine.Rollback:
 		return p.rollback(a)
 	}
-	panic("semel: an order that no pilot carries out")
+	panic("semel: unknown order for a pilot")
 }
 
 func (p *pilot[Tx]) set(f *flight[Tx]) {
@@ -208,7 +208,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	}
 	f.mark = make([]int, len(f.Entries))
 	f.marks = make([]store.Mark, 0, len(f.Entries))
-	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
+	ids := make([]byte, 0, f.idLength()) // the ids of all marks: one allocation for each flight
 	var names []byte                     // the names of the lines of all marks
 	for i, en := range f.Entries {
 		if en.Unmarked || f.known != nil && f.known[i].Kind != 0 {
@@ -229,7 +229,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.Claim()
-		} else if m.Asks() { // also a message that becomes a row: its age is not checked again later
+		} else if m.Asks() { // also for a message that becomes a row, whose age is not checked again
 			m.Age = p.engine.config.Retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
 		}
 		f.marks = append(f.marks, m)

@@ -26,7 +26,7 @@ func (e *haltError) Error() string {
 	if e.claimed {
 		return text + "; it waits in the inbox and is tried again at the next start"
 	}
-	return text + "; it is unsettled and comes again at the next start"
+	return text + "; it is unsettled and is delivered again at the next start"
 }
 
 func (e *haltError) Unwrap() []error { return []error{semel.ErrHalted, e.err} }

@@ -140,8 +140,8 @@ func (f *flight[Tx]) call() (err error) {
 	return err
 }
 
-// failure says what a handler's error means. A broken transaction, contention
-// and a store that is down speak before what the handler decided.
+// failure converts a handler's error. A broken transaction, contention and a store that is down take precedence
+// over the handler's decision.
 func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	out := machine.Failure{Class: store.ClassRetry, Err: err}
 	if cause := context.Cause(f.ctx); cause != nil {
@@ -149,7 +149,7 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 		switch {
 		case errors.Is(cause, errAborted):
 			out.Class = store.ClassContended
-		case errors.Is(cause, store.ErrClaimLost): // of any message of the batch: nobody's attempt
+		case errors.Is(cause, store.ErrClaimLost): // a claim of the batch is lost: no message is charged
 			out.Class = store.ClassClaimLost
 		}
 		return out
@@ -167,7 +167,7 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	return out
 }
 
-// decide adds what the handler decided with its error.
+// decide adds the handler's decision to the failure.
 func decide(out *machine.Failure, err error) {
 	var decided *semel.HandlerError
 	if !errors.As(err, &decided) {
@@ -176,31 +176,30 @@ func decide(out *machine.Failure, err error) {
 	out.Decision, out.After, out.Reason = decided.Decision, decided.After, decided.Reason
 	out.Free = decided.Reason == reasonname.UnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision != semel.DecideRetry
 	if decided.Decision == semel.DecideRetry && out.Class == store.ClassPermanent {
-		out.Class = store.ClassRetry // the handler knows better
+		out.Class = store.ClassRetry // the handler's decision takes precedence
 	}
 }
 
-// watch ends a handler that runs too long: first its context is cancelled, and
-// when that does not help, its connection is cut. One timer serves a flight.
+// watch ends a handler that exceeds its timeout: first its context is cancelled; if it still does not return, its
+// connection is closed. One timer serves a flight.
 type watch struct {
 	mutex   sync.Mutex
 	timer   *time.Timer
 	limit   time.Duration
-	began   time.Time     // of the handler that runs
-	running bool          // a handler runs; between two of them nobody is late
-	item    *machine.Item // whose handler runs; nil if it is of the whole flight
+	began   time.Time     // start of the running handler
+	running bool          // a handler is running
+	item    *machine.Item // item of the running handler; nil for a handler of whole batches
 	over    bool
 	expired bool
-	told    bool // stuck is called
+	told    bool // stuck was called
 	cancel  context.CancelCauseFunc
 	stuck   func(*machine.Item)
 }
 
-// stuckAfter is how long a handler may go on after its context was cancelled.
+// stuckAfter is how long a handler may run after its context was cancelled.
 const stuckAfter = time.Second
 
-// start begins to look. cancel is called with the lock held and does not
-// block; stuck may.
+// start starts the watch. cancel is called with the lock held and must not block; stuck may block.
 func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func(*machine.Item)) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -214,8 +213,8 @@ func (w *watch) begin(it *machine.Item) {
 	w.running, w.item, w.began = true, it, time.Now()
 }
 
-// returned is before the handler's context is looked at, so that a time-out
-// falls on the handler that was late and never on the next.
+// returned records the return of a handler, before its context is checked, so that a timeout is attributed to the
+// handler that was late and never to the next one.
 func (w *watch) returned() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -235,7 +234,7 @@ func (w *watch) look() {
 	}
 }
 
-// late does what is due, and reports the handler that does not end.
+// late does what is due, and returns the item of a handler that does not return.
 func (w *watch) late() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// askIdleFor is how long a source may take to say whether it has more.
+// askIdleFor is the timeout of source.Info.Idle.
 const askIdleFor = 10 * time.Second
 
 // askIdle asks a source that delivered nothing whether it has more, if the run would end otherwise.

@@ -15,14 +15,14 @@ func TestAFetchThatIsCancelled(t *testing.T) {
 		ctx, cancel := in.begin(context.Background())
 		defer cancel()
 		if ctx.Err() == nil {
-			t.Error("it waits although it was cancelled, and so does who wants to stop")
+			t.Error("the Fetch still waits after it was cancelled, and would delay a stop")
 		}
 		<-in.orders
 		in.order(machine.Fetch{})
 		ctx, cancel = in.begin(context.Background())
 		defer cancel()
 		if ctx.Err() != nil {
-			t.Error("the next one is cancelled before it has begun")
+			t.Error("the next Fetch is cancelled before it has begun")
 		}
 	})
 }

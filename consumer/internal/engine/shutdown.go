@@ -73,7 +73,7 @@ func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
 	err := e.closeSource(over)
 	if !ended {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Consumer))
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; unsettled messages are delivered again", e.config.Consumer))
 	}
 	return err
 }
@@ -98,7 +98,7 @@ func (e *Engine[Tx]) closeSource(over time.Time) error {
 		ended <- e.config.Source("Close", func() error { return e.Source.Close(ctx) })
 	})
 	if !closing.WaitFor(time.Until(over)) {
-		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Consumer)
+		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; unsettled messages are delivered again", e.config.Consumer)
 	}
 	if err := <-ended; err != nil {
 		return fmt.Errorf("semel: closing the source: %w", err)
@@ -128,7 +128,7 @@ func (e *Engine[Tx]) stuck() error {
 	for _, p := range e.pilots {
 		switch {
 		case p.committing.Load():
-			err = fmt.Errorf("semel: consumer %s: a commit did not end in time and its outcome is unknown; its messages are unsettled, come again, and are then judged by their markers", e.config.Consumer)
+			err = fmt.Errorf("semel: consumer %s: a commit did not end in time and its outcome is unknown; its messages are unsettled and will be delivered again, and their markers then decide", e.config.Consumer)
 		case p.handling.Load():
 			handlers++
 		}
@@ -137,7 +137,7 @@ func (e *Engine[Tx]) stuck() error {
 		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were cut and nothing of them is committed", e.config.Consumer, handlers))
 	}
 	if err == nil {
-		err = fmt.Errorf("semel: consumer %s: the store ignores its context and still works; nothing of it is settled", e.config.Consumer)
+		err = fmt.Errorf("semel: consumer %s: the store ignores its context and is still running; none of those messages is settled", e.config.Consumer)
 	}
 	return err
 }

@@ -20,7 +20,7 @@ func TestPace(t *testing.T) {
 	}
 	t.Run("many_share_what_costs_little_each", func(t *testing.T) {
 		p := learned(200, func(n int) time.Duration { return time.Millisecond + time.Duration(n)*50*time.Microsecond })
-		if n := p.most(); n < 100 || n > 250 { // sharesFor holds 200 of them
+		if n := p.most(); n < 100 || n > 250 { // sharesFor is enough for 200 callers
 			t.Errorf("%d share a call", n)
 		}
 	})
@@ -35,7 +35,7 @@ func TestPace(t *testing.T) {
 				return
 			}
 		}
-		t.Error("nothing is tried again")
+		t.Error("a shared call is never tried again")
 	})
 	t.Run("one_that_took_very_long_says_no_more_than_another", func(t *testing.T) {
 		p := learned(200, func(n int) time.Duration { return time.Millisecond + time.Duration(n)*50*time.Microsecond })
@@ -73,7 +73,7 @@ func TestPace(t *testing.T) {
 				t.Errorf("one waits for %v", time.Since(began))
 			}
 			if p.took(2, 22*time.Millisecond); p.most() > 4 {
-				t.Errorf("%d share a call, and nobody knows yet how long one takes", p.most())
+				t.Errorf("%d share a call before the duration of a call is known", p.most())
 			}
 		})
 	})

@@ -223,7 +223,7 @@ func (b *Inbox) noteAhead(rows int, by time.Duration) {
 	b.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
 		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})
 	b.Notify(semel.Event{Kind: semel.EventReady, Reason: partClock})
-	b.Logger.Warn("the store's clock was set back: rows were dated in the future, and now wait for no longer than they were to",
+	b.Logger.Warn("the store's clock was set back: rows were dated in the future; their delays were shortened",
 		"consumer", b.Consumer, "rows", rows, "ahead", by.Round(time.Second).String())
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slowLeases extends every claim, and its answer takes a time to arrive.
+// slowLeases extends every claim; its response takes a while.
 type slowLeases struct {
 	store.Leases
 	answer time.Duration
@@ -20,8 +20,7 @@ func (s *slowLeases) Extend(context.Context, []store.Claim, time.Duration) ([]in
 	return nil, nil
 }
 
-// The store counts a lease from the moment at which the question reached it, so a slow answer
-// leaves less of the lease.
+// The store's lease begins when the request reaches it, so a slow response leaves less of the lease.
 func TestLaw5TheKeeperCountsAnExtendedLeaseFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKeeper(&slowLeases{answer: 15 * time.Second}, time.Minute, func(err error) { t.Error(err) })

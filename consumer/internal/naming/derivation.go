@@ -127,7 +127,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 			n.Logger.Info("the identity is found in another way from now on", "consumer", n.Consumer, "derivation", missing.Text, "former", ask.former)
 		}
 	}
-	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing how its identities are found; start one after the other", n.Consumer)
+	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing the record of its identities; start one process at a time", n.Consumer)
 }
 
 // keepsGeneration returns an error if the store can mark under one derivation only and another is to

@@ -13,7 +13,7 @@ import (
 )
 
 func TestSinceWhenAStoreIsDown(t *testing.T) {
-	// passes lets a second go by and says when that was.
+	// passes waits for a second and returns the time.
 	passes := func() time.Time { <-time.After(time.Second); return time.Now() }
 	bubbled := func(name string, f func(t *testing.T, n *Reporter)) {
 		t.Run(name, func(t *testing.T) {
@@ -69,10 +69,10 @@ func TestSinceWhenAStoreIsDown(t *testing.T) {
 	bubbled("K8_the_store_of_keys_works_when_the_last_end_of_a_call_is_recorded", func(t *testing.T, n *Reporter) {
 		began := passes()
 		if !n.endRefused(true, "away") || n.endRefused(true, "away") {
-			t.Error("it is to be logged once")
+			t.Error("it was not logged")
 		}
 		if n.endOver() {
-			t.Error("one of two is recorded")
+			t.Error("one of two ends is counted as over")
 		}
 		if since, why := n.StoreDown(); !since.Equal(began) || why != "keys: away" {
 			t.Errorf("since %v: %s", since, why)
@@ -86,7 +86,7 @@ func TestSinceWhenAStoreIsDown(t *testing.T) {
 	})
 }
 
-// events are what an observer hears.
+// events are the events that an observer got.
 type events []semel.Event
 
 func (e *events) Observe(heard semel.Event) { *e = append(*e, heard) }

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// met are n messages of different contents.
+// met returns n messages with different contents.
 func met(n int) []machine.Item {
 	all := make([]machine.Item, n)
 	for i := range all {
@@ -23,14 +23,14 @@ func met(n int) []machine.Item {
 	return all
 }
 
-func TestWhatIsRememberedOfContents(t *testing.T) {
+func TestRecentContentsAreRemembered(t *testing.T) {
 	t.Run("A8_of_the_last_ten_thousand_nearly_all_are_known_and_none_is_mistaken", func(t *testing.T) {
 		var r recent
 		all := met(200_000)
 		for i := range all {
 			for range 2 {
 				if r.again(&all[i]) {
-					t.Fatalf("content %d is taken for another's, or its copy for another id", i)
+					t.Fatalf("content %d counts as repeated, or its copy does not", i)
 				}
 			}
 		}
@@ -58,7 +58,7 @@ func TestWhatIsRememberedOfContents(t *testing.T) {
 		for range 2 {
 			for i := range items {
 				if r.again(&items[i]) {
-					t.Errorf("message %d is taken for another's", i)
+					t.Errorf("message %d counts as repeated", i)
 				}
 			}
 		}
@@ -66,7 +66,7 @@ func TestWhatIsRememberedOfContents(t *testing.T) {
 	t.Run("law_11_it_is_of_one_size_and_of_none_without_fingerprints", func(t *testing.T) {
 		var r recent
 		if r.again(&machine.Item{Identity: "1"}) || r.sets != nil {
-			t.Error("something is kept of what has no fingerprint")
+			t.Error("a message without a fingerprint was remembered")
 		}
 		r.again(&met(1)[0])
 		if size := len(r.sets) * int(unsafe.Sizeof(r.sets[0])); size != 1<<20 {
@@ -75,11 +75,11 @@ func TestWhatIsRememberedOfContents(t *testing.T) {
 	})
 }
 
-// BenchmarkSameContent is what it costs a message to be looked up and remembered, all of
-// whose contents differ: in other memory each time. Without is the loop alone.
+// BenchmarkSameContent measures the lookup and the recording of a message whose content is new, at another place
+// in memory each time. "without" measures the loop alone.
 func BenchmarkSameContent(b *testing.B) {
 	bench := func(b *testing.B, do func(*machine.Item)) {
-		all := met(512) // a batch, which the engine has just had in hand
+		all := met(512) // the size of a batch
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			it := &all[i%len(all)]

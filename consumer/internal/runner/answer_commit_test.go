@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// saying is a store that says the same of each transaction.
+// saying is a store with the same result for each transaction.
 type saying struct {
 	admin.QueueStore[int]
 	result store.Result
@@ -18,7 +18,7 @@ func (s saying) CommitCombined(context.Context, store.TxOptions, []admin.QueuedB
 	return s.result
 }
 
-func TestWhatASharedTransactionSaysOfEach(t *testing.T) {
+func TestTheResultsOfASharedTransaction(t *testing.T) {
 	for name, c := range map[string]struct {
 		outcome store.CommitOutcome
 		class   store.Class
@@ -46,7 +46,7 @@ func TestWhatASharedTransactionSaysOfEach(t *testing.T) {
 					t.Fatalf("of %d: %+v, %v", n, all, err)
 				}
 				if blamed := all[0].Culprit != store.NoCulprit; blamed != (n == 1) {
-					t.Errorf("of %d, somebody is blamed: %v", n, blamed)
+					t.Errorf("with %d messages one is blamed: %v", n, blamed)
 				}
 			}
 		})

@@ -14,15 +14,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
-// before it was claimed.
+// claimedLongAgo returns a key with an earlier call of unknown outcome, whose first call was made since before the
+// claim.
 func claimedLongAgo(since time.Duration) *leasedKey {
 	c := &leasedKey{store: &leasedKeys{failOpen: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: keystore.Answer{State: keystore.Claimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
 	c.claim.Hold(c.asked, time.Hour)
 	return c
 }
 
-// jobOf is a handler that is to run.
+// jobOf returns a job with this handler.
 func jobOf(ctx context.Context, handle func() error) *Job[Call] {
 	return &Job[Call]{Ctx: ctx, Lost: func(error) {}, Handle: func(Call) error { return handle() }}
 }
@@ -32,22 +32,22 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := claimedLongAgo(23*time.Hour + 58*time.Minute)
 			defer c.claim.LetGo()
-			<-time.After(wait) // as a process that stands still
+			<-time.After(wait) // like a frozen process
 			called := false
 			c.store.config = &Options{Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute}}, Timeouts: Timeouts{Timeout: time.Minute}}
 			err := c.Run(jobOf(t.Context(), func() error { called = true; return nil }))
 			if called != (wait == 0) || called == (err != nil) {
-				t.Errorf("after %v more it is called: %v, %v", wait, called, err)
+				t.Errorf("after another %v the call was made: %v, %v", wait, called, err)
 			}
 		})
 	}
 }
 
-func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
+func TestNoCallIsMadeAfterTheKeyWasLostDuringLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
 		c.store.config = &Options{Timeouts: Timeouts{Timeout: time.Minute}, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {
-			c.claim.LetGo() // as the lease ends when another has it
+			c.claim.LetGo() // like a lease that another process has taken over
 			return DidNotHappen, nil
 		}}}
 		err := c.Run(jobOf(t.Context(), func() error { t.Error("called"); return nil }))

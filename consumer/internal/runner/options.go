@@ -70,9 +70,9 @@ func (o *Options) doubt(ctx context.Context, since time.Duration, m *semel.Messa
 	first := calls.Text(since)
 	switch {
 	case o.Provider.Window == calls.Never:
-		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %s, and the other side knows no keys", first)
+		ended.Err = fmt.Errorf("the outcome of an earlier call is unknown: the first call was made %s, and the other system knows no keys", first)
 	default:
-		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %s, and keys are known for %v", first, o.Provider.Window)
+		ended.Err = fmt.Errorf("the outcome of an earlier call is unknown: the first call was made %s, and the other system remembers keys for %v", first, o.Provider.Window)
 	}
 	if o.Provider.Lookup == nil && o.Provider.Discard {
 		ended.Decision = semel.DecideDiscard
@@ -83,11 +83,11 @@ func (o *Options) doubt(ctx context.Context, since time.Duration, m *semel.Messa
 	ended.Decision = semel.DecideRetry
 	switch found, err := o.Provider.Lookup(ctx, m); {
 	case err != nil:
-		ended.Err = fmt.Errorf("%w; asked, the other side answers: %w", ended.Err, err)
+		ended.Err = fmt.Errorf("%w; Lookup returned: %w", ended.Err, err)
 	case found == Happened || found == DidNotHappen:
 		return found, nil
 	default:
-		ended.Err = fmt.Errorf("%w; asked, the other side cannot tell", ended.Err)
+		ended.Err = fmt.Errorf("%w; Lookup could not find it out", ended.Err)
 	}
 	return StillUnknown, ended
 }

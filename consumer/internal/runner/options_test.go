@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestTheTimeOutOfACommitFitsWhatWasQueued(t *testing.T) {
+func TestTheTimeoutOfACommitDependsOnQueuedStatements(t *testing.T) {
 	t.Run("trap_T82_a_commit_has_the_time_of_all_that_was_queued_and_no_overflow", func(t *testing.T) {
 		c := Timeouts{time.Hour, time.Minute}
 		for n, want := range map[int]time.Duration{0: time.Minute, 3: 3*time.Hour + time.Minute, 1 << 40: longestCommit + time.Minute} {
@@ -16,7 +16,7 @@ func TestTheTimeOutOfACommitFitsWhatWasQueued(t *testing.T) {
 	})
 }
 
-// queuing is a batch with so many statements that wait for the commit.
+// queuing is a batch with a number of statements that wait for the commit.
 type queuing int
 
 // Queued implements admin.QueuedStatements.

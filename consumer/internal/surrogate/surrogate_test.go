@@ -41,12 +41,12 @@ func TestSurrogatesNameDeliveriesWithoutIdentity(t *testing.T) {
 		first, again := at("t", 0, 1, "x"), at("t", 0, 1, "x")
 		again.Headers = semel.Headers{{Name: "x-anything", Value: []byte("2")}}
 		if Of(first) != Of(again) {
-			t.Error("coordinates do not decide")
+			t.Error("messages with other coordinates have the same name")
 		}
 		first, again = at("t", -1, -1, "x"), at("t", -1, -1, "x")
 		again.Headers = semel.Headers{{Name: "X-Delivery-Count", Value: []byte("2")}}
 		if Of(first) != Of(again) {
-			t.Error("the broker's count of deliveries decides")
+			t.Error("another delivery count gives another name")
 		}
 	})
 	t.Run("no message can claim a surrogate", func(t *testing.T) {

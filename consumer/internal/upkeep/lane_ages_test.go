@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-func TestH2HowFarLanesAreWhoseSourceDoesNotTell(t *testing.T) {
+func TestH2TheProgressOfLanesIfTheSourceDoesNotReportIt(t *testing.T) {
 	at := func(n int64) time.Time { return time.Unix(1e9+n, 0) }
 	type lanes = []source.LaneAge
 	delivered := func(a *LaneAges, lane string, at time.Time) { a.note(maps.All(map[string]time.Time{lane: at})) }

@@ -86,7 +86,7 @@ func (r *Retention) Horizon(ctx context.Context, info source.Info) (source.Horiz
 			return h, err
 		}
 	} else {
-		h.Why = "how long the source keeps its messages is not known"
+		h.Why = "the retention of the source is unknown"
 	}
 	if r.Retries > 0 {
 		h.Late += r.Retries

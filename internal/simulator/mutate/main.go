@@ -19,9 +19,9 @@ import (
 func main() {
 	sample := flag.Int("sample", 0, "run only this `number` of mutants of each target")
 	seed := flag.Uint64("seed", 1, "choose the sample by this `seed`")
-	seeds := flag.Int("seeds", 300, "how many `seeds` of the simulator look for a mutant that no test finds")
+	seeds := flag.Int("seeds", 300, "number of `seeds` of the simulator to run for a mutant that no test finds")
 	match := flag.String("match", "", "run only mutants whose line in the report matches this `expression`, such as commit.go:12")
-	least := flag.Float64("least", 0, "fail if a target scores less `percent`")
+	least := flag.Float64("least", 0, "fail if a target scores less than this `percent`")
 	flag.Usage = usage
 	flag.Parse()
 	o := mutation.Options{Sample: *sample, Seed: *seed, Seeds: *seeds}

@@ -5,8 +5,8 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// targets are the packages whose rules decide that effects happen once, with
-// the tests that have to find a mistake in them.
+// targets returns the packages whose rules make effects happen once, with the tests that must find mistakes in
+// them.
 func targets() []mutation.Target {
 	memstore := mutation.Test{Package: "storetest", Run: "^TestMemstoreKeepsTheLaws$"}
 	of := func(pkg string) mutation.Test { return mutation.Test{Package: pkg, Run: "."} }

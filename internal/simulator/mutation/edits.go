@@ -7,14 +7,12 @@ import (
 	"strings"
 )
 
-// Edit makes a change of a function. It finds the place by the names of the
-// functions, fields, constants and variables that the code there uses, so it
-// holds while the text around them changes. The place must be the only one of
-// its kind in the function; otherwise the error says what was looked for.
+// Edit makes a change in a function. It finds the place by the names of functions, fields, constants and variables
+// that the code uses, so that it survives other changes of the text. The place must be unique in the function;
+// otherwise the error says what was looked for.
 type Edit func(*Function) (Change, error)
 
-// Find returns the change that an edit makes of the function with this name,
-// in the files that match pattern.
+// Find returns the change that an edit makes in the function with this name, in the files that match pattern.
 func Find(root, pattern, function string, edit Edit) (Change, error) {
 	all, err := Functions(root, pattern)
 	if err != nil {
@@ -28,8 +26,7 @@ func Find(root, pattern, function string, edit Edit) (Change, error) {
 	return Change{}, fmt.Errorf("%s has no function %s; name the function that does this now", pattern, function)
 }
 
-// Delete leaves out a statement: a call, an assignment, a return or another one
-// without a block of its own.
+// Delete removes a statement: a call, an assignment, a return or another statement without a block.
 func Delete(names ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		s, err := only(fn, "statement", names, func(n ast.Stmt) ast.Node {
@@ -45,7 +42,7 @@ func Delete(names ...string) Edit {
 	}
 }
 
-// Never makes a condition false: of an if, of a loop, or of a case in a switch without a value.
+// Never makes a condition false: of an if, a loop, or a case in a switch without a value.
 func Never(names ...string) Edit { return condition(" && false", "is never true", names) }
 
 // Always makes a condition true.
@@ -61,8 +58,8 @@ func condition(and, what string, names []string) Edit {
 	}
 }
 
-// conditions returns a function that gives the condition of an if, of a loop
-// or of a case; the cases of a switch with a value have none.
+// conditions returns a function that returns the condition of an if, a loop or a case. Cases of a switch with a
+// value have none.
 func (fn *Function) conditions() func(ast.Node) ast.Node {
 	cases := map[ast.Node]bool{}
 	return func(n ast.Node) ast.Node {
@@ -86,8 +83,8 @@ func (fn *Function) conditions() func(ast.Node) ast.Node {
 	}
 }
 
-// Drop leaves out one side of && or ||: the side that uses name. Where there
-// are several, beside names what the whole condition uses, too.
+// Drop removes the operand of && or || that uses name. If there are several, beside lists names that the whole
+// condition uses.
 func Drop(name string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		side := func(n *ast.BinaryExpr) ast.Node {
@@ -109,7 +106,7 @@ func Drop(name string, beside ...string) Edit {
 	}
 }
 
-// dropped is the side of && or || that uses a name and is not such a chain itself.
+// dropped returns the operand of && or || that uses a name and is not itself such a chain.
 func dropped(b *ast.BinaryExpr, name string) ast.Expr {
 	for _, e := range []ast.Expr{b.Y, b.X} {
 		if mentions(e, []string{name}) && !chain(e) {
@@ -119,13 +116,13 @@ func dropped(b *ast.BinaryExpr, name string) ast.Expr {
 	return nil
 }
 
-// chain reports whether an expression is itself a && or ||, without parentheses.
+// chain reports whether an expression is a && or || without parentheses.
 func chain(e ast.Expr) bool {
 	b, ok := e.(*ast.BinaryExpr)
 	return ok && (b.Op == token.LAND || b.Op == token.LOR)
 }
 
-// DropCase leaves out a case of a switch with a value, or of a select.
+// DropCase removes a case of a switch with a value, or of a select.
 func DropCase(names ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		var about ast.Node
@@ -145,8 +142,8 @@ func DropCase(names ...string) Edit {
 	}
 }
 
-// Call puts an expression in the place of a call. Where a function calls the
-// other one several times, beside names what this call uses, too.
+// Call replaces a call by an expression. If the function is called several times, beside lists names that this
+// call uses.
 func Call(function, expression string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		c, err := only(fn, "call", append([]string{function}, beside...), func(n *ast.CallExpr) ast.Node {
@@ -162,8 +159,8 @@ func Call(function, expression string, beside ...string) Edit {
 	}
 }
 
-// Swap puts one name in the place of another. Where the name is used several
-// times, beside narrows it to the innermost statement or case that uses those, too.
+// Swap replaces a name by another. If the name is used several times, beside limits it to the innermost statement
+// or case that uses those names too.
 func Swap(name, other string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		within, err := fn.innermost(append([]string{name}, beside...))
@@ -178,7 +175,7 @@ func Swap(name, other string, beside ...string) Edit {
 	}
 }
 
-// innermost is the smallest statement that uses the names, or the function's body.
+// innermost returns the smallest statement that uses the names, or the function's body.
 func (fn *Function) innermost(names []string) (ast.Node, error) {
 	if len(names) == 1 {
 		return fn.decl.Body, nil
@@ -186,7 +183,7 @@ func (fn *Function) innermost(names []string) (ast.Node, error) {
 	return only(fn, "statement", names, func(n ast.Stmt) ast.Node { return n })
 }
 
-// Compare puts another operator into a comparison or a sum.
+// Compare replaces the operator of a comparison or a sum.
 func Compare(operator string, names ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		n, err := only(fn, "comparison or sum", names, func(n *ast.BinaryExpr) ast.Node {
@@ -204,15 +201,14 @@ func Compare(operator string, names ...string) Edit {
 	}
 }
 
-// Return makes a function return an expression and do nothing else; "" is for
-// a function without results.
+// Return makes a function only return an expression; "" is for a function without results.
 func Return(expression string) Edit {
 	return func(fn *Function) (Change, error) {
 		return fn.replace(fn.decl.Body, "{ return "+expression+" }", "returns "+expression+" at once"), nil
 	}
 }
 
-// Prepend puts statements at the beginning of a function; they end with a semicolon.
+// Prepend inserts statements at the beginning of a function; they end with a semicolon.
 func Prepend(statements string) Edit {
 	return func(fn *Function) (Change, error) {
 		begin := fn.file.offset(fn.decl.Body.Lbrace) + 1
@@ -220,7 +216,7 @@ func Prepend(statements string) Edit {
 	}
 }
 
-// Both makes two edits of one function, in places that do not overlap.
+// Both makes two edits of one function, at places that do not overlap.
 func Both(one, other Edit) Edit {
 	return func(fn *Function) (Change, error) {
 		a, err := one(fn)
@@ -241,12 +237,12 @@ func Both(one, other Edit) Edit {
 	}
 }
 
-// only returns the one place in a function that pick finds and that uses all the names.
+// only returns the unique place in a function that pick accepts and that uses all the names.
 func only[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	return onlyIn(fn, fn.decl.Body, kind, names, pick)
 }
 
-// onlyIn is only within a part of the function. Of places that lie in one another the innermost counts.
+// onlyIn is only within a part of the function. Of nested places the innermost counts.
 func onlyIn[N ast.Node](fn *Function, within ast.Node, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	var found []ast.Node
 	ast.Inspect(within, func(n ast.Node) bool {
@@ -285,7 +281,7 @@ func mentions(n ast.Node, names []string) bool {
 	return true
 }
 
-// called is the name of the function or method that is called.
+// called returns the name of the called function or method.
 func called(c *ast.CallExpr) string {
 	switch f := ast.Unparen(c.Fun).(type) {
 	case *ast.Ident:
@@ -296,7 +292,7 @@ func called(c *ast.CallExpr) string {
 	return ""
 }
 
-// simple reports whether a statement can be left out: it has no block of its own and declares nothing.
+// simple reports whether a statement can be removed: it has no block and declares nothing.
 func simple(n ast.Stmt) bool {
 	switch s := n.(type) {
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.BranchStmt, *ast.ReturnStmt, *ast.SendStmt:
@@ -307,7 +303,7 @@ func simple(n ast.Stmt) bool {
 	return false
 }
 
-// deletion is the change that leaves a statement out.
+// deletion returns the change that removes a statement.
 func (fn *Function) deletion(s ast.Node) Change {
 	return fn.replace(s, "", "“"+fn.file.short(s)+"” is left out")
 }

@@ -6,15 +6,14 @@ import (
 )
 
 // Mutants returns the small mistakes that could be made in a function:
+//   - the condition of an if is negated;
+//   - the operator of a comparison, of && and ||, or of + and - is replaced;
+//   - a returned bool is negated;
+//   - a call, an assignment, a break, a continue or a return without results is removed;
+//   - the body of an if, or its else, is emptied;
+//   - a case is removed.
 //
-//   - a condition of an if is negated
-//   - a comparison, && and ||, + and - have another operator
-//   - a bool that is returned is negated
-//   - a call, an assignment, a break, a continue or a return without results is left out
-//   - the body of an if, or its else, is emptied
-//   - a case is left out
-//
-// Some do not compile; Compiling sorts them out.
+// Some do not compile; Compiling removes those.
 func Mutants(fn *Function) []Change {
 	m := &mutants{fn: fn}
 	ast.Inspect(fn.decl.Body, func(n ast.Node) bool {
@@ -68,7 +67,7 @@ func (m *mutants) empty(b *ast.BlockStmt) {
 	m.all = append(m.all, m.fn.replace(b, "{}", "“"+m.fn.file.short(b)+"” is emptied"))
 }
 
-// others are the operators that stand in for one another.
+// others maps operators to their replacements.
 var others = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LAND: token.LOR, token.LOR: token.LAND,
@@ -80,12 +79,12 @@ func (m *mutants) operator(n *ast.BinaryExpr) {
 	if !ok {
 		return
 	}
-	// In parentheses, so that another precedence changes nothing else.
+	// The parentheses keep the precedence of the rest.
 	text := "((" + m.fn.file.text(n.X) + ") " + other.String() + " (" + m.fn.file.text(n.Y) + "))"
 	m.all = append(m.all, m.fn.replace(n, text, "“"+m.fn.file.short(n)+"” has "+other.String()))
 }
 
-// returned negates each bool that is returned, unless it is a comparison whose operator changes.
+// returned negates each returned bool, except a comparison, whose operator is replaced.
 func (m *mutants) returned(n *ast.ReturnStmt) {
 	results := m.fn.decl.Type.Results
 	if results == nil {
@@ -114,14 +113,13 @@ func (m *mutants) statements(list []ast.Stmt) {
 	}
 }
 
-// deletable reports whether a statement may be left out; a return that gives results is not.
+// deletable reports whether a statement may be removed; a return with results may not.
 func deletable(s ast.Stmt) bool {
 	r, returns := s.(*ast.ReturnStmt)
 	return simple(s) && (!returns || len(r.Results) == 0)
 }
 
-// caseClause leaves a case out; a case of a condition is never true instead,
-// so that what it names stays used.
+// caseClause removes a case. A case with a condition is made false instead, so that the names in it stay used.
 func (m *mutants) caseClause(n *ast.CaseClause) {
 	if len(n.List) == 0 {
 		return

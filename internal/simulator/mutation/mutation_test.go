@@ -75,7 +75,7 @@ func sumMutant3(int) (total int) { return 3;
 func firstMutant4[T any](of []T) T { return of[1] }
 `
 
-// written writes the original into a folder and returns the folder.
+// written writes the original to a folder and returns the folder.
 func written(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -164,7 +164,7 @@ func TestMutantsAreTheSmallMistakesOfAFunction(t *testing.T) {
 	}
 }
 
-func TestAnEditThatFindsNoPlaceOrSeveralSaysWhatItLookedFor(t *testing.T) {
+func TestAnEditWithoutAUniquePlaceSaysWhatWasLookedFor(t *testing.T) {
 	folder := written(t)
 	for want, edit := range map[string]Edit{
 		"(*set).judge has 0 places to change, not 1: a call that uses nobody; name what does this now":  Call("nobody", "0"),

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// numbered is a change with the number that switches it on.
+// numbered is a change with its number.
 type numbered struct {
 	Change
 	number int
 }
 
-// schema is the text of one file to which changes are added.
+// schema is the text of one file with added changes.
 type schema struct {
 	file    *file
 	edits   []insertion
@@ -22,7 +22,7 @@ type schema struct {
 	renamed map[*ast.Field]bool
 }
 
-// insertion puts a text between two offsets of the file.
+// insertion inserts a text between two offsets of the file.
 type insertion struct {
 	from, to int
 	text     string
@@ -46,21 +46,21 @@ func schemaOf(f *file, changes []numbered) string {
 	return s.String()
 }
 
-// copyName is the name of a function's changed copy.
+// copyName returns the name of a function's changed copy.
 func copyName(fn *ast.FuncDecl, number int) string {
 	return fmt.Sprintf("%sMutant%d", fn.Name.Name, number)
 }
 
-// copy appends the changed function. Its lines are in no file, so the
-// compiler's errors and stack traces name the change instead.
+// copy appends the changed function. Its line numbers belong to no file; compiler errors and stack traces name the
+// change instead.
 func (s *schema) copy(fn *ast.FuncDecl, c numbered) {
 	f := s.file
 	body := string(f.source[f.offset(fn.Name.End()):c.from]) + c.text + string(f.source[c.to:f.offset(fn.End())])
 	fmt.Fprintf(&s.copies, "\n//line mutant%d:1\n%s%s%s\n", c.number, f.between(fn.Pos(), fn.Name.Pos()), copyName(fn, c.number), body)
 }
 
-// handOver makes a function begin by calling the copy that is switched on. It
-// adds no line, so all lines keep their numbers.
+// handOver makes a function begin with a call of the copy that is switched on. It adds no line, so that all lines
+// keep their numbers.
 func (s *schema) handOver(fn *ast.FuncDecl, changes []numbered) {
 	receiver, instance := "", typeArguments(fn)
 	if fn.Recv != nil {
@@ -87,7 +87,7 @@ func (s *schema) handOver(fn *ast.FuncDecl, changes []numbered) {
 	s.edits = append(s.edits, insertion{brace, brace, fmt.Sprintf(" switch semelMutant { %s};", cases.String())})
 }
 
-// typeArguments are the type parameters of a generic function as a call names them.
+// typeArguments returns the type parameters of a generic function as type arguments of a call.
 func typeArguments(fn *ast.FuncDecl) string {
 	if fn.Type.TypeParams == nil {
 		return ""
@@ -101,7 +101,7 @@ func typeArguments(fn *ast.FuncDecl) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// named returns the names of parameters that are declared together, and names those that have none.
+// named returns the names of parameters that are declared together, and invents names for unnamed ones.
 func (s *schema) named(field *ast.Field, position int) []string {
 	place, names := s.file.offset(field.Type.Pos()), []string{}
 	for i, id := range field.Names {
@@ -127,7 +127,7 @@ func (s *schema) rename(field *ast.Field, from, to int, name string) {
 	}
 }
 
-// String returns the file with all changes that were added.
+// String returns the file with all added changes.
 func (s *schema) String() string {
 	slices.SortStableFunc(s.edits, func(a, b insertion) int { return cmp.Compare(a.from, b.from) })
 	var out strings.Builder

@@ -15,50 +15,50 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// Target is code whose mutants tests have to find.
+// Target is code whose mutants tests must find.
 type Target struct {
 	Name string
-	// Files are patterns as Functions takes them.
+	// Files are patterns as for Functions.
 	Files []string
-	// Tests find mutants, those that are the fastest first. Simulated has the simulator's
-	// seeds look for what the tests do not find, and Mode only those of a mode.
+	// Tests find mutants, the fastest tests first. With Simulated the seeds of the simulator look for mutants that
+	// no test finds, and with Mode only seeds of that mode.
 	Tests     []Test
 	Simulated bool
 	Mode      plan.Mode
 }
 
-// Test is the tests of a package, or those of them that match Run.
+// Test names the tests of a package, or those that match Run.
 type Test struct{ Package, Run string }
 
-// Options says how much of a target is run.
+// Options selects the mutants of a target to run.
 type Options struct {
-	// Sample, if not 0, is how many mutants are taken, chosen by Seed.
+	// Sample, if not 0, is the number of mutants to run, chosen by Seed.
 	Sample int
 	Seed   uint64
-	// Match, if not nil, leaves out mutants whose text it does not match.
+	// Match, if not nil, selects the mutants whose text it matches.
 	Match *regexp.Regexp
-	// Seeds is how many seeds of the simulator run where Target.Simulated is set.
+	// Seeds is the number of seeds of the simulator to run for a Target with Simulated.
 	Seeds int
 }
 
-// Score says which mutants of a target were found.
+// Score is the result of a target.
 type Score struct {
 	Target Target
-	// Possible is how many mutants there are before the sample and before those are sorted out
-	// that do not compile; Mutants is how many ran.
+	// Possible is the number of mutants before sampling, including those that do not compile; Mutants is the
+	// number that ran.
 	Possible, Mutants int
-	// ByTests and BySeeds are how many mutants were found; of them TimedOut did not end in time.
+	// ByTests and BySeeds are the numbers of mutants found; TimedOut of them did not end in time.
 	ByTests, BySeeds, TimedOut int
 	Survivors                  []Change
 	Took                       time.Duration
 }
 
-// Percent is how many of 100 mutants were found.
+// Percent returns the percentage of mutants found.
 func (s *Score) Percent() float64 {
 	return 100 * float64(s.ByTests+s.BySeeds) / float64(max(1, s.Mutants))
 }
 
-// Text is the score with a line for each survivor.
+// Text returns the score with a line for each survivor.
 func (s *Score) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %.1f %% of %d mutants found (%d possible): %d by tests, %d by seeds, %d of them did not end in time; %d survived; %v\n", s.Target.Name,
@@ -69,8 +69,7 @@ func (s *Score) Text() string {
 	return out.String()
 }
 
-// Measure runs the mutants of a target in the tree at root. When ctx is done it
-// stops and returns the score of those that ran.
+// Measure runs the mutants of a target in the tree at root. When ctx ends it stops and returns the score so far.
 func Measure(ctx context.Context, root string, target Target, o Options) (*Score, error) {
 	began := time.Now()
 	s := &Score{Target: target}
@@ -119,7 +118,7 @@ func (s *Score) choose(root string, o Options) ([]Change, error) {
 	return mutants, nil
 }
 
-// program is a program that finds mutants by failing.
+// program is a program that fails if it finds a mutant.
 type program struct {
 	folder, path string
 	args         []string
@@ -127,7 +126,7 @@ type program struct {
 	simulates    bool
 }
 
-// runner runs mutants of one target.
+// runner runs the mutants of one target.
 type runner struct {
 	score    *Score
 	seeds    int
@@ -137,7 +136,8 @@ type runner struct {
 	err      error
 }
 
-// prepare builds the programs and runs each without a mutant: it must pass, and a mutant may take ten times as long.
+// prepare builds the programs and runs each without a mutant: it must pass, and a mutant may take ten times as
+// long.
 func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Change) (err error) {
 	if r.tree, err = Plant(root, folder, mutants); err != nil {
 		return err
@@ -163,14 +163,14 @@ func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Cha
 			return ctx.Err()
 		}
 		if err != nil || ran.Failed {
-			return fmt.Errorf("mutation: %s: without a mutant the program of %s fails; mend the code first: %v: %s", r.score.Target.Name, p.folder, err, ran.Out)
+			return fmt.Errorf("mutation: %s: without a mutant the program of %s fails; fix the code first: %v: %s", r.score.Target.Name, p.folder, err, ran.Out)
 		}
 		p.most = 10*time.Since(began) + 5*time.Second
 	}
 	return nil
 }
 
-// all runs the mutants, as many at once as there are cores.
+// all runs the mutants, one on each core at a time.
 func (r *runner) all(ctx context.Context, mutants []Change) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -192,12 +192,12 @@ func (r *runner) all(ctx context.Context, mutants []Change) error {
 	return r.err
 }
 
-// one runs a mutant through the programs until one finds it.
+// one runs a mutant in each program until one finds it.
 func (r *runner) one(ctx context.Context, number int, mutant Change) {
 	for _, p := range r.programs {
 		ran, err := r.tree.Run(ctx, number, p.most, p.folder, p.path, p.args...)
 		switch {
-		case ctx.Err() != nil: // it did not run to its end
+		case ctx.Err() != nil: // it was interrupted
 			return
 		case err != nil || ran.Failed:
 			r.found(p, ran, err)

@@ -15,28 +15,28 @@ import (
 
 // Change replaces a piece of one function's source.
 type Change struct {
-	// Fn is the function that is changed.
+	// Fn is the changed function.
 	Fn *Function
-	// What says in a few words what becomes of the code.
+	// What describes the change in a few words.
 	What     string
 	from, to int // offsets in the function's file
 	text     string
 }
 
-// String names the place, the function and what is changed.
+// String returns the place, the function and the change.
 func (c Change) String() string {
 	return fmt.Sprintf("%s:%d %s: %s", c.Fn.file.path, c.Fn.file.line(c.from), c.Fn.Name, c.What)
 }
 
-// Function is a function or method that has a body.
+// Function is a function or method with a body.
 type Function struct {
-	// Name is the function's name, of a method with its receiver: "(*Machine).Step" or "Verdict.String".
+	// Name is the function's name, for a method with its receiver: "(*Machine).Step" or "Verdict.String".
 	Name string
 	file *file
 	decl *ast.FuncDecl
 }
 
-// file is one parsed file.
+// file is a parsed file.
 type file struct {
 	path   string // in the module, with slashes
 	source []byte
@@ -44,9 +44,8 @@ type file struct {
 	tree   *ast.File
 }
 
-// Functions parses the files that match pattern, a slash-separated path in the
-// tree at root such as "internal/machine/*.go", and returns their functions in
-// the order of the source. Tests are left out.
+// Functions parses the files that match pattern, a slash-separated path in the tree at root such as
+// "internal/machine/*.go", and returns their functions in source order. It ignores tests.
 func Functions(root, pattern string) ([]*Function, error) {
 	paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
 	if err != nil {
@@ -92,7 +91,7 @@ func (f *file) functions() (all []*Function) {
 	return all
 }
 
-// nameOf leaves type parameters out: "(*list).add" is a method of list[T].
+// nameOf returns the name without type parameters: "(*list).add" is a method of list[T].
 func (f *file) nameOf(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return fn.Name.Name
@@ -104,7 +103,7 @@ func (f *file) nameOf(fn *ast.FuncDecl) string {
 	return receiver + "." + fn.Name.Name
 }
 
-// folder is the folder of the function's package in the module.
+// folder returns the folder of the function's package in the module.
 func (fn *Function) folder() string { return path.Dir(fn.file.path) }
 
 func (f *file) offset(p token.Pos) int { return f.set.Position(p).Offset }
@@ -117,7 +116,7 @@ func (f *file) between(from, to token.Pos) string {
 	return string(f.source[f.offset(from):f.offset(to)])
 }
 
-// short is a node's text on one line, cut where it is long.
+// short returns a node's text on one line, truncated if it is long.
 func (f *file) short(n ast.Node) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, f.set, n); err != nil {
@@ -130,7 +129,7 @@ func (f *file) short(n ast.Node) string {
 	return text
 }
 
-// replace is the change that puts a text in a node's place.
+// replace returns the change that replaces a node by a text.
 func (fn *Function) replace(n ast.Node, text, what string) Change {
 	return Change{Fn: fn, What: what, from: fn.file.offset(n.Pos()), to: fn.file.offset(n.End()), text: text}
 }

@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// number is the variable of the environment that switches a change on.
+// number is the environment variable that switches a change on.
 const number = "SEMEL_MUTANT"
 
 // switchFile is the name of the file that reads number; each changed package gets one.
 const switchFile = "semel_mutant.go"
 
-// mostMemory is how much address space, in KiB, a changed program may take: a
-// loop that never ends must not take the machine's.
+// mostMemory is the maximum address space of a changed program, in KiB, so that an endless loop does not use all
+// memory of the machine.
 const mostMemory = 6 << 20
 
-// Tree is the module with changes planted and none switched on.
+// Tree is the module with planted changes, none of them switched on.
 type Tree struct {
 	root, folder string
 	changes      []Change
@@ -35,13 +35,13 @@ type Tree struct {
 	programs     map[string]string // paths by what is built
 }
 
-// Plant writes the changed files of the module at root into folder, which has to be empty.
+// Plant writes the changed files of the module at root to folder, which must be empty.
 func Plant(root, folder string, changes []Change) (*Tree, error) {
 	t := &Tree{root: root, folder: folder, changes: changes, overlay: filepath.Join(folder, "overlay.json"), programs: map[string]string{}}
 	return t, t.write()
 }
 
-// write writes the changed files, the switches and the overlay that puts them into their places.
+// write writes the changed files, the switches, and the overlay that replaces the originals.
 func (t *Tree) write() error {
 	changed, files := map[string][]numbered{}, map[string]*file{}
 	for i, c := range t.changes {
@@ -82,8 +82,7 @@ var semelMutant, _ = strconv.Atoi(os.Getenv("` + number + `"))
 `
 }
 
-// Program builds a command's package, and Test the tests of a package, with
-// all changes; each returns the program's path. What was built is not built again.
+// Program builds a command's package with all changes and returns the program's path. It builds each package once.
 func (t *Tree) Program(pkg string) (string, error) {
 	return t.build(pkg, "build", "-buildvcs=false")
 }
@@ -112,10 +111,10 @@ func (t *Tree) compile(args ...string) (string, error) {
 	return string(out), err
 }
 
-// inMutant finds a change's number in an error of the compiler.
+// inMutant finds the number of a change in a compiler error.
 var inMutant = regexp.MustCompile(`\bmutant(\d+):\d+`)
 
-// explain names the changes in errors of the compiler.
+// explain replaces the numbers of changes in compiler errors by their descriptions.
 func (t *Tree) explain(out string) string {
 	return inMutant.ReplaceAllStringFunc(out, func(place string) string {
 		n, _ := strconv.Atoi(inMutant.FindStringSubmatch(place)[1])
@@ -126,8 +125,7 @@ func (t *Tree) explain(out string) string {
 	})
 }
 
-// Compiling returns those changes that the compiler accepts. It writes into
-// folder, which has to be empty.
+// Compiling returns the changes that compile. It writes to folder, which must be empty.
 func Compiling(root, folder string, changes []Change) ([]Change, error) {
 	for len(changes) > 0 {
 		t, err := Plant(root, folder, changes)
@@ -163,19 +161,18 @@ func Compiling(root, folder string, changes []Change) ([]Change, error) {
 	return changes, nil
 }
 
-// Ran is what a program did.
+// Ran is the result of a program.
 type Ran struct {
 	Out string
-	// Failed: the program ended with another code than 0, or did not end in time.
+	// Failed: the exit code was not 0, or the program did not end in time.
 	Failed, TimedOut bool
 }
 
-// Switch is the setting of the environment that switches a change on, as Run numbers them.
+// Switch returns the environment setting that switches a change on; changes are numbered as for Run.
 func Switch(change int) string { return fmt.Sprintf("%s=%d", number, change) }
 
-// Run runs a program in a folder of the module, with the change of this number
-// switched on: 1 is the first that was planted, 0 is none. The program is
-// killed after most.
+// Run runs a program in a folder of the module with the change of this number switched on: 1 is the first planted
+// change, 0 means none. The program is killed after most.
 func (t *Tree) Run(ctx context.Context, change int, most time.Duration, folder, program string, args ...string) (Ran, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

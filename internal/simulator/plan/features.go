@@ -19,7 +19,7 @@ func (p *Plan) DrawInbox(c *chance.Choices) {
 	}
 }
 
-// drawCalls decides whether handlers call out, as those of consumer.NewLeased do, without a transaction. The
+// drawCalls decides whether handlers make calls without a transaction, like those of consumer.NewLeased. The
 // decision draws no number, so that the other seeds keep their histories.
 func (p *Plan) drawCalls(c *chance.Choices) {
 	if !p.Config.Wait || p.Config.Seed%7 > 1 {
@@ -28,7 +28,7 @@ func (p *Plan) drawCalls(c *chance.Choices) {
 	p.CallOut(c)
 }
 
-// CallOut makes handlers call out.
+// CallOut makes handlers call the provider.
 func (p *Plan) CallOut(c *chance.Choices) {
 	p.Calls, p.asks = true, c.Flip()
 	if c.Flip() {
@@ -65,14 +65,14 @@ const (
 	changes
 )
 
-// drawSteps decides whether messages have several steps, as those of consumer.NewSteps have. The decision draws
-// no number, so that the other seeds keep their histories.
+// drawSteps decides whether messages have several steps, like those of consumer.NewSteps. The decision draws no
+// number, so that the other seeds keep their histories.
 func (p *Plan) drawSteps(c *chance.Choices) {
 	if !p.Config.Wait || p.Calls || p.Config.Seed%7 != 2 && p.Config.Seed%7 != 3 {
 		return
 	}
 	p.Steps = c.Between(2, 4)
-	p.Whole = false // each step is one message's
+	p.Whole = false // each step belongs to one message
 	p.Config.Keep, p.Config.Receive = true, true
 	if c.Flip() {
 		p.Processes = 2
@@ -151,7 +151,7 @@ func (p *Plan) Intends() bool {
 	return drawn && !p.Calls && !p.Config.OneAttempt
 }
 
-// replaying is the part of a plan about replays.
+// replaying is the part of a plan for replays and operators.
 type replaying struct {
 	// Again: a separate process reads the history again, in the generation of the live processes. Quiet: it
 	// has no effects outside of the store.
@@ -164,8 +164,8 @@ type replaying struct {
 	Operators int
 }
 
-// drawReplays decides whether persons replay. The decision draws no number, so that the other seeds keep their
-// histories.
+// drawReplays decides whether the run has replays, rebuilds or operators. The decision draws no number, so that
+// the other seeds keep their histories.
 func (p *Plan) drawReplays(c *chance.Choices) {
 	if p.Config.Seed%8 != 3 || p.Config.Unmarked || p.Config.OneAttempt {
 		return

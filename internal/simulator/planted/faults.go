@@ -8,18 +8,18 @@ import (
 	"github.com/semel-go/semel/internal/simulator/mutation"
 )
 
-// inMachine is a fault of the machine that the simulator finds.
+// inMachine returns a fault in the machine that the simulator finds.
 func inMachine(law, name, function string, edit mutation.Edit) Fault {
 	return Fault{Name: name, Law: law, In: "internal/machine", Func: "(*Machine)." + function, Edit: edit}
 }
 
-// inRules is a fault of a rule that the simulator's store and shell share with the
-// real ones, or of theirs; seeds of the mode find it.
+// inRules returns a fault in a rule that the simulator's store and shell share with the real ones, or in the
+// simulator's own store and shell. Seeds of the mode find it.
 func inRules(law, name string, mode plan.Mode, in, function string, edit mutation.Edit) Fault {
 	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Mode: mode}
 }
 
-// byTest is a fault that a test of a package finds.
+// byTest returns a fault that a test of a package finds.
 func byTest(law, name, in, function string, edit mutation.Edit, pkg, test string) Fault {
 	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Package: pkg, Test: test}
 }
@@ -30,7 +30,7 @@ func Faults() []Fault {
 	return slices.Concat(ofLaws(), ofCases(), ofOrder(), ofRetries(), ofCalls(), ofIntents(), ofPersons(), ofStores())
 }
 
-// ofLaws are faults of the machine that break the laws 1 to 13.
+// ofLaws returns faults in the machine that break the laws 1 to 13.
 func ofLaws() []Fault {
 	return []Fault{
 		inMachine("law 1", "marks of messages out of their turn stay", "commit", mutation.Call("append", "f.trim", "trim", "early")),
@@ -59,7 +59,7 @@ func ofLaws() []Fault {
 	}
 }
 
-// ofCases are faults of the machine that break decided cases.
+// ofCases returns faults in the machine that break decided cases.
 func ofCases() []Fault {
 	return []Fault{
 		inMachine("case 1", "a retry has company", "hold", mutation.Delete("alone")),
@@ -72,7 +72,7 @@ func ofCases() []Fault {
 	}
 }
 
-// ofOrder are faults of order within lanes, keys and streams.
+// ofOrder returns faults in the order of lanes, keys and streams.
 func ofOrder() []Fault {
 	return []Fault{
 		{Law: "law 8", Name: "followers pass a message that waits", In: "internal/machine", Func: "(*queue).first", Edit: mutation.Never("blockers")},
@@ -85,7 +85,7 @@ func ofOrder() []Fault {
 	}
 }
 
-// ofRetries are faults of what bounds retries.
+// ofRetries returns faults in the limits of retries.
 func ofRetries() []Fault {
 	return []Fault{
 		inMachine("C5", "a row that is refused is charged as an attempt", "blame", mutation.Never("ran")),
@@ -95,7 +95,7 @@ func ofRetries() []Fault {
 	}
 }
 
-// ofCalls are faults of calls outside of any transaction.
+// ofCalls returns faults in calls outside of any transaction.
 func ofCalls() []Fault {
 	const calls, world = "internal/calls", "internal/simulator"
 	return []Fault{
@@ -109,7 +109,7 @@ func ofCalls() []Fault {
 	}
 }
 
-// ofIntents are faults of what is written down to be sent.
+// ofIntents returns faults in intents.
 func ofIntents() []Fault {
 	return []Fault{
 		inRules("E1", "another intent of the same id is passed over", plan.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),
@@ -118,7 +118,7 @@ func ofIntents() []Fault {
 	}
 }
 
-// ofPersons are faults of operators, replays and rebuilds, and of stores whose clock is wrong.
+// ofPersons returns faults in operators, replays and rebuilds, and with stores whose clock is wrong.
 func ofPersons() []Fault {
 	inWorld := func(law, name, function string, edit mutation.Edit) Fault {
 		return inRules(law, name, plan.Replays, "internal/simulator", function, edit)
@@ -136,7 +136,7 @@ func ofPersons() []Fault {
 	}
 }
 
-// ofStores are faults of the reference store and of a real shell, which tests find.
+// ofStores returns faults in the reference store and in a real shell, which tests find.
 func ofStores() []Fault {
 	const suite, laws = "storetest", "TestMemstoreKeepsTheLaws/"
 	return []Fault{

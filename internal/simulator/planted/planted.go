@@ -1,10 +1,9 @@
-// Package planted proves the simulator and the tests: it plants a mistake in
-// the code for each law, one at a time, and expects the law's own check to
-// find it. A check that has never failed proves nothing.
+// Package planted tests the simulator and the tests: it plants a mistake in the code for each law, one at a time,
+// and expects the check of that law to find it. A check that has never failed proves nothing.
 //
-// A fault names a function and what is changed there by the names that the
-// code uses (see package mutation), so it survives new text around it. If it no
-// longer applies, the test says which function it looked at and for what.
+// A fault names a function and describes the change by the names that the code uses (see package mutation), so
+// that it survives other changes of the text. If it can no longer be applied, the error names the function and
+// what was looked for.
 package planted
 
 import (
@@ -24,40 +23,38 @@ import (
 // Fault is a mistake that breaks a law.
 type Fault struct {
 	Name string
-	// Law is what must be seen broken; another law does not count.
+	// Law is the law that must be found broken; another law does not count.
 	Law string
-	// In is the folder of the package in the module, Func the function as mutation.Function names
-	// it, and Edit what is changed there.
+	// In is the folder of the package in the module, Func the name of the function as in mutation.Function, and
+	// Edit the change.
 	In, Func string
 	Edit     mutation.Edit
-	// Test, if not empty, is the test that must fail, in Package. Without it the
-	// simulator must find the fault.
+	// Test, if not empty, is the test in Package that must fail. Without it the simulator must find the fault.
 	Test, Package string
-	// Mode is what a seed must have to find it, where that is known; the others are not run.
+	// Mode, if known, is the mode of the seeds that can find it; only these are run.
 	Mode plan.Mode
 }
 
-// Found says how a fault was found.
+// Found is the result for a fault.
 type Found struct {
-	// Seed is the first seed that breaks the fault's law, and keeps all laws
-	// without the fault; 0: none was found, or a test must find it.
+	// Seed is the first seed that breaks the fault's law, and breaks no law without the fault; 0 if there is none,
+	// or if a test must find the fault.
 	Seed uint64
-	// How is what was seen broken; empty: the fault was not found.
+	// How describes how the fault was found; empty if it was not.
 	How string
 }
 
-// Tree is the repository with every fault planted and none switched on.
+// Tree is the repository with all faults planted, none of them switched on.
 type Tree struct {
 	tree   *mutation.Tree
 	faults []Fault
 }
 
-// most is how long a program with a fault may run.
+// most is the maximum duration of a program with a fault.
 const most = 5 * time.Minute
 
-// Plant plants the faults in the tree at root. What it writes and builds is in
-// folder, which has to be empty. The error names every fault that does not
-// apply any more.
+// Plant plants the faults in the tree at root. It writes and builds in folder, which must be empty. The error
+// names every fault that can no longer be applied.
 func Plant(root, folder string, faults []Fault) (*Tree, error) {
 	var changes []mutation.Change
 	var errs error
@@ -75,7 +72,7 @@ func Plant(root, folder string, faults []Fault) (*Tree, error) {
 	return &Tree{tree: tree, faults: faults}, err
 }
 
-// Build builds what Find runs: the simulator and the tests of faults.
+// Build builds the programs for Find: the simulator and the tests of faults.
 func (t *Tree) Build() error {
 	for _, f := range t.faults {
 		if _, err := t.program(f); err != nil {
@@ -85,7 +82,7 @@ func (t *Tree) Build() error {
 	return nil
 }
 
-// program is the path of the program that must find a fault.
+// program returns the path of the program that must find a fault.
 func (t *Tree) program(f Fault) (string, error) {
 	if f.Test != "" {
 		return t.tree.Test("./" + f.Package)
@@ -93,8 +90,7 @@ func (t *Tree) program(f Fault) (string, error) {
 	return t.tree.Program("./internal/simulator/simulate")
 }
 
-// Find looks for a fault of the tree: with up to so many seeds, or with its
-// test. After Build, several may be looked for at once.
+// Find looks for a fault: with at most seeds seeds, or with its test. After Build it may be called concurrently.
 func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	number := 1 + slices.IndexFunc(t.faults, func(other Fault) bool { return other.Name == f.Name })
 	program, err := t.program(f)
@@ -107,8 +103,7 @@ func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	return t.bySeed(ctx, f, number, program, seeds)
 }
 
-// bySeed runs seeds until one breaks the fault's law. A seed that breaks a law
-// without the fault proves nothing.
+// bySeed runs seeds until one breaks the fault's law. A seed that breaks a law without the fault proves nothing.
 func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, seeds int) (Found, error) {
 	ran, err := t.tree.Run(ctx, number, most, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
 	if err != nil {
@@ -120,21 +115,21 @@ func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, 
 		return found, nil
 	}
 	if _, err := fmt.Sscanf(first, "seed %d", &found.Seed); err != nil {
-		return found, fmt.Errorf("it does not run: %s", ran.Out)
+		return found, fmt.Errorf("the program does not run: %s", ran.Out)
 	}
 	found.How = how
 	return found, clean(found.Seed, simulator.Real)
 }
 
-// clean sees that a seed keeps all laws without the fault.
+// clean checks that a seed breaks no law without the fault.
 func clean(seed uint64, unchanged simulator.Maker) error {
 	if r := simulator.Run(seed, unchanged, false); r.Broken != nil {
-		return fmt.Errorf("seed %d finds it, and breaks %v without it, too: mend the code first", seed, r.Broken)
+		return fmt.Errorf("seed %d finds the fault, but also breaks %v without it: fix the code first", seed, r.Broken)
 	}
 	return nil
 }
 
-// byTest runs the fault's test, which must fail with it and pass without.
+// byTest runs the fault's test, which must fail with the fault and pass without it.
 func (t *Tree) byTest(ctx context.Context, f Fault, number int, program string) (Found, error) {
 	test := []string{"-test.run", "^" + strings.ReplaceAll(f.Test, "/", "$/^") + "$"}
 	ran, err := t.tree.Run(ctx, 0, most, f.Package, program, test...)
@@ -146,7 +141,7 @@ func (t *Tree) byTest(ctx context.Context, f Fault, number int, program string) 
 	case err != nil || !ran.Failed:
 		return Found{}, err
 	case !strings.Contains(ran.Out, "--- FAIL: "+f.Test):
-		return Found{}, fmt.Errorf("%s does not run to its end: %s", f.Test, ran.Out)
+		return Found{}, fmt.Errorf("%s does not end: %s", f.Test, ran.Out)
 	}
 	return Found{How: f.Law + ": " + f.Test}, nil
 }

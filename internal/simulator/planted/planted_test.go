@@ -36,7 +36,7 @@ func TestPlantedFaults(t *testing.T) {
 				case err != nil:
 					t.Fatal(err)
 				case found.How == "":
-					t.Errorf("nothing shows that it breaks %s", f.Law)
+					t.Errorf("no seed and no test finds that it breaks %s", f.Law)
 				}
 				t.Logf("found in seed %d: %s", found.Seed, found.How)
 			})

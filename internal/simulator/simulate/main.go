@@ -17,14 +17,14 @@ import (
 )
 
 func main() {
-	seeds := flag.Int("seeds", 1000, "how many `seeds` to run")
+	seeds := flag.Int("seeds", 1000, "number of `seeds` to run")
 	start := flag.Uint64("start", 1, "the first `seed`")
-	seed := flag.Uint64("seed", 0, "run this one `seed`")
+	seed := flag.Uint64("seed", 0, "run only this `seed`")
 	history := flag.Bool("history", false, "with -seed, or a recording: print what happened")
 	first := flag.Bool("first", false, "print only the first seed that breaks a law")
-	law := flag.String("law", "", "with -first: count this `law` only")
+	law := flag.String("law", "", "with -first: look only for this `law`")
 	mode := flag.String("mode", "", "run only seeds of this `mode`: calls, steps, intents, replay, twins or clocks")
-	tries := flag.Int("shrink", 1500, "how many `runs` may be spent to shorten a failing history")
+	tries := flag.Int("shrink", 1500, "maximum number of `runs` to shorten a failing history")
 	flag.Parse()
 	switch {
 	case flag.NArg() > 1:
@@ -40,7 +40,7 @@ func main() {
 	os.Exit(many(*start, *seeds, *tries, plan.Mode(*mode)))
 }
 
-// findFirst prints the first seed that breaks the law, or any if none is named.
+// findFirst prints the first seed that breaks the law, or any law if none is named.
 func findFirst(s sweep.Search) int {
 	f, found := sweep.First(simulator.Real, s)
 	if !found {
@@ -71,7 +71,7 @@ func explain(seed uint64, tries int) {
 	fmt.Printf("short form, of %d decisions, breaks %v:\n%s\n", size, short.Broken, short.History)
 }
 
-// many runs seeds in a row and reports. Only a long row must reach everything.
+// many runs consecutive seeds and prints a report. Only a long run must reach everything.
 func many(start uint64, seeds, tries int, mode plan.Mode) int {
 	s := sweep.Run(start, seeds, mode, simulator.Real)
 	fmt.Print(s.Text())

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/recording"
 )
 
-// replay gives this build's machine what was recorded and says how that ends.
+// replay passes a recording to this build's machine and reports the result.
 func replay(name string, history bool) int {
 	in, err := os.Open(name)
 	if err != nil {
@@ -59,11 +59,11 @@ func tell(r recording.Result) (code int) {
 			strings.Join(r.Differs.Recorded, "\n    "), strings.Join(r.Differs.Replay, "\n    "))
 		return 1
 	case r.Unended:
-		fmt.Printf("step %d had not ended when it was written\n", r.Steps)
+		fmt.Printf("step %d had not ended when the recording was written\n", r.Steps)
 	}
 	fmt.Printf("%d steps are decided as recorded, byte for byte (%d bytes of decisions)\n", r.Steps, r.Bytes)
 	if len(r.Broken) == 0 {
-		fmt.Println("no law is broken that a recording can tell of")
+		fmt.Println("no law is broken that can be checked with a recording")
 	}
 	fmt.Printf("at its end, at %v, %s\n", r.Now, recording.Hands(r.Load, r.Now))
 	return code

@@ -2,5 +2,5 @@
 
 package sweep
 
-// seeds is how many seeds the laws are tested with under the race detector.
+// seeds is the number of seeds for the laws' tests under the race detector.
 const seeds = 300

@@ -2,7 +2,6 @@
 
 package sweep
 
-// seeds is how many seeds the laws are tested with. The race detector, which has
-// little to find here, makes them several times as slow: make test runs the
-// long row without it.
+// seeds is the number of seeds for the laws' tests. With the race detector, which has little to find here, they
+// take several times as long; make test runs the long sequence without it.
 const seeds = 3000

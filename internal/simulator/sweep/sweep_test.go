@@ -18,7 +18,7 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 				}
 			}
 			if s.Coverage["law"][law] == 0 {
-				t.Errorf("in %d seeds it could not be broken: its situation never arose", seeds)
+				t.Errorf("its situation never arose in %d seeds", seeds)
 			}
 		})
 	}
@@ -92,12 +92,12 @@ func TestProcessesDieAtEachFaultPoint(t *testing.T) {
 	s := Run(1, 100, "", simulator.Real)
 	for _, p := range faults.Points() {
 		if s.Coverage["crash at"][string(p)] == 0 {
-			t.Errorf("no process has died at %s", p)
+			t.Errorf("no process died at %s", p)
 		}
 	}
 }
 
-// commits is a machine that commits what a failed handler left.
+// commits is a machine that commits the writes of a failed handler.
 type commits struct{ *machine.Machine }
 
 func (m commits) Step(e machine.Event, now machine.Time) []machine.Action {
@@ -118,6 +118,6 @@ func TestASearchFindsTheSmallestSeedThatBreaksItsLaw(t *testing.T) {
 		t.Errorf("seed %d (%v), and %d (%v) by its law", first.Seed, found, again.Seed, foundAgain)
 	}
 	if other, found := First(maker, Search{Start: first.Seed, Seeds: 100, Law: "no such law"}); found {
-		t.Errorf("seed %d is found, and breaks another law", other.Seed)
+		t.Errorf("the search returned seed %d, which breaks another law", other.Seed)
 	}
 }
