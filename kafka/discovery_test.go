@@ -51,7 +51,7 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 			t.Errorf("the next look says: %v", err)
 		}
 		pass(time.Minute)
-		if strings.Contains(text.String(), "created anew") {
+		if strings.Contains(text.String(), "created again") {
 			t.Errorf("the log says:\n%.3000s", text.String())
 		}
 	})
