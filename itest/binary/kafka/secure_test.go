@@ -106,9 +106,9 @@ func TestTopicsAreReadUnderTLSByUsersWithAPassword(t *testing.T) {
 func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
 	s := secured(t)
 	for name, c := range map[string]struct{ security, says string }{
-		"wrong_password":    {`tls: {ca: ca.pem}, sasl: {plain: {user: shop, password_file: wrong}}`, "TLS and SASL are set as their listener wants them"},
+		"wrong_password":    {`tls: {ca: ca.pem}, sasl: {plain: {user: shop, password_file: wrong}}`, "TLS and SASL match their listener"},
 		"unknown_authority": {`tls: true, sasl: {plain: {user: shop, password_file: password}}`, "certificate signed by unknown authority"},
-		"no_TLS":            {`sasl: {scram_sha_512: {user: shop, password_file: password}}`, "TLS and SASL are set as their listener wants them"},
+		"no_TLS":            {`sasl: {scram_sha_512: {user: shop, password_file: password}}`, "TLS and SASL match their listener"},
 		"no_user":           {`tls: {ca: ca.pem}`, "source does not work"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func ways(ca *authority) []way {
 		{"no credentials where SASL is required", byScram, func(*kafka.Config) {}, "none of the brokers"},
 		{"an unknown authority", encrypted, func(c *kafka.Config) { c.TLS = &tls.Config{RootCAs: x509.NewCertPool()} }, "certificate"},
 		{"no certificate where one is asked for", certificate, func(c *kafka.Config) { c.TLS = ca.trusting() }, "certificate"},
-		{"no encryption where it is asked for", encrypted, func(*kafka.Config) {}, "that TLS and SASL are set as their listener wants them"},
+		{"no encryption where it is asked for", encrypted, func(*kafka.Config) {}, "that TLS and SASL match their listener"},
 	}
 }
 
