@@ -152,7 +152,7 @@ func TestTopicsByPattern(t *testing.T) {
 		if c := p.consumer.Counts(); c.Deliveries != 2 || c.DeadLettered != 1 {
 			t.Errorf("%+v", c)
 		}
-		if !log.have("it is not read") {
+		if !log.have("which is not read") {
 			t.Error("the log does not say that it is not read")
 		}
 	})
