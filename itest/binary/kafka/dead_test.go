@@ -185,7 +185,7 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	t.Run("G4_a_replay_of_a_topic_is_as_it_was_foretold", func(t *testing.T) {
 		d := replay(t, 1, "--run")
 		if d.Changed != 0 || d.Happened["applied"] != 5 {
-			t.Errorf("foretold %v, happened %v: %+v", d.Foretold, d.Happened, d.Letters)
+			t.Errorf("predicted %v, happened %v: %+v", d.Foretold, d.Happened, d.Letters)
 		}
 		s.wantOnce(t, "billing", 5)
 	})

@@ -274,7 +274,7 @@ func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 					_ = first.Process.Signal(syscall.SIGCONT)
 					<-told
 					if b := first.insist(ctx, t, key); b.Body != a.Body {
-						t.Errorf("who thaws answers %+v, and its heir %+v", b, a)
+						t.Errorf("the thawed process answers %+v, and its successor %+v", b, a)
 					}
 				}
 				if b := heir.insist(ctx, t, key); !b.Replayed || b.Body != a.Body {

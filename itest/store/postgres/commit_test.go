@@ -176,7 +176,7 @@ func TestRefusedCommits(t *testing.T) {
 		}
 		r := b.Commit(t.Context(), store.Ending{})
 		if r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent || r.Culprit != store.NoCulprit {
-			t.Errorf("the commit says %+v, want not committed, permanent, nobody named", r)
+			t.Errorf("Commit returned %+v, want not committed, permanent, no culprit", r)
 		}
 		s.works(t, marks)
 	})

@@ -65,7 +65,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		}
 		text := plan(t, db, "explain (analyze, buffers) "+statements.Pending, []byte("nobody"))
 		if n := blocksRead(t, text); n > 50 {
-			t.Errorf("to count what waits of nobody it read %d blocks:\n%s", n, text)
+			t.Errorf("counting the waiting rows of a consumer without rows read %d blocks:\n%s", n, text)
 		}
 	})
 	t.Run("D3_rows_of_many_sources_are_claimed_in_their_turn", func(t *testing.T) {
