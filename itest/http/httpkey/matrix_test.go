@@ -119,7 +119,7 @@ type script struct {
 	end     end
 	gone    context.CancelFunc
 	ran     int
-	unknown bool // as the last attempt reported it
+	unknown bool          // as the last attempt reported it
 	entered chan struct{} // nil, or closed when the handler has begun
 	leave   chan struct{} // the handler waits until it is closed
 }
