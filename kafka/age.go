@@ -9,30 +9,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// How far a lane is, by the broker's time, keeps its markers from being removed: see
-// source.Info.Ages. So whatever is not known for certain is told as older than it may
-// be, or not at all, and never as settled.
+// The age of a lane prevents the removal of its markers; see source.Info.Ages. So a value that is not certain is
+// reported as older than it may be, or not at all, and never as settled.
 
-// endKnown is for how long it counts that a lane has got to the end of its log, from
-// when the brokers were asked for it. A source that is cut off hears nothing of what
-// is written meanwhile, and may not say that all of it is settled.
+// endKnown is how long an answer about the end of a log stays valid. A source that has lost its brokers does not learn
+// of new records, so it must not report its lanes as settled any longer.
 const endKnown = 4 * askEvery
 
-// ages is source.Info.Ages. A lane has its topic's and partition's name, as in
-// "payments/3". Its time is that of the oldest record that was read and of which the
-// group does not know yet that it is done, taken as no later than its delivery, as
-// producers' clocks may be ahead. If there is none it is zero while the lane is at the
-// end of its log, as far as that was asked for within the last minute; and else the
-// time of the first record behind it, or, until that is known, of those that were
-// read last. What is written later is no older than that where the topic has
-// the brokers' times (LogAppendTime); with those of producers (CreateTime) a clock
-// that is behind may write older ones. A lane that stands still is never settled.
+// ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". Its age is the first of
+// these that applies:
 //
-// Not known, and not among the lanes, is one of which nothing was read since it was
-// given and of which the brokers have not said whether there is anything to read, or
-// how old it is; and one with a record that has no time. all is also false while the
-// group has not said which lanes there are, and when no broker has answered for a
-// minute: who was cut off may have lost lanes, and none is no progress.
+//   - If records are unsettled, or their commit is not confirmed: the time of the oldest such record, but not later
+//     than its delivery, because producers' clocks may be ahead.
+//   - If the lane was at the end of its log, according to an answer of the last minute: zero.
+//   - Otherwise the time of the first unread record or, until that is known, of the records that were read last.
+//     With brokers' times (LogAppendTime) no later record is older than that; with producers' times (CreateTime) a
+//     slow clock may write older ones.
+//
+// A stopped lane never counts as settled. A lane is not reported if nothing was read since it was assigned and the
+// brokers have not reported whether it has unread records or how old they are, or if one of its records has no time.
+//
+// all is false while the group has not assigned lanes, and when no broker has answered for a minute: a disconnected
+// process may have lost lanes.
 func (s *Source) ages() (lanes []source.LaneAge, all bool) {
 	now, before := time.Now(), s.assignment()
 	lanes, all = s.progress.ages(now)
@@ -55,8 +53,7 @@ func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// age is the time of the lane's oldest record that is not settled, or not read; zero if
-// there is none.
+// age returns the time of the lane's oldest record that is not settled or not read; zero if there is none.
 func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
 	oldest = earlier(l.uncommitted, l.committing)
 	held := false
@@ -78,7 +75,7 @@ func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
 	return earlier(oldest, unread), known
 }
 
-// ageOfUnread is the time of the first record that was not read.
+// ageOfUnread returns the time of the first unread record.
 func (l *lane) ageOfUnread(now time.Time) (oldest time.Time, known bool) {
 	switch {
 	case l.broken == nil && l.atEnd(now):
@@ -89,8 +86,8 @@ func (l *lane) ageOfUnread(now time.Time) (oldest time.Time, known bool) {
 	return l.taken, !l.taken.IsZero()
 }
 
-// atEnd reports whether there was nothing to read when the brokers were last asked, and
-// that is not long ago. A log can end behind its last record.
+// atEnd reports whether a recent answer of the brokers said that the lane has nothing more to read. The end of a log can
+// be after its last record.
 func (l *lane) atEnd(now time.Time) bool {
 	at := l.reached()
 	if at < 0 || l.endAsked.IsZero() || now.Sub(l.endAsked) > endKnown {
@@ -99,8 +96,7 @@ func (l *lane) atEnd(now time.Time) bool {
 	return at == l.end || l.firstUnread.none && l.firstUnread.at == at && l.firstUnread.end == l.end
 }
 
-// time is the broker's time of a record that is not settled, and no later than its
-// delivery; zero where it has none.
+// time returns the broker's time of an unsettled record, but not later than its delivery; zero if it has none.
 func (r *record) time() time.Time {
 	if r.written.IsZero() || r.at.IsZero() {
 		return r.written
@@ -108,7 +104,7 @@ func (r *record) time() time.Time {
 	return earlier(r.written, r.at)
 }
 
-// time is that of a settled record; zero where it has none, or is not settled.
+// time returns the time of a settled record; zero if it has none or is unsettled.
 func (s *slot) time() time.Time {
 	if s.settledTime == 0 {
 		return time.Time{}
@@ -116,7 +112,7 @@ func (s *slot) time() time.Time {
 	return time.UnixMilli(s.settledTime).UTC()
 }
 
-// earlier is the earlier of two times. One that is zero is none.
+// earlier returns the earlier of two times. A zero time counts as missing.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -124,25 +120,23 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// A lane that stands where there is more to read, because it stands still, is held up
-// by a transaction, or only seems to be behind, does not tell how old what it has not
-// read is. So the brokers are asked for it, beside the client.
+// If a lane has unread records but does not move, because it is stopped, waits for a transaction, or has only a gap
+// before its end, the age of its unread records is unknown. The source then asks the brokers with separate requests.
 
-// firstUnread is the first record behind where a lane has got to, as the brokers
-// answered.
+// firstUnread is the brokers' answer about the first record after a lane's position.
 type firstUnread struct {
-	// at is where the lane had got to, since then or since it was asked for last.
+	// at is the lane's position when the request was made, updated by each later request.
 	at    int64
 	since time.Time
-	// time is the record's; zero while it is not known, or there is none.
+	// time is the record's time; zero if it is not known, or if there is no record.
 	time time.Time
-	// none: there was no record up to end, which was the end of the log.
+	// none: the log had no record before its end, which was at end.
 	none bool
 	end  int64
 }
 
-// askUnread asks for the first records behind lanes that stand, of which nothing else
-// tells how old they are. What is not answered is asked for again.
+// askUnread asks for the first record after the position of each standing lane whose age is otherwise unknown.
+// Unanswered requests are repeated later.
 func (s *Source) askUnread(ctx context.Context) {
 	for _, r := range s.progress.standing(time.Now()) {
 		found, err := s.brokers.firstBehind(ctx, r.lanePosition)
@@ -155,14 +149,13 @@ func (s *Source) askUnread(ctx context.Context) {
 	}
 }
 
-// standingLane is where a lane stands, and where its log ended then.
+// standingLane is the position of a standing lane, and the end of its log at that time.
 type standingLane struct {
 	lanePosition
 	end int64
 }
 
-// standing are the lanes that have stood for stalledAfter, with nothing delivered, where
-// there is more to read.
+// standing returns the lanes that have unread records but have delivered nothing for stalledAfter.
 func (p *progress) standing(now time.Time) []standingLane {
 	var all []standingLane
 	for l := range p.lanes.each {
@@ -181,7 +174,7 @@ func (p *progress) standing(now time.Time) []standingLane {
 	return all
 }
 
-// noteUnread notes the time of the first record behind a place, zero if there is none.
+// noteUnread stores the time of the first record after a position; zero if there is none.
 func (p *progress) noteUnread(r standingLane, found time.Time) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		if u := &l.firstUnread; u.at == r.at && l.reached() == r.at {
@@ -190,8 +183,8 @@ func (p *progress) noteUnread(r standingLane, found time.Time) {
 	})
 }
 
-// firstBehind is the time of the first record at a place or behind it, also one of a
-// transaction that is open; zero if there is none.
+// firstBehind returns the time of the first record at or after a position, including records of open transactions; zero
+// if there is none.
 func (b *brokers) firstBehind(ctx context.Context, r lanePosition) (time.Time, error) {
 	batches, err := b.firstBatches(ctx, r, true)
 	if err != nil || len(batches) == 0 {
@@ -202,10 +195,10 @@ func (b *brokers) firstBehind(ctx context.Context, r lanePosition) (time.Time, e
 
 var errNoTime = errors.New("the records have no time")
 
-// firstTime is the time of the first record of the first batch. Where the topic has the
-// brokers' times it is that of the batch.
+// firstTime returns the time of the first record of the first batch. If the topic uses the brokers' times, this is the
+// time of the batch.
 func firstTime(batches []byte) (time.Time, error) {
-	const brokersTime = 1 << 3 // of a batch's attributes
+	const brokersTime = 1 << 3 // bit of a batch's attributes
 	var batch kmsg.RecordBatch
 	if err := batch.ReadFrom(batches); err != nil {
 		return time.Time{}, err

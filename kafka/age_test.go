@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// reads is a source of this world whose deliveries the test settles.
+// reads returns a source of this world whose deliveries the test settles.
 func (w *world) reads(change func(*Config)) *reader {
 	w.t.Helper()
 	c := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup}
@@ -27,7 +27,7 @@ func (w *world) reads(change func(*Config)) *reader {
 	return r
 }
 
-// dated writes an order of a time.
+// dated writes an order with a time.
 func (w *world) dated(partition int32, id string, at time.Time) {
 	w.t.Helper()
 	r := order(partition, id)
@@ -35,7 +35,7 @@ func (w *world) dated(partition int32, id string, at time.Time) {
 	w.produce(r)
 }
 
-// ages are what a source tells, by lane.
+// ages returns what a source reports, by lane.
 func ages(s *Source) (map[string]time.Time, bool) {
 	lanes, all := s.Info().Ages()
 	told := map[string]time.Time{}
@@ -45,19 +45,19 @@ func ages(s *Source) (map[string]time.Time, bool) {
 	return told, all
 }
 
-// ages fails unless a source tells just this of its lanes.
+// ages fails unless a source reports exactly these lanes.
 func (w *world) ages(s *Source, all bool, want map[string]time.Time) {
 	w.t.Helper()
 	told, known := ages(s)
 	if known != all || !maps.EqualFunc(told, want, time.Time.Equal) {
-		w.t.Errorf("it tells %v, all %t; not %v, all %t", told, known, want, all)
+		w.t.Errorf("the source reports %v, all %t; not %v, all %t", told, known, want, all)
 	}
 }
 
-// awaitAges waits until a source tells just this of its lanes, and knows all.
+// awaitAges waits until a source reports exactly these lanes and knows all.
 func (w *world) awaitAges(s *Source, want map[string]time.Time) {
 	w.t.Helper()
-	w.until(3*time.Minute, "the source tells it", func() bool {
+	w.until(3*time.Minute, "the source reports the ages", func() bool {
 		told, all := ages(s)
 		return all && maps.EqualFunc(told, want, time.Time.Equal)
 	})
@@ -65,7 +65,7 @@ func (w *world) awaitAges(s *Source, want map[string]time.Time) {
 
 const lane0, lane1 = theTopic + "/0", theTopic + "/1"
 
-// longAgo is a time of a record, to the millisecond.
+// longAgo returns a time of a record, to the millisecond.
 func longAgo(days int) time.Time {
 	return time.Now().Add(-time.Duration(days) * 24 * time.Hour).Truncate(time.Millisecond)
 }
@@ -76,7 +76,7 @@ func TestHowFarLanesAre(t *testing.T) {
 		w.dated(0, "a", at)
 		refused, mended := w.refuseFetches()
 		r := w.reads(nil)
-		w.horizon(r.Source) // the brokers answer, and the group has not said yet which lanes there are
+		w.horizon(r.Source) // the brokers answer, but the group has not assigned lanes yet
 		w.ages(r.Source, false, nil)
 		stop := r.keepFetching(nil)
 		w.until(time.Minute, "it is read", func() bool { return refused.Load() > 0 })
@@ -137,7 +137,7 @@ func TestHowFarLanesAre(t *testing.T) {
 		pass(time.Hour)
 		told, all := ages(r.Source)
 		if at := told[lane0]; !all || at.Before(before) || at.After(after) {
-			t.Errorf("it tells %v, all %t", told, all)
+			t.Errorf("the source reports %v, all %t", told, all)
 		}
 		r.ack(got...)
 	})
@@ -170,11 +170,11 @@ func TestLanesThatAreStuck(t *testing.T) {
 	})
 	inWorld(t, "trap_T63_a_lane_that_stands_still_is_never_settled", 2, func(t *testing.T, w *world) {
 		p, _ := w.lastMove(0, nil, func() {
-			if err := w.cluster.DeleteRecords(theTopic, 0, 30); err != nil { // all that was not read
+			if err := w.cluster.DeleteRecords(theTopic, 0, 30); err != nil { // all unread records
 				t.Fatal(err)
 			}
 		})
-		w.until(time.Minute, "it stands still", func() bool { return len(p.source.Info().LaneFaults()) == 1 })
+		w.until(time.Minute, "the lane has stopped", func() bool { return len(p.source.Info().LaneFaults()) == 1 })
 		for range 10 {
 			pass(time.Minute)
 			w.ages(p.source, false, map[string]time.Time{lane1: {}})
@@ -191,7 +191,7 @@ func TestLanesThatAreStuck(t *testing.T) {
 		w.until(5*time.Minute, "it is known", func() bool { _, all := p.source.Info().Ages(); return all })
 		told, _ := ages(p.source)
 		if at := told[lane0]; at.Before(began.Truncate(time.Millisecond)) || at.After(ended) {
-			t.Errorf("it tells %v; the transaction was written to from %v to %v", told, began, ended)
+			t.Errorf("the source reports %v; the transaction was written to from %v to %v", told, began, ended)
 		}
 		w.finish(open, kgo.TryCommit)
 		w.awaitAges(p.source, map[string]time.Time{lane0: {}})
@@ -204,13 +204,13 @@ func TestLanesThatAreStuck(t *testing.T) {
 		pass(20 * time.Second)
 		told, all := ages(p.source)
 		if at := told[lane0]; !all || at.IsZero() {
-			t.Errorf("it tells %v, all %t, and the brokers said that there is more", told, all)
+			t.Errorf("the source reports %v, all %t, although the brokers said that there is more", told, all)
 		}
 		w.awaitAges(p.source, map[string]time.Time{lane0: {}})
 	})
 }
 
-// longer is an answer by which the log of partition 0 ends one behind its last record.
+// longer returns an answer in which the log of partition 0 ends one offset after its last record.
 func (w *world) longer() (kmsg.Response, error, bool) {
 	w.cluster.KeepControl()
 	response := kmsg.NewPtrListOffsetsResponse()
@@ -252,7 +252,7 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 			w.publish(0, "unread "+time.Now().String())
 			told, all := ages(p.source)
 			if settled, named := told[lane0]; all || named && settled.IsZero() {
-				t.Fatalf("it tells %v, all %t", told, all)
+				t.Fatalf("the source reports %v, all %t", told, all)
 			}
 		}
 		p.wire.thaw()
@@ -263,18 +263,18 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 		now := time.Now()
 		l.delivered, l.end, l.endAsked = 5, 5, now
 		if told, all := s.progress.ages(now.Add(endKnown)); len(told) != 1 || !told[0].Oldest.IsZero() || !all {
-			t.Errorf("it tells %v, all %t", told, all)
+			t.Errorf("the source reports %v, all %t", told, all)
 		}
 		if told, all := s.progress.ages(now.Add(endKnown + 1)); len(told) > 0 || all {
-			t.Errorf("later it tells %v, all %t", told, all)
+			t.Errorf("later the source reports %v, all %t", told, all)
 		}
 		l.taken = now.Add(-time.Hour)
 		if told, all := s.progress.ages(now.Add(endKnown + 1)); len(told) != 1 || !told[0].Oldest.Equal(l.taken) || !all {
-			t.Errorf("of a lane that was read from it tells %v, all %t", told, all)
+			t.Errorf("for a lane that was read the source reports %v, all %t", told, all)
 		}
 		l.broken = errNoTime
 		if told, _ := s.progress.ages(now); len(told) != 1 || !told[0].Oldest.Equal(l.taken) {
-			t.Errorf("of a lane that stands still it tells %v", told)
+			t.Errorf("for a stopped lane the source reports %v", told)
 		}
 	})
 	t.Run("trap_T63_who_has_no_lanes_and_hears_of_no_broker_knows_of_no_progress", func(t *testing.T) {
@@ -283,18 +283,18 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 		defer s.member.current().Close()
 		s.member.assigned(true)
 		if told, all := s.Info().Ages(); len(told) > 0 || all {
-			t.Errorf("it tells %v, all %t", told, all)
+			t.Errorf("the source reports %v, all %t", told, all)
 		}
 		s.brokers.lastAnswer.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{})
 		if told, all := s.Info().Ages(); len(told) > 0 || !all {
-			t.Errorf("when one has answered it tells %v, all %t", told, all)
+			t.Errorf("after one answer the source reports %v, all %t", told, all)
 		}
 	})
 	t.Run("H2_a_record_without_a_time_makes_its_lane_not_known", func(t *testing.T) {
 		s, l := withLane(t, nil)
 		l.add([]*kgo.Record{{Timestamp: time.Now(), Offset: 1}, {Timestamp: time.UnixMilli(-1), Offset: 2}}, 1000)
 		if told, all := s.progress.ages(time.Now()); len(told) > 0 || all {
-			t.Errorf("it tells %v, all %t", told, all)
+			t.Errorf("the source reports %v, all %t", told, all)
 		}
 		if at := message.TimeOf(&kgo.Record{Timestamp: time.UnixMilli(-1)}); !at.IsZero() {
 			t.Errorf("its time is %v", at)

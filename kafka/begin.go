@@ -10,10 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// begin is called with the group's offsets of new lanes, before they are read.
-// Where the group has none and Start was for the lane, it finds the place to
-// begin and commits it, so that the group's offset shows it. A lane of which
-// the place is not known waits; the others go on.
+// begin is called with the group's offsets of new lanes before they are read. If the group has no offset and Start
+// applies to the lane, begin finds the start position and commits it. A lane whose start position is unknown waits;
+// other lanes continue.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	if err := g.commits.positions.admit(ctx, g.commits.given(offsets)); err != nil {
 		return nil, err
@@ -28,7 +27,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 		err = g.commits.starts(ctx, found)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kafka: group %s has no offsets yet, and where to begin could not be found and committed: %w", g.config.Group, err)
+		return nil, fmt.Errorf("kafka: group %s has no offsets yet, and its start offsets could not be found and committed: %w", g.config.Group, err)
 	}
 	for p, at := range found {
 		offsets[p.topic][p.partition] = kgo.NewOffset().At(at).WithEpoch(-1)
@@ -38,8 +37,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-// given are the lanes among partitions that have an offset, with the ids of their
-// topics.
+// given returns the lanes among partitions that have an offset, with the ids of their topics.
 func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
 	for l := range c.lanes.each {
@@ -50,7 +48,7 @@ func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartitio
 	return all
 }
 
-// noteBegin notes where lanes begin, and returns those without an offset.
+// noteBegin stores where lanes begin, and returns the lanes without an offset.
 func (c *commits) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartition {
 	var missing []topicPartition
 	for topic, partitions := range found {
@@ -70,8 +68,8 @@ func (c *commits) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartit
 	return missing
 }
 
-// startOffsetsOf are where lanes begin that Start was for. Others are not in it and
-// begin at their beginning, or wait.
+// startOffsetsOf returns the start positions of lanes to which Start applied. Other lanes are missing in the result:
+// they begin at the beginning of their log, or wait.
 func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartition) (map[topicPartition]int64, error) {
 	if !b.mayHaveStarts(missing) {
 		return nil, nil
@@ -80,7 +78,7 @@ func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartitio
 		return nil, err
 	}
 	found := map[topicPartition]int64{}
-	old := map[string]bool{} // topics that were begun before
+	old := map[string]bool{} // topics that began earlier
 	for _, p := range missing {
 		at, fresh, known := b.startOf(p)
 		if known {
@@ -91,7 +89,7 @@ func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartitio
 	return found, b.clamp(ctx, found, old)
 }
 
-// mayHaveStarts reports whether Start was for any partition of these topics.
+// mayHaveStarts reports whether Start applied to any partition of these topics.
 func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,8 +101,7 @@ func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	return false
 }
 
-// startOf is where Start led for a lane; known is false if it begins at its
-// beginning, or waits.
+// startOf returns the start position of a lane. known is false if the lane begins at the beginning of its log, or waits.
 func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 	id := b.topics.id(p.topic)
 	b.mu.Lock()
@@ -118,25 +115,25 @@ func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 	case int(p.partition) >= len(began.Starts):
 		return 0, false, false
 	case began.TopicID != id:
-		b.config.Logger.Warn("the topic was created anew since the group first joined; the partition is read from its beginning, start is not for it",
+		b.config.Logger.Warn("the topic was deleted and created again since the group first joined; the partition is read from its beginning, and start does not apply to it",
 			"group", b.config.Group, "topic", p.topic, "partition", p.partition)
 		return 0, false, false
 	case began.TopicID == noTopicID && !began.Fresh:
-		b.intake.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so that nobody can tell whether this topic is still the one in which the group began; set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets)"))
+		b.intake.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so it is not known whether this is still the topic in which the group began; set the group's offset (kafka-consumer-groups.sh --reset-offsets)"))
 		return 0, false, false
 	}
 	return began.Starts[p.partition], began.Fresh, true
 }
 
-// wait lets a lane wait that has no place to begin.
+// wait stops a lane whose start position is unknown.
 func (i *intake) wait(p topicPartition, why error) {
 	i.lanes.living(p, func(l *lane) {
-		i.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and where to begin is not known; it waits, the others go on: %w", p.topic, p.partition, i.config.Group, why))
+		i.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and its start offset is not known; the partition waits, other partitions continue: %w", p.topic, p.partition, i.config.Group, why))
 	})
 }
 
-// clamp moves what has left the log to the log's beginning, in topics that were
-// begun before: the group's offsets are gone, and with them what was read.
+// clamp moves start positions that are no longer in the log to the beginning of the log, in topics that began earlier:
+// there the group has lost its offsets, so it is unknown which records were read.
 func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, old map[string]bool) error {
 	var topics []string
 	for topic, begunBefore := range old {
@@ -157,16 +154,16 @@ func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, 
 		}
 		if o, known := starts.Lookup(p.topic, p.partition); known && o.Err == nil && o.Offset > at {
 			found[p] = o.Offset
-			b.config.Logger.Warn("records have left the log, and whether they were read is not known, because the group has no offset",
+			b.config.Logger.Warn("records were removed from the log, and it is not known whether they were read, because the group has no offset",
 				"group", b.config.Group, "topic", p.topic, "partition", p.partition, "from", at, "to", o.Offset-1)
 		}
-		b.config.Logger.Info("the group has no offset; the partition is read from where the group first began, as the store remembers",
+		b.config.Logger.Info("the group has no offset; the partition is read from where the group first began, according to the store",
 			"group", b.config.Group, "topic", p.topic, "partition", p.partition, "offset", found[p])
 	}
 	return nil
 }
 
-// logBegin logs the partitions that the group has assigned, and where each begins.
+// logBegin logs the assigned partitions and the offset where each begins.
 func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 	var all []held
 	for topic, partitions := range offsets {
@@ -177,7 +174,7 @@ func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 	logPartitions(g.config, "partitions assigned", all)
 }
 
-// toBegin are living lanes, by who owns them, and where they begin.
+// toBegin returns living lanes and where they begin, by owner.
 func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
 	all := map[owner]map[topicPartition]pending{}
 	for l := range c.lanes.each {
@@ -193,7 +190,7 @@ func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPar
 	return all
 }
 
-// starts commits where lanes begin, as their owner, after the store.
+// starts commits where lanes begin, on behalf of their owner, after writing it to the store.
 func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
 	all := c.toBegin(found)
 	if err := c.positions.keep(ctx, all); err != nil {

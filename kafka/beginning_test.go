@@ -15,10 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// now lets a process begin behind what is there.
+// now makes a process begin after the existing records.
 func now(c *Config) { c.Start.Now = true }
 
-// anew deletes the topic and makes it again.
+// anew deletes the topic and creates it again.
 func (w *world) anew(partitions int32) {
 	w.t.Helper()
 	must(w.t, w.cluster.DeleteTopic(theTopic))
@@ -27,12 +27,12 @@ func (w *world) anew(partitions int32) {
 	w.producer = w.client()
 }
 
-// without fails if one of these took effect.
+// without fails if one of these messages took effect.
 func (w *world) without(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
 		if n := w.effect(id); n != 0 {
-			w.t.Errorf("%s took effect %d times, and was not to be read", id, n)
+			w.t.Errorf("%s took effect %d times, but was not to be read", id, n)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestWhereAGroupBeganIsDecidedOnce(t *testing.T) {
 		p := w.start(count, now, nil)
 		w.begun(1)
 		_ = p.leave()
-		w.forgetGroup() // also what stood beside its offsets
+		w.forgetGroup() // with all metadata
 		if _, err := kadm.NewClient(w.producer).CreatePartitions(context.Background(), 2, theTopic); err != nil {
 			t.Fatal(err)
 		}
@@ -118,15 +118,14 @@ func TestWhereAGroupBeganIsDecidedOnce(t *testing.T) {
 	})
 }
 
-// forgetGroup deletes the group with its offsets, as the brokers do when it was
-// empty for long.
+// forgetGroup deletes the group with its offsets, as brokers do when a group was empty for a long time.
 func (w *world) forgetGroup() {
 	w.t.Helper()
 	if _, err := kadm.NewClient(w.producer).DeleteGroup(context.Background(), theGroup); err != nil {
 		w.t.Fatal(err)
 	}
 	if at := w.committed(0); at != -1 {
-		w.t.Fatalf("the group has its offset %d still", at)
+		w.t.Fatalf("the group still has its offset %d", at)
 	}
 }
 
@@ -138,8 +137,7 @@ func (w *world) commitFor(group string, at int64) {
 	must(w.t, kadm.NewClient(w.producer).CommitAllOffsets(context.Background(), group, offsets))
 }
 
-// first is a store in which another process keeps a position between the look
-// of this one and its writing.
+// first is a store in which another process keeps a position between this process's read and its write.
 type first struct {
 	*memstore.Store
 	position source.Position
@@ -152,8 +150,7 @@ func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 	return f.Store.KeepPosition(ctx, consumer, lane, p)
 }
 
-// begins fetches until the group has the offset where it begins partition 0,
-// and fails if anything comes.
+// begins fetches until the group has the offset where it begins partition 0, and fails if a delivery arrives.
 func (r *reader) begins(c *kgo.Client, want int64) {
 	r.t.Helper()
 	stop := r.keepFetching(func(got []source.Delivery) {
@@ -223,7 +220,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 		must(t, err)
 		defer func() { _ = s.Close(t.Context()) }()
 		s.Lanes(nil)
-		if _, err := s.Fetch(t.Context(), wide); err == nil || !strings.Contains(err.Error(), "call Positions") {
+		if _, err := s.Fetch(t.Context(), wide); err == nil || !strings.Contains(err.Error(), "Positions with the consumer's store") {
 			t.Errorf("it says: %v", err)
 		}
 	})
@@ -249,7 +246,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 	})
 }
 
-var errAway = errors.New("the store is away")
+var errAway = errors.New("the store is unreachable")
 
 // away is a store that cannot be reached.
 type away struct{ *memstore.Store }

@@ -18,28 +18,26 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// silence is how long no broker may have answered for the source to count as
-// one that can be read: longer than a heartbeat takes, which is all that is
-// asked while every lane is paused.
+// silence is how long no broker may have answered before the source counts as unreachable. It is longer than a
+// heartbeat, because heartbeats are the only requests while all lanes are paused.
 const silence = heartbeat + 2*time.Second
 
-// brokers is the client by which a source asks and commits; it is no member of the
-// group. It knows what brokers answered, and nothing of lanes and topics.
+// brokers is the client for requests and commits. It is not a member of the group. It knows the brokers' answers and
+// nothing about lanes and topics.
 type brokers struct {
 	config     *Config
-	dial       dialer // of tests: another network
+	dial       dialer // set by tests: another network
 	lastDial   hook.LastDial
 	warnings   hook.Warnings
 	unanswered hook.UnansweredCommits
 	lastAnswer hook.LastAnswer
 
-	mu     sync.Mutex  // guards the rest; under it no other lock is taken
+	mu     sync.Mutex  // guards the fields below; no other lock is taken while it is held
 	asking *kgo.Client // nil before the first join
 	closed bool
 }
 
-// open makes the client, if there is none, and then calls begun. It reports
-// whether there is one: a source that was closed gets none.
+// open creates the client if there is none, and then calls begun. It returns false if the source is closed.
 func (b *brokers) open(begun func()) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +59,7 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// shut lets no client be made any more. It reports whether there is one.
+// shut prevents further clients. It reports whether there is a client.
 func (b *brokers) shut() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,7 +67,7 @@ func (b *brokers) shut() bool {
 	return b.asking != nil
 }
 
-// close ends the client.
+// close closes the client.
 func (b *brokers) close() {
 	if client := b.client(); client != nil {
 		client.Close()
@@ -79,7 +77,7 @@ func (b *brokers) close() {
 // dialer connects to a broker.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// common are the options of every connection.
+// common returns the options of every connection.
 func (b *brokers) common() []kgo.Opt {
 	c := b.config
 	options := append(slices.Clone(c.Options),
@@ -94,22 +92,21 @@ func (b *brokers) common() []kgo.Opt {
 	return options
 }
 
-// options are of the client that asks and commits.
+// options returns the options of the client for requests and commits.
 func (b *brokers) options() []kgo.Opt {
 	return append(b.common(), kgo.WithHooks(&b.lastDial, &b.unanswered, &b.lastAnswer), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
 }
 
-// unreachable says why nobody answers.
+// unreachable returns the error for brokers that do not answer.
 func (b *brokers) unreachable(err error) error {
 	var answer *kerr.Error
 	if errors.As(errors.Join(err, b.lastDial.Err()), &answer) {
 		return explain(answer, "", b.config.Group)
 	}
-	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", b.config.Brokers, connectionError{b.lastDial.Err(), err})
+	return fmt.Errorf("kafka: none of the brokers %v can be reached; check that they run, that the addresses are right, and that TLS and SASL match their listener: %w", b.config.Brokers, connectionError{b.lastDial.Err(), err})
 }
 
-// connectionError is why no broker could be asked. Its text is the one cause;
-// errors.Is finds all that is known.
+// connectionError is why no broker could be asked. Its text is the more specific cause; errors.Is finds both.
 type connectionError struct{ dialed, asked error }
 
 func (e connectionError) Error() string {
@@ -122,14 +119,13 @@ func (e connectionError) Error() string {
 
 func (e connectionError) Unwrap() []error { return []error{e.dialed, e.asked} }
 
-// Timestamps by which brokers are asked for the ends of a partition.
+// Timestamps that request the ends of a partition.
 const (
 	atEnd   = -1
 	atBegin = -2
 )
 
-// entryOf is the entry of a topic among those of a request, a new one where it has
-// none yet. index is where those stand that have one.
+// entryOf returns the entry of a topic in a request, and adds one if it is missing. index maps topics to their entries.
 func entryOf[T any](index map[string]int, topic string, all *[]T, fresh func() T) *T {
 	at, known := index[topic]
 	if !known {
@@ -140,7 +136,7 @@ func entryOf[T any](index map[string]int, topic string, all *[]T, fresh func() T
 	return &(*all)[at]
 }
 
-// listOffsets asks for offsets; a partition that has an error is left out.
+// listOffsets requests offsets. Partitions with an error are missing in the result.
 func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, at int64, committed bool) (map[topicPartition]int64, error) {
 	if len(partitions) == 0 {
 		return nil, nil
@@ -173,15 +169,14 @@ func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, 
 	return found, nil
 }
 
-// more reports whether a fetch finds anything behind where a lane has got to.
-// The end of a log may lie behind the last thing in it, since compaction removes
-// tombstones and the control records of transactions; or a fetch is slow.
+// more reports whether a fetch finds any batch after a lane's position. The end of a log can be after its last batch,
+// because compaction removes tombstones and control records of transactions.
 func (b *brokers) more(ctx context.Context, r lanePosition) (bool, error) {
 	batches, err := b.firstBatches(ctx, r, b.config.ReadUncommitted)
 	return len(batches) > 0, err
 }
 
-// firstBatches returns the first batches that a fetch finds at a place; nil if there are none.
+// firstBatches returns the first batches that a fetch finds at a position; nil if there are none.
 func (b *brokers) firstBatches(ctx context.Context, r lanePosition, uncommitted bool) ([]byte, error) {
 	leader, err := b.leader(ctx, r.topicPartition)
 	if err != nil {
@@ -217,14 +212,14 @@ func (b *brokers) firstBatches(ctx context.Context, r lanePosition, uncommitted 
 	return nil, nil
 }
 
-// noLeaderError is why no broker can be asked for a partition.
+// noLeaderError is why no broker can be asked about a partition.
 type noLeaderError struct{ err error }
 
 func (e noLeaderError) Error() string { return "no broker is its leader: " + e.err.Error() }
 
 func (e noLeaderError) Unwrap() error { return e.err }
 
-// leader is who is asked for a partition.
+// leader returns the broker to ask about a partition.
 func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, error) {
 	known, err := kadm.NewClient(b.client()).Metadata(ctx, p.topic)
 	if err != nil {
@@ -243,7 +238,7 @@ func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, er
 	return b.client().Broker(int(partition.Leader)), nil
 }
 
-// allListed returns offsets, or an error if those of a partition could not be listed.
+// allListed returns offsets, or an error if the offsets of a partition could not be listed.
 func allListed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error) {
 	if err == nil {
 		err = offsets.Error()
@@ -251,7 +246,7 @@ func allListed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error
 	return offsets, err
 }
 
-// metadataOf asks for topics by their names. The answer of kadm is from a cache.
+// metadataOf returns a request for topics by name. It is used because kadm answers from a cache.
 func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	request := kmsg.NewPtrMetadataRequest()
 	for _, topic := range topics {
@@ -262,8 +257,8 @@ func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	return request
 }
 
-// untilKnown asks again for a while after an answer that a topic is unknown, which a broker
-// may give to a topic that was made just now.
+// untilKnown repeats a request for a short time if the answer is that a topic is unknown; brokers may answer this for a
+// topic that was just created.
 func untilKnown(ctx context.Context, err error, ask func(context.Context) error) error {
 	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		timing.Wait(ctx, newTopic/10)
@@ -272,7 +267,7 @@ func untilKnown(ctx context.Context, err error, ask func(context.Context) error)
 	return err
 }
 
-// reader makes a client that reads partitions from offsets, without a group.
+// reader creates a client that reads partitions from offsets, without a group.
 func (b *brokers) reader(from map[string]map[int32]kgo.Offset, more ...kgo.Opt) (*kgo.Client, error) {
 	client, err := kgo.NewClient(append(append(b.common(), kgo.ConsumePartitions(from), b.config.isolation(), kgo.KeepControlRecords(),
 		kgo.FetchMaxWait(fetchWait), kgo.MaxDecompressBatchBytes(b.config.MaxBatch)), more...)...)

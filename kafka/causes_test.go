@@ -14,9 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Each cause that brings a message again, as it happens with this broker: in
-// the end each message has one effect and everything is settled, and what came
-// again was counted as such.
+// Each cause of redelivered messages, as it happens with this broker: in the end each message has one effect, everything
+// is settled, and the redelivered messages were counted as duplicates.
 func TestCausesOfDuplicates(t *testing.T) {
 	ids := numbered("m", 1, 30)
 	for name, cause := range map[string]func(*world) *process{
@@ -44,12 +43,12 @@ func TestCausesOfDuplicates(t *testing.T) {
 	}
 }
 
-// producerRetry: a producer hears no answer and sends again, in a new session.
+// producerRetry: a producer gets no answer and sends again, in a new session.
 func producerRetry(w *world) *process {
 	p := w.start(count, nil, nil)
 	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 3})
 	for _, id := range numbered("m", 1, 30) {
-		for range 2 { // the first try arrives although its answer says that it did not
+		for range 2 { // the first attempt arrives although its answer is an error
 			c := w.client(kgo.RecordRetries(0), kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()))
 			if c.ProduceSync(context.Background(), order(0, id)).FirstErr() == nil {
 				break
@@ -60,8 +59,7 @@ func producerRetry(w *world) *process {
 	return p
 }
 
-// relayRetry: the relay of an outbox dies before it notes what it sent, and
-// sends a stretch again.
+// relayRetry: the relay of an outbox dies before it stores what it sent, and sends some messages again.
 func relayRetry(w *world) *process {
 	p := w.start(count, nil, nil)
 	w.publish(0, numbered("m", 1, 20)...)
@@ -75,7 +73,7 @@ func crashAt(w *world, point faults.Point) *process {
 	return w.start(count, nil, nil)
 }
 
-// rebalance: a member is away for longer than its session, in the middle.
+// rebalance: a member is frozen for longer than its session, in the middle of its work.
 func rebalance(w *world) *process {
 	s := newStuck()
 	w.publish(0, numbered("m", 1, 15)...)
@@ -91,7 +89,7 @@ func rebalance(w *world) *process {
 	return other
 }
 
-// retryTopic: somebody else's retry topic brings what has been applied.
+// retryTopic: another application's retry topic delivers applied messages again.
 func retryTopic(w *world) *process {
 	w.publish(0, numbered("m", 1, 30)...)
 	p := w.settled(func(c *Config) { c.Topics = append(c.Topics, "orders-retry") })
@@ -105,7 +103,7 @@ func retryTopic(w *world) *process {
 	return p
 }
 
-// hiddenSuccess: commits of the store succeed and their answers are lost.
+// hiddenSuccess: commits of the store succeed, but their answers are lost.
 func hiddenSuccess(w *world) *process {
 	lost := 0
 	w.store = memstore.New(memstore.Fail(func(op string) error {
@@ -121,7 +119,7 @@ func hiddenSuccess(w *world) *process {
 	if lost != 3 {
 		w.t.Errorf("%d answers were lost", lost)
 	}
-	w.publish(0, "m0001", "m0030") // and a producer that timed out likewise
+	w.publish(0, "m0001", "m0030") // and a producer that timed out in the same way
 	return p
 }
 
@@ -131,12 +129,12 @@ func refusedOffset(w *world) *process {
 	w.publish(0, numbered("m", 1, 30)...)
 	first := w.start(count, nil, func(c *settings) { c.Drain = time.Second })
 	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
-	_ = first.leave() // says that its offsets are not committed
+	_ = first.leave() // reports that its offsets are not committed
 	fault.Remove()
 	return w.start(count, nil, nil)
 }
 
-// offsetReset: an operator sets the group back.
+// offsetReset: an operator sets the group's offset back.
 func offsetReset(w *world) *process {
 	w.publish(0, numbered("m", 1, 30)...)
 	w.runs(nil)

@@ -15,14 +15,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// commits tell the group how far lanes are done. Everyone who waits for a commit
-// shares the next one. One commit is under way at a time, and none is cancelled:
-// two of them on two connections could reach the broker in the wrong order.
+// commits commits the offsets of lanes to the group. All callers that wait for a commit share the next one. Only one
+// commit is in progress at a time, and none is cancelled, because two commits on two connections could reach the broker
+// in the wrong order.
 //
-// What is settled within the interval after a commit shares the next one, which
-// nobody waits for: a trickle of messages would else be as many commits. So the
-// group learns of it later; after a crash it comes again. While commits fail,
-// each settlement waits for one, so that whoever settles hears of it.
+// Settlements within the commit interval are committed together by the next commit, and no caller waits for it;
+// otherwise each of a few messages would cause a commit. So the group learns of them later, and after a crash they are
+// delivered again. While commits fail, each settlement waits for one, so that the caller of Settle gets the error.
 type commits struct {
 	config  *Config
 	brokers *brokers
@@ -30,21 +29,21 @@ type commits struct {
 	intake  *intake
 	member  *member
 	faults  *faultList
-	// positions are written before anything is committed.
+	// positions are written to the store before offsets are committed.
 	positions *positions
-	// startWords are what goes with the offsets of a topic.
+	// startWords returns the metadata that is committed with the offsets of a topic.
 	startWords func(topic string) []string
 	wake       chan struct{}
 	interval   time.Duration
 
-	mu      sync.Mutex // guards the rest; under it no other lock is taken
+	mu      sync.Mutex // guards the fields below; no other lock is taken while it is held
 	next    *round
-	began   time.Time // of the last round
-	failing time.Time // since when rounds fail; zero if the last one did not
-	told    time.Time // when that was told last
+	began   time.Time // when the last round began
+	failing time.Time // when rounds began to fail; zero if the last one succeeded
+	told    time.Time // when the failure was last reported
 }
 
-// round is a commit of everything that is dirty when it begins.
+// round is a commit of all lanes that are dirty when it begins.
 type round struct {
 	done chan struct{}
 	err  error
@@ -52,15 +51,15 @@ type round struct {
 
 func newRound() *round { return &round{done: make(chan struct{})} }
 
-// due reports whether a settlement is to be committed at once.
+// due reports whether a settlement must be committed at once.
 func (c *commits) due(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
 }
 
-// ended notes how a round ended. It reports whether it is time to say that
-// rounds fail, where nobody may be waiting for one.
+// ended stores how a round ended. It reports whether a failure must be reported now, because perhaps no caller waits for
+// a round.
 func (c *commits) ended(err error, now time.Time) (tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +76,7 @@ func (c *commits) ended(err error, now time.Time) (tell bool) {
 	return tell
 }
 
-// ask asks for a round, which begins after the call.
+// ask requests a round that begins after the call.
 func (c *commits) ask() *round {
 	c.mu.Lock()
 	r := c.next
@@ -114,8 +113,7 @@ func (c *commits) begin() *round {
 	return r
 }
 
-// run commits until life ends: when it is asked to, and with each interval what
-// nobody waits for.
+// run commits until life ends: on request, and once per interval for settlements that no caller waits for.
 func (c *commits) run(life context.Context) {
 	ticker := time.NewTicker(c.config.CommitInterval)
 	defer ticker.Stop()
@@ -139,7 +137,7 @@ func (c *commits) run(life context.Context) {
 	}
 }
 
-// commit tells the group how far its lanes are done, after the store.
+// commit writes the positions of lanes to the store and then commits their offsets to the group.
 func (c *commits) commit(ctx context.Context) error {
 	all := c.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now()))
 	if err := c.positions.keep(ctx, all); err != nil {
@@ -149,7 +147,7 @@ func (c *commits) commit(ctx context.Context) error {
 	for who, which := range all {
 		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
 		if err != nil {
-			errs = errors.Join(errs, fmt.Errorf("kafka: the offsets of group %s could not be committed and will be: %w", c.config.Group, err))
+			errs = errors.Join(errs, fmt.Errorf("kafka: the offsets of group %s could not be committed yet; the commit is retried: %w", c.config.Group, err))
 			continue
 		}
 		errs = errors.Join(errs, c.answered(which, response))
@@ -157,7 +155,7 @@ func (c *commits) commit(ctx context.Context) error {
 	return errs
 }
 
-// renewed is who the member is now, where no callback tells.
+// renewed returns the member's current owner, for changes without a callback.
 func (c *commits) renewed() *owner {
 	client := c.member.current()
 	if client == nil || !c.config.NextGen {
@@ -186,7 +184,7 @@ func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.Off
 	return request
 }
 
-// answered notes what the group answered.
+// answered stores the group's answers.
 func (c *commits) answered(which map[topicPartition]pending, response *kmsg.OffsetCommitResponse) error {
 	var errs error
 	for i := range response.Topics {
@@ -208,7 +206,7 @@ func (c *commits) answered(which map[topicPartition]pending, response *kmsg.Offs
 	return errs
 }
 
-// partitionOf finds a partition of a response, which may name its topic by id.
+// partitionOf finds a partition in a response, which may name its topic by id.
 func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which map[topicPartition]pending) topicPartition {
 	if topic.Topic != "" {
 		return topicPartition{topic.Topic, partition}
@@ -221,14 +219,12 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 	return topicPartition{}
 }
 
-// againAfter is how soon offsets are tried again that the group refused while it
-// is shared out anew.
+// againAfter is the delay before offsets are committed again that the group refused during a rebalance.
 const againAfter = 50 * time.Millisecond
 
-// last commits what is settled before the source ends. Of a generation that has
-// just ended the group takes nothing: the callback of the next one says whose
-// the lanes are, and is waited for, but for no longer than a last commit may
-// take, and half of the time there is: the other half is for leaving the group.
+// last commits all settlements before the source ends. The group refuses commits of a generation that has just ended;
+// then last waits for the callback that renews the lanes' owners, but at most lastCommit and half of the remaining time.
+// The other half is for leaving the group.
 func (c *commits) last(ctx context.Context) error {
 	limit := lastCommit
 	if end, ends := ctx.Deadline(); ends {
@@ -239,7 +235,7 @@ func (c *commits) last(ctx context.Context) error {
 	for {
 		err := c.wait(ctx)
 		waits := c.awaitsGeneration()
-		if waits == nil && !staleGeneration(err) { // where the next one has begun meanwhile, it is asked
+		if waits == nil && !staleGeneration(err) { // the next generation may have begun in the meantime
 			return err
 		}
 		select {
@@ -250,13 +246,12 @@ func (c *commits) last(ctx context.Context) error {
 	}
 }
 
-// staleGeneration reports whether the group refused a commit because its
-// generation had ended.
+// staleGeneration reports whether the group refused a commit because its generation had ended.
 func staleGeneration(err error) bool {
 	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.StaleMemberEpoch)
 }
 
-// metadata are those of an offset of a topic.
+// metadata returns the metadata of a topic's offsets.
 func (c *commits) metadata(topic string, id [16]byte) *string {
 	words := c.startWords(topic)
 	if c.positions.store != nil {
@@ -268,21 +263,19 @@ func (c *commits) metadata(topic string, id [16]byte) *string {
 	return kmsg.StringPtr(strings.Join(words, " "))
 }
 
-// A commit that is not answered in time is sent again on another connection.
-// The broker may still carry out the first one after later ones: then the group's
-// offset goes back, and no client is told. No client can prevent that, and the markers
-// absorb the records that come again. So that the offset does not stay there on a
-// partition where nothing more happens, lanes are committed again for a while.
+// A commit that is not answered in time is sent again on another connection. The broker may carry out the first commit
+// after later ones: then the group's offset goes back, and no client learns of it. No client can prevent that. The
+// markers absorb the redelivered records. Lanes are committed again for some time, so that a quiet partition does not
+// keep the old offset.
 
 const (
-	// lateness is how long an unanswered commit is expected to be carried out.
+	// lateness is how long a broker may still carry out an unanswered commit.
 	lateness = 2 * time.Minute
-	// againEvery is how often lanes are committed again until then.
+	// againEvery is the interval of repeated commits during that time.
 	againEvery = 5 * time.Second
 )
 
-// uncertain reports whether a lane is to be committed again although the group
-// has heard how far it is done.
+// uncertain reports whether a lane must be committed again although the group has confirmed its offset.
 func (l *lane) uncertain(now time.Time) bool {
 	return !l.gone && l.done.offset >= 0 && l.done.offset == l.committed.offset && now.Sub(l.committedAt) >= againEvery
 }
@@ -293,13 +286,12 @@ type pending struct {
 	at    position
 	owner owner
 	topic [16]byte
-	// kept is what the store must have of the lane; -1 if nothing is known.
+	// kept is the position that the store must have for the lane; -1 if unknown.
 	kept int64
 }
 
-// toCommit are the lanes of which the group does not know how far they are done,
-// by who owns them. With late an older commit may still be carried out, see
-// lateness; renewed is who the member is now, where no callback tells.
+// toCommit returns the lanes with unconfirmed offsets, by owner. late is true if an older commit may still be carried
+// out (see lateness). renewed is the member's current owner, for changes without a callback.
 func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
 	now := time.Now()
 	all := map[owner]map[topicPartition]pending{}
@@ -319,17 +311,17 @@ func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartiti
 	return all
 }
 
-// renewEpoch: with the protocol of KIP-848 a member's epoch rises with a
-// heartbeat, and no callback tells. What is not gone here was not given up
-// there: the callbacks that give lanes up return before the brokers hear of it.
+// renewEpoch updates the epoch of the lane's owner. With KIP-848 a member's epoch rises with a heartbeat and without a
+// callback. A lane that is not gone was not given up in between, because the callbacks that give lanes up return before
+// the brokers learn of it.
 func (l *lane) renewEpoch(now owner) {
 	if !l.gone && l.refused == l.owner && l.owner.member == now.member {
 		l.owner = now
 	}
 }
 
-// note notes the answer for one lane. It says why the lane is lost, if it is; an error says
-// that the offset is not committed and may be later. Called with lanes.mu held.
+// note stores the answer for one lane. lost is why the lane is lost, or empty. why is set if the offset is not committed
+// but may be later. The caller holds lanes.mu.
 func (c *commits) note(of pending, err error) (lost string, why error) {
 	switch {
 	case err == nil:
@@ -341,24 +333,23 @@ func (c *commits) note(of pending, err error) (lost string, why error) {
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
 		return "the group does not know this member any more", nil
 	case staleGeneration(err):
-		// A newer generation exists and this member is in it: its callback
-		// decides whether the lane is still ours. Until then nothing is tried.
+		// A newer generation exists and this member is in it: its callback decides whether this process keeps the lane.
+		// No commit is tried before that.
 		if of.lane.refused != of.owner {
 			of.lane.refused, of.lane.refusedAt = of.owner, time.Now()
 		}
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
-		c.faults.topicDeleted(of.lane.topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", of.lane.topic, err))
+		c.faults.topicDeleted(of.lane.topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created again; the effects of its records stay applied: %w", of.lane.topic, err))
 		return "its topic was deleted", nil
 	}
 	return "", fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", of.lane.id.ID, explain(err, of.lane.topic, c.config.Group))
 }
 
-// awaitsGeneration is an error while the group takes no offsets of a lane,
-// because it is shared out anew.
+// awaitsGeneration returns an error if the group refuses offsets of a lane during a rebalance.
 func (c *commits) awaitsGeneration() error {
 	for l := range c.lanes.each {
 		if !l.gone && l.refused == l.owner && l.dirty() {
-			return fmt.Errorf("kafka: the offset of lane %s is not committed: group %s is shared out anew", l.id.ID, c.config.Group)
+			return fmt.Errorf("kafka: the offset of lane %s is not committed: group %s is rebalancing", l.id.ID, c.config.Group)
 		}
 	}
 	return nil

@@ -16,11 +16,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// requests counts what brokers were asked.
+// requests counts requests to the brokers.
 type requests struct {
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards the fields below
 	of   map[kmsg.Key]int
-	asks map[string]int // for ends of logs, by partition and what was asked
+	asks map[string]int // requests for ends of logs, by partition and timestamp
 }
 
 func (w *world) counted() *requests {
@@ -99,7 +99,7 @@ func TestOffsetsOfATrickleAreCommittedNowAndThen(t *testing.T) {
 		heir := w.start(count, nil, nil)
 		pass(20 * time.Second)
 		if c := heir.consumer.Counts(); c.Deliveries != 0 {
-			t.Errorf("the heir of a partition was delivered what its former owner had settled: %+v", c)
+			t.Errorf("the new owner of a partition got messages that its previous owner had settled: %+v", c)
 		}
 		if n := max(w.committed(0), w.committed(1)); n != 20 {
 			t.Errorf("the partition that moved is committed at %d", n)
@@ -126,15 +126,15 @@ func TestTheEndsOfLogsAreAskedOfOwnPartitions(t *testing.T) {
 		w.publish(0, "a")
 		first := w.settled(func(c *Config) { c.Observe = func([]LaneState) {} })
 		w.start(count, func(c *Config) { c.Observe = func([]LaneState) {} }, nil)
-		w.until(time.Minute, "the partitions are shared", func() bool { return len(first.source.lanes.all()) == 20 })
+		w.until(time.Minute, "the partitions are assigned", func() bool { return len(first.source.lanes.all()) == 20 })
 		pass(10 * time.Second)
 		asked := w.counted()
 		pass(60 * time.Second)
 		asked.mu.Lock()
 		defer asked.mu.Unlock()
 		for what, n := range asked.asks {
-			if n > 125 { // two ways to end, once a second
-				t.Errorf("partition %s was asked for %d times within a minute", what, n)
+			if n > 125 { // two timestamps for the end, once a second
+				t.Errorf("partition %s was requested %d times within a minute", what, n)
 			}
 		}
 		if n := asked.of[kmsg.ListOffsets]; n > 250 || n < 100 {
@@ -156,13 +156,13 @@ func TestCommitsThatTheBrokerCarriesOutLate(t *testing.T) {
 		p := w.start(count, nil, func(c *settings) { c.Batch.MaxSize = 5 })
 		w.until(time.Minute, "it is applied", func() bool { return w.effect("m0005") == 1 })
 		w.publish(0, numbered("m", 6, 100)...)
-		w.until(time.Minute, "it has gone back", func() bool { return w.committed(0) == 5 })
+		w.until(time.Minute, "the offset has gone back", func() bool { return w.committed(0) == 5 })
 		w.settles(10 * time.Second)
 		pass(5 * time.Minute)
 		calm := n.Load()
 		pass(5 * time.Minute)
 		if n.Load() != calm {
-			t.Errorf("%d commits were sent when nothing was to be said any more", n.Load()-calm)
+			t.Errorf("%d commits were sent after everything was committed", n.Load()-calm)
 		}
 		w.once(numbered("m", 1, 100)...)
 		if c := p.consumer.Counts(); c.Duplicates != 0 {
@@ -229,7 +229,7 @@ func TestAnOffsetIsNobodysName(t *testing.T) {
 		w.publish(0, "0", "1", "2", "3")
 		w.runs(nil)
 		w.close()
-		// The new leader lacks the last two, and other records stand there.
+		// The new leader lacks the last two records and has other records instead.
 		elected := newWorld(t, 1, kfake.Ports(19093))
 		elected.store = w.store
 		elected.publish(0, "0", "1", "other 2", "other 3", "2")
@@ -244,7 +244,7 @@ func TestAnOffsetIsNobodysName(t *testing.T) {
 		p := w.start(count, nil, nil)
 		w.publish(0, numbered("a", 1, 50)...)
 		w.publish(1, numbered("b", 1, 50)...)
-		w.until(time.Minute, "most of it is applied", func() bool { return w.effect("a0040") == 1 })
+		w.until(time.Minute, "most messages are applied", func() bool { return w.effect("a0040") == 1 })
 		w.settles(time.Minute)
 		must(t, w.cluster.DeleteTopic(theTopic))
 		pass(1500 * time.Millisecond)

@@ -30,15 +30,14 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// wire is a process's way to the brokers, in memory. Frozen, it keeps what was
-// written and delivers it when it thaws, as a network does; cut, it is like the
-// wire of a process that was killed.
+// wire is a process's connection to the brokers, in memory. While frozen it keeps what was written and delivers it after
+// the thaw, as a network does. Once cut it behaves like the connection of a killed process.
 type wire struct {
 	network *kfake.VirtualNetwork
-	// latency is of each write, in either direction.
+	// latency applies to each write, in either direction.
 	latency time.Duration
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	held  chan struct{}
 	gone  chan struct{}
 	pumps sync.WaitGroup
@@ -72,10 +71,9 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return near, nil
 }
 
-// pump carries bytes one way. What is part of a greeting passes a frozen wire,
-// too: the client asks a new connection for the versions of requests without a
-// way to be interrupted, and may hold a lock meanwhile that others wait for.
-// Who waits for a lock keeps virtual time from going on, to the thaw as well.
+// pump copies bytes in one direction. A greeting passes a frozen wire, too: the client requests the API versions of a
+// new connection without a way to interrupt it, and may hold a lock meanwhile. A goroutine that waits for a lock stops
+// virtual time, so the thaw would never come.
 func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	defer to.Close()
 	defer from.Close()
@@ -96,10 +94,9 @@ func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	}
 }
 
-// pass waits for the latency and while the wire is frozen, and reports whether
-// it is whole. Neither wait outlasts done: a client that gives a dial up waits
-// with a lock held until it has ended, and, as above, who waits for that lock
-// keeps virtual time from going on.
+// pass waits for the latency and while the wire is frozen, and reports whether it is not cut. Both waits end with done:
+// a client that gives up a dial waits for its end while it holds a lock, and a goroutine that waits for that lock stops
+// virtual time.
 func (w *wire) pass(done <-chan struct{}) bool {
 	if w.latency > 0 {
 		select {
@@ -145,7 +142,7 @@ func (w *wire) thaw() {
 	}
 }
 
-// cut ends every connection, and lets no other be made.
+// cut closes every connection and prevents new ones.
 func (w *wire) cut() {
 	w.mu.Lock()
 	ends := w.ends
@@ -163,7 +160,7 @@ func (w *wire) cut() {
 }
 
 func TestAFrozenWireLetsAConnectionBeMade(t *testing.T) {
-	inWorld(t, "so that virtual time goes on", 1, func(t *testing.T, w *world) {
+	inWorld(t, "so that virtual time continues", 1, func(t *testing.T, w *world) {
 		wire := newWire(&w.network, 0)
 		w.wires = append(w.wires, wire)
 		conn, err := wire.dial(t.Context(), "tcp", w.cluster.ListenAddrs()[0])
@@ -186,10 +183,10 @@ func TestAFrozenWireLetsAConnectionBeMade(t *testing.T) {
 	})
 }
 
-// A dial that was given up and waits on would keep virtual time from going on:
-// the client waits for its end under a lock.
+// A dial that was given up and continued to wait would stop virtual time: the client waits for its end while it holds a
+// lock.
 func TestADialThatIsGivenUpEndsAtOnce(t *testing.T) {
-	for name, frozen := range map[string]bool{"while it takes its time": false, "on a frozen wire": true} {
+	for name, frozen := range map[string]bool{"during its latency": false, "on a frozen wire": true} {
 		inWorld(t, name, 1, func(t *testing.T, w *world) {
 			wire := newWire(&w.network, time.Second)
 			w.wires = append(w.wires, wire)
@@ -227,7 +224,7 @@ func TestBrokersThatCannotBeReachedAreOneErrorWithOneCause(t *testing.T) {
 			if !errors.Is(err, c.err) {
 				t.Fatalf("%v is not in %v", c.err, err)
 			}
-			if text := err.Error(); strings.Count(text, "none of the brokers") != 1 || !strings.HasSuffix(text, "wants them: "+c.want) || strings.Contains(text, "\n") {
+			if text := err.Error(); strings.Count(text, "none of the brokers") != 1 || !strings.HasSuffix(text, "match their listener: "+c.want) || strings.Contains(text, "\n") {
 				t.Errorf("the error is %q", text)
 			}
 		})
@@ -247,7 +244,7 @@ func TestAFetchThatIsCancelledSaysWhetherABrokerAnswers(t *testing.T) {
 	})
 }
 
-// certificate makes one for 127.0.0.1, and the pool that knows it.
+// certificate creates a certificate for 127.0.0.1, and the pool that contains it.
 func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -290,7 +287,7 @@ func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
 	}
 	t.Run("a wrong password", func(t *testing.T) {
 		c.ControlKey(int16(kmsg.SASLAuthenticate), func(request kmsg.Request) (kmsg.Response, error, bool) {
-			response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse) // as Kafka answers; kfake hangs up
+			response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse) // as Kafka answers; kfake closes the connection
 			response.ErrorCode = kerr.SaslAuthenticationFailed.Code
 			return response, nil, true
 		})
@@ -299,14 +296,14 @@ func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
 			t.Errorf("it says: %v", err)
 		}
 	})
-	t.Run("a certificate that nobody vouches for", func(t *testing.T) {
+	t.Run("a certificate of an unknown authority", func(t *testing.T) {
 		unknown := config("unknown", plain.Auth{User: "reader", Pass: "secret"}.AsMechanism())
 		unknown.TLS = &tls.Config{RootCAs: x509.NewCertPool()}
 		if err := read(t, unknown).fails(); !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("it says: %v", err)
 		}
 	})
-	t.Run("no encryption where the listener wants it", func(t *testing.T) {
+	t.Run("no TLS although the listener needs it", func(t *testing.T) {
 		open := config("open", plain.Auth{User: "reader", Pass: "secret"}.AsMechanism())
 		open.TLS = nil
 		if err := read(t, open).fails(); !strings.Contains(err.Error(), "TLS") {
@@ -337,6 +334,6 @@ func TestAStaticMemberComesBackWithoutARebalance(t *testing.T) {
 	defer goOn()
 	again.await("its lane", func(told []string) bool { return len(told) == 1 })
 	if len(second.notes()) != 1 || again.notes()[0] == second.notes()[0] {
-		t.Errorf("the one that came back was told %v, the other %v", again.notes(), second.notes())
+		t.Errorf("the member that came back was told %v, the other %v", again.notes(), second.notes())
 	}
 }

@@ -23,10 +23,10 @@ type deadLetters struct {
 	config     *Config
 	brokers    *brokers
 	deliveries *deliveries
-	life       context.Context // ends when nothing is written any more
+	life       context.Context // ends when no further letter may be written
 	current    *producer.Current
-	consumer   string // named by DeadLetters
-	// batch is how large a batch of letters may be.
+	consumer   string // set by prepareDeadLetters
+	// batch is the largest allowed size of a batch of letters.
 	batch atomic.Int32
 }
 
@@ -39,24 +39,21 @@ func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, 
 	return letters
 }
 
-// letterWait is how long a settlement waits for dead letters. What is not
-// confirmed by then is on its way all the same and waited for again; the
-// acks of other lanes must not wait for it.
+// letterWait is how long a settlement waits for dead letters. A letter that is not confirmed by then continues, and the
+// next settlement waits for it again; the acks of other lanes do not wait for it.
 const letterWait = 5 * time.Second
 
-// prepareDeadLetters is source.Info.DeadLetters. Its error says that
-// Config.DeadLetters is empty.
+// prepareDeadLetters implements source.Info.DeadLetters. It returns an error if Config.DeadLetters is empty.
 func (s *Source) prepareDeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
-		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or end messages otherwise")
+		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or choose another action than dead letters")
 	}
 	s.deadLetters.consumer = consumer
 	return nil
 }
 
-// write copies deliveries to the topic for dead letters and waits
-// until all replicas have them. It returns those that could not be written, or
-// are not yet.
+// write copies deliveries to the topic for dead letters and waits until all replicas have them. It returns the
+// deliveries whose letters could not be written or are not confirmed yet.
 func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which []int) ([]int, error) {
 	if len(which) == 0 {
 		return nil, nil
@@ -81,7 +78,7 @@ func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which 
 	return left, failed.join(d.config.DeadLetters)
 }
 
-// outcome waits for the outcome of a letter. The letter is nil if its delivery is settled.
+// outcome waits for the outcome of a letter. A nil letter means that its delivery is settled.
 func outcome(ctx context.Context, letter *producer.Pending) error {
 	if letter == nil {
 		return nil
@@ -94,8 +91,7 @@ func outcome(ctx context.Context, letter *producer.Pending) error {
 	}
 }
 
-// send writes the copy of a delivery, or finds the one under way; nil if the
-// delivery is settled.
+// send writes the dead letter of a delivery, or returns the one in progress; nil if the delivery is settled.
 func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
 	if !begun {
@@ -106,15 +102,13 @@ func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 		sent.Answer(err)
 		return sent
 	}
-	// A context of its own: a record that is cancelled on its way may be
-	// written all the same.
+	// The letter needs its own context: a record that is cancelled after it was sent may still be written.
 	letter := deadletter.New(d.config.DeadLetters, d.consumer, raw, v)
 	writer.Write(&producer.Record{Ctx: d.life, Record: letter, Answer: sent.Answer, Cut: deadletter.Cut, WasCut: d.logCut})
 	return sent
 }
 
-// letterOf is the letter of a record that is not settled, and the record to be
-// copied, if the letter is to be written.
+// letterOf returns the letter of an unsettled record. It also returns the record to copy if the letter must be written.
 func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, begun bool) {
 	d.lanes.with(func([]*lane) {
 		if begun = r.raw != nil && (r.letter == nil || r.letter.Ended() && r.letter.Err != nil); begun {
@@ -128,13 +122,13 @@ func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, 
 // logCut logs that a letter was cut.
 func (d *deadLetters) logCut(letter *kgo.Record) {
 	said := deadletter.Headers(letter)
-	d.config.Logger.Warn("a dead letter was cut, because the topic does not take records of its size; the row in the store has it as it was. Raise the topic's max.message.bytes to have them whole",
+	d.config.Logger.Warn("a dead letter was cut, because the topic does not accept records of its size; the row in the store has the whole message. Raise the topic's max.message.bytes to keep whole dead letters",
 		"group", d.config.Group, "dead_letters", d.config.DeadLetters,
 		"topic", said[HeaderTopic], "partition", said[HeaderPartition], "offset", said[HeaderOffset], "bytes", said[HeaderLength])
 }
 
-// askSize finds out how large a batch the topic for dead letters takes.
-// Where that is not answered, a batch that is refused is sent record by record.
+// askSize asks for the largest batch that the topic for dead letters accepts. Without an answer, a refused batch is sent
+// record by record.
 func (d *deadLetters) askSize(ctx context.Context) {
 	if d.config.DeadLetters == "" {
 		return
@@ -151,8 +145,8 @@ func (d *deadLetters) askSize(ctx context.Context) {
 	d.batch.Store(int32(min(max(size, producer.LeastBatch), producer.LargestBatch)))
 }
 
-// complaints are the dead letters of one settlement that are not written yet:
-// of each cause one error, with the first of them and how many there are.
+// complaints collects the dead letters of one settlement that are not written yet: one error for each cause, with the
+// first letter and the number of letters.
 type complaints struct{ all []complaint }
 
 type complaint struct {
@@ -187,17 +181,17 @@ func (c *complaints) join(topic string) error {
 	return errs
 }
 
-// notWritten says why a dead letter is not written, and what to do.
+// notWritten returns why a dead letter is not written, and what to do.
 func notWritten(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "because the brokers have not confirmed it; it is on its way"
+		return "because the brokers have not confirmed it yet"
 	case errors.Is(err, kerr.MessageTooLarge):
-		return "because the topic does not even take its place and reason; raise the topic's max.message.bytes"
+		return "because the topic does not accept even its origin and reason; raise the topic's max.message.bytes"
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return "because the topic does not exist; create it"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		// The latter is said of who may write to no topic at all.
+		// ClusterAuthorizationFailed is the answer if the user may write to no topic at all.
 		return "because this user may not write to the topic; allow it WRITE and DESCRIBE"
 	}
 	return "and will be tried again"

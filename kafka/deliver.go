@@ -14,22 +14,21 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// deliveries are what the consumer is given of lanes, and what becomes of it.
+// deliveries delivers records of lanes to the consumer and settles them.
 type deliveries struct {
 	budget *hook.Budget
 	lanes  *lanes
 	intake *intake
 
-	// mu guards the rest; the lanes' lock is taken under it.
+	// mu guards the fields below; lanes.mu is taken while it is held.
 	mu   sync.Mutex
-	turn int // in the order of lanes
-	// full says that nothing more may be delivered until something is settled.
+	turn int // position in the order of lanes
+	// full: nothing more may be delivered before a settlement.
 	full bool
 }
 
-// tooMuchHidden reports whether nothing may be delivered until something is
-// settled: of a record that is too large the consumer counts what it sees, and
-// its dead letter needs all of it. Called with lanes.mu held.
+// tooMuchHidden reports whether nothing may be delivered before a settlement: the consumer counts only the kept part of
+// a record that is too large, but its dead letter needs the whole record. The caller holds lanes.mu.
 func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	var hidden int64
 	for _, l := range all {
@@ -43,16 +42,15 @@ type found struct {
 	records []*record
 	bytes   int64
 	due     time.Time
-	// enough says that nothing may be polled.
+	// enough: do not poll.
 	enough bool
 	err    error
 }
 
-// mostBack is how many deliveries may be handed back before polling waits.
+// mostBack is how many deliveries may be nacked before polling waits.
 const mostBack = 10_000
 
-// take takes what is ready: lanes take turns, and in a lane what was handed
-// back and is due comes first.
+// take takes deliverable records: lanes take turns, and in a lane nacked records that are due come first.
 func (d *deliveries) take(most source.Bound) (f found) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,7 +79,7 @@ func (l *lane) take(f *found, most source.Bound, now time.Time) {
 	}
 }
 
-// add reports whether a record fits, the first one always, and takes it.
+// add takes a record if it fits, and reports whether it did. The first record always fits.
 func (f *found) add(r *record, most source.Bound, now time.Time) bool {
 	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
@@ -122,17 +120,16 @@ func (l *lane) takeReady(f *found, most source.Bound, now time.Time) {
 	l.ready = l.ready[n:]
 }
 
-// Settle implements source.Source. Acks of a lane become the group's offset as
-// far as there is no gap before them; one request tells the group of all
-// lanes. What is acknowledged behind a gap, or within Config.CommitInterval
-// after a request, is done here and goes with a later one. Left is what the
-// group has not taken, and dead letters that could not be written.
+// Settle implements source.Source. Acks of a lane become the group's offset up to the first unsettled record; one
+// request commits all lanes. An ack after an unsettled record, or within Config.CommitInterval after a request, is
+// accepted and committed later. Settle returns the acks that the group did not accept, and the dead letters that could
+// not be written.
 func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	sum := s.deliveries.settle(all)
 	if sum.rouse {
 		s.gate.rouse()
 	}
-	defer s.deliveries.release(sum.freed) // the consumer holds them until it is told
+	defer s.deliveries.release(sum.freed) // the consumer holds them until Settle returns
 	if len(sum.targets) == 0 || !s.commits.due(time.Now()) {
 		return s.deadLetters.write(ctx, all, sum.letters)
 	}
@@ -140,12 +137,12 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	left, err := s.deadLetters.write(ctx, all, sum.letters)
 	refused := commit.wait(ctx)
 	if left = s.deliveries.uncommitted(all, sum.targets, left); len(left) == 0 {
-		return nil, nil // what was refused is of others, who hear of it
+		return nil, nil // refused offsets belong to other settlements, whose callers get the error
 	}
 	return left, errors.Join(err, refused)
 }
 
-// release lets others have the memory of what is settled.
+// release returns the memory of settled deliveries to the budget.
 func (d *deliveries) release(bytes int64) {
 	d.lanes.with(func(all []*lane) {
 		d.budget.Hold(-bytes)
@@ -153,18 +150,18 @@ func (d *deliveries) release(bytes int64) {
 	})
 }
 
-// sums are what settlements come to.
+// sums is the result of settling.
 type sums struct {
-	// targets are how far lanes must be committed, letters which settlements are
-	// dead letters, and freed how many bytes are settled.
+	// targets is how far lanes must be committed. letters are the settlements that are dead letters. freed is how many
+	// bytes were settled.
 	targets map[*lane]int64
 	letters []int
 	freed   int64
-	// rouse: there may be something to deliver again.
+	// rouse: there may be records to deliver again.
 	rouse bool
 }
 
-// settle takes settlements down.
+// settle applies settlements to the records.
 func (d *deliveries) settle(all []source.Settlement) (sum sums) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,7 +186,7 @@ func (d *deliveries) settle(all []source.Settlement) (sum sums) {
 	return sum
 }
 
-// acknowledge ends a record. Called with mu and lanes.mu held.
+// acknowledge acks a record. The caller holds mu and lanes.mu.
 func (d *deliveries) acknowledge(r *record, sum *sums) {
 	before := r.lane.held
 	r.lane.settle(r)
@@ -201,8 +198,7 @@ func (d *deliveries) acknowledge(r *record, sum *sums) {
 	d.intake.refill(r.lane)
 }
 
-// uncommitted adds to left the acks whose lanes the group does not know to be
-// so far.
+// uncommitted adds to left the acks in lanes whose offsets the group has not confirmed up to their target.
 func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
 	d.lanes.with(func([]*lane) {
 		for i := range all {
@@ -218,8 +214,8 @@ func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int6
 	return left
 }
 
-// deliveriesOf makes deliveries of records. They are not settled yet, and only who fetched
-// them can settle them, so what is raw is there.
+// deliveriesOf makes deliveries of records. The records are unsettled, and only the caller of Fetch can settle them, so
+// raw is not nil.
 func deliveriesOf(records []*record, decoder *message.Decoder) []source.Delivery {
 	if len(records) == 0 {
 		return nil
@@ -238,8 +234,8 @@ func deliveriesOf(records []*record, decoder *message.Decoder) []source.Delivery
 	return out
 }
 
-// brokerID names a record for as long as its topic lives: the topic's id
-// instead of its name, which another topic can have later.
+// brokerID returns a name for a record that is unique as long as its topic exists. It contains the id of the topic and
+// not its name, which another topic can have later.
 func brokerID(r *record) string {
 	b := make([]byte, 0, 64)
 	if r.lane.topicID == noTopicID {

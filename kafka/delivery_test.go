@@ -18,8 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// dies starts a process, lets it work until a batch passes a point, kills it
-// there and waits for its end.
+// dies starts a process, lets it work until a batch passes a point, kills it there and waits for its end.
 func (w *world) dies(point faults.Point, handle handler) *process {
 	w.t.Helper()
 	born, died := make(chan *process, 1), make(chan bool)
@@ -228,7 +227,7 @@ func TestMessagesThatFail(t *testing.T) {
 			ran.add(m.Identity.ID)
 			return count(ctx, tx, m)
 		}, nil, nil)
-		w.until(4*time.Second, "the other partition goes on", func() bool { return w.committed(1) == 10 })
+		w.until(4*time.Second, "the other partition continues", func() bool { return w.committed(1) == 10 })
 		w.without("a0005")
 		w.settles(time.Minute)
 		var lane []string
@@ -276,7 +275,7 @@ func TestMessagesThatFail(t *testing.T) {
 			if (err == nil) != (try == 0) {
 				t.Errorf("try %d: %v", try, err)
 			}
-			w.until(time.Minute, "the row was worked on", func() bool { return p.consumer.Counts().Inbox.Applied == 1 })
+			w.until(time.Minute, "the row was processed", func() bool { return p.consumer.Counts().Inbox.Applied == 1 })
 		}
 		w.publish(0, "a")
 		w.settles(time.Minute)
@@ -287,7 +286,7 @@ func TestMessagesThatFail(t *testing.T) {
 		p := w.start(count, nil, nil)
 		w.publish(0, numbered("a", 1, 10)...)
 		w.publish(1, numbered("b", 1, 10)...)
-		w.until(2*time.Minute, "the one is committed and the other refused", func() bool { return w.committed(0) == 10 && handle.Hits() > 0 })
+		w.until(2*time.Minute, "one partition is committed and the other refused", func() bool { return w.committed(0) == 10 && handle.Hits() > 0 })
 		if at := w.committed(1); at > 0 {
 			t.Errorf("the other partition is committed at %d, %d faults", at, handle.Hits())
 		}

@@ -18,18 +18,16 @@ import (
 )
 
 const (
-	// lookEvery is how often the ends of partitions are asked for with
-	// Config.Observe, and askEvery how often without it, or while the brokers do
-	// not answer: the client logs each try.
+	// lookEvery is how often the ends of partitions are requested with Config.Observe; askEvery is the interval without
+	// it, or while the brokers do not answer, because the client logs each attempt.
 	lookEvery = time.Second
 	askEvery  = 15 * time.Second
-	// heldUpAfter is how long a transaction may stay open at the head of what
-	// is to be read before it is logged.
+	// heldUpAfter is how long a transaction may stay open at a lane's position before that is logged.
 	heldUpAfter = time.Minute
 )
 
-// topics are what is read, and as which topics: those of Config.Topics, or those
-// that match the pattern, see search.
+// topics are the topics that are read and their ids: those of Config.Topics, or those that match the pattern (see
+// search).
 type topics struct {
 	config  *Config
 	brokers *brokers
@@ -37,14 +35,14 @@ type topics struct {
 	faults  *faultList
 	pattern *regexp.Regexp // nil with Config.Topics
 
-	// mu guards the rest. Its holder waits for nothing, and takes only the locks of
-	// member, faults and gate.
+	// mu guards the fields below. It is never held during a blocking call; only the locks of member, faults and gate are
+	// taken while it is held.
 	mu sync.Mutex
-	// reading are the topics that are read. It is replaced, never changed.
+	// reading are the names of the topics that are read. The slice is replaced, never changed.
 	reading []string
-	// ids are what the topics had when this member joined.
+	// ids are the topics' ids when this member joined.
 	ids map[string][16]byte
-	// brokerCount is how many brokers there were then.
+	// brokerCount is the number of brokers at that time.
 	brokerCount int
 	search      search
 }
@@ -52,12 +50,12 @@ type topics struct {
 func newTopics(c *Config, b *brokers, m *member, f *faultList) *topics {
 	t := &topics{config: c, brokers: b, member: m, faults: f, reading: c.Topics, ids: map[string][16]byte{}}
 	if c.TopicPattern != "" {
-		t.pattern, _ = CompilePattern(c.TopicPattern) // which validate has done
+		t.pattern, _ = CompilePattern(c.TopicPattern) // validate has checked it
 	}
 	return t
 }
 
-// ask asks for the topics, and notes their ids.
+// ask requests the topics and stores their ids.
 func (t *topics) ask(ctx context.Context) error {
 	named := t.named()
 	if t.pattern != nil {
@@ -72,8 +70,8 @@ func (t *topics) ask(ctx context.Context) error {
 	return t.note(len(response.Brokers), response.Topics)
 }
 
-// named are asked for by name: those of Config.Topics, which must all exist,
-// and the one for dead letters.
+// named returns the topics to request by name: those of Config.Topics, which must all exist, and the topic for dead
+// letters.
 func (t *topics) named() []string {
 	if t.config.DeadLetters == "" {
 		return t.config.Topics
@@ -81,8 +79,7 @@ func (t *topics) named() []string {
 	return append(append([]string{}, t.config.Topics...), t.config.DeadLetters)
 }
 
-// note notes the topics' ids, under which offsets are committed: a topic that is
-// created anew has another one.
+// note stores the topics' ids, which commits contain: a topic that was deleted and created again has another id.
 func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,14 +91,14 @@ func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 		}
 		if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
 			errs = errors.Join(errs, t.explain(err, *answer.Topic))
-			continue // without an id, which would look like another topic's
+			continue // the answer has no id, which would look like the id of another topic
 		}
 		t.ids[*answer.Topic] = answer.TopicID
 	}
 	return errs
 }
 
-// explain is for a topic that may be the one for dead letters, which is written to.
+// explain is like the function explain, for a topic that may be the one for dead letters, which is written to.
 func (t *topics) explain(err error, topic string) error {
 	if topic == t.config.DeadLetters && errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("kafka: this user may not write dead letters to topic %s; allow it WRITE and DESCRIBE: %w", topic, err)
@@ -109,18 +106,18 @@ func (t *topics) explain(err error, topic string) error {
 	return explain(err, topic, t.config.Group)
 }
 
-// same asks for the topics' ids again: one may have been created anew since this
-// member joined. Then a new member begins.
+// same requests the topics' ids again. If a topic was deleted and created again since this member joined, a new member
+// replaces this one.
 func (t *topics) same(ctx context.Context) error {
 	before := t.allIDs()
 	err := t.ask(ctx)
 	now := t.allIDs()
-	// Also where another topic was refused: its id is noted, and the next look
-	// would find nothing new.
+	// The ids are compared even if another topic was refused: the new id is stored, and the next call would find no
+	// difference.
 	for topic, id := range before {
 		if now[topic] != id {
-			t.member.demandReplacement("topic "+topic+" was created anew", allOf(topic))
-			return fmt.Errorf("topic %s was deleted and created anew just now", topic)
+			t.member.demandReplacement("topic "+topic+" was created again", allOf(topic))
+			return fmt.Errorf("topic %s was just deleted and created again", topic)
 		}
 	}
 	return err
@@ -138,15 +135,14 @@ func (t *topics) id(topic string) [16]byte {
 	return t.ids[topic]
 }
 
-// read are the topics that are read.
+// read returns the topics that are read.
 func (t *topics) read() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reading
 }
 
-// toRead are the topics to be read, and how many brokers there are. Where there
-// is no topic, the next join waits for one.
+// toRead returns the topics to read and the number of brokers. If there is no topic, the next join waits for one.
 func (t *topics) toRead() ([]string, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,8 +152,8 @@ func (t *topics) toRead() ([]string, int) {
 	return t.reading, t.brokerCount
 }
 
-// search looks for topics that match the pattern, and for beginnings that could
-// not be found. It waits for the store; so nothing else waits for it.
+// search looks for topics that match the pattern, and for start positions that could not be found before. It waits for
+// the store, so it has a goroutine of its own.
 func (s *Source) search() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -172,8 +168,7 @@ func (s *Source) search() {
 	}
 }
 
-// watch looks after the source: it replaces a member that must be, asks for the
-// ends of logs, and reports lanes.
+// watch supervises the source: it replaces the member if necessary, requests the ends of logs, and reports lanes.
 func (s *Source) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -202,18 +197,18 @@ func (s *Source) watch() {
 	}
 }
 
-// seek looks from time to time for topics that match the pattern.
+// seek looks periodically for topics that match the pattern.
 func (s *Source) seek(now time.Time) {
 	if !s.topics.due(now) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
-	_ = s.beginnings.look(ctx) // Fetch says what is wrong with the brokers
+	_ = s.beginnings.look(ctx) // Fetch returns errors of the brokers
 }
 
-// look asks where the partitions begin and end. It reports whether that was
-// answered; Fetch returns the error of brokers that cannot be reached.
+// look requests the beginnings and ends of the partitions. It reports whether the brokers answered; Fetch returns the
+// error if they cannot be reached.
 func (s *Source) look() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
@@ -225,7 +220,7 @@ func (s *Source) look() bool {
 	return true
 }
 
-// report tells Observe of all lanes, and for the last time of those lost.
+// report passes the states of all lanes to Observe, and the last state of each lost lane.
 func (s *Source) report() {
 	if s.config.Observe == nil {
 		return
@@ -235,19 +230,15 @@ func (s *Source) report() {
 	}
 }
 
-// horizon is source.Info.Horizon: how long a record of the topics that are read
-// now may stay in them, and of the topic for dead letters, from which records are
-// brought back. The topic counts in which that is longest. The brokers remove a segment
-// when its newest record is older than retention.ms, and a segment takes records for
-// segment.ms; with producers' times (CreateTime) a record may be dated ahead by
-// message.timestamp.after.max.ms, where that is bounded. Size limits, which remove
-// earlier, do not count, and tiered storage changes nothing, since retention.ms is of
-// both tiers. A topic that is only compacted, or never emptied, has no horizon
+// horizon implements source.Info.Horizon: how long a record can stay in the topics that are read now or in the topic for
+// dead letters, whichever is longer. The brokers remove a segment when its newest record is older than retention.ms, and
+// write to a segment for segment.ms. With producers' times (CreateTime) a record may be dated in the future by up to
+// message.timestamp.after.max.ms. Size limits remove records earlier, so they are ignored. Tiered storage makes no
+// difference, because retention.ms covers both tiers. A topic that is only compacted, or never emptied, has no horizon
 // (Unlimited).
 //
-// It fails where the brokers cannot be reached or do not tell the settings, as for a user
-// without DESCRIBE_CONFIGS on the topics; after Close its error wraps semel.ErrClosed. It
-// connects if that has not happened.
+// horizon fails if the brokers cannot be reached or do not return the settings, as for a user without DESCRIBE_CONFIGS
+// on the topics. After Close its error wraps semel.ErrClosed. It connects if necessary.
 func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	if open, err := s.brokers.open(s.startBackground); err != nil {
 		return source.Horizon{}, err
@@ -274,8 +265,8 @@ func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	return retention.Longest(names, all)
 }
 
-// lasting are the topics whose records may be delivered: those that are read, or match
-// now, and the one for dead letters.
+// lasting returns the topics whose records may be delivered: those that are read, those that match now, and the topic
+// for dead letters.
 func (t *topics) lasting(ctx context.Context) ([]string, error) {
 	names := slices.Clone(t.named())
 	if t.pattern != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// answeredAs is an answer for a topic, as brokers give it.
+// answeredAs returns an answer for a topic, as brokers give it.
 func answeredAs(topic string, id byte, err *kerr.Error) kmsg.MetadataResponseTopic {
 	t := kmsg.NewMetadataResponseTopic()
 	t.Topic, t.TopicID = kmsg.StringPtr(topic), [16]byte{id}
@@ -34,7 +34,7 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 		must(t, s.topics.note(1, []kmsg.MetadataResponseTopic{answeredAs(theTopic, 7, nil)}))
 		for _, refusal := range []*kerr.Error{kerr.LeaderNotAvailable, kerr.TopicAuthorizationFailed, kerr.UnknownTopicOrPartition} {
 			if err := s.topics.note(1, []kmsg.MetadataResponseTopic{answeredAs(theTopic, 0, refusal)}); !errors.Is(err, refusal) {
-				t.Errorf("the answer %v is told as %v", refusal, err)
+				t.Errorf("the answer %v is returned as %v", refusal, err)
 			}
 			if id := s.topics.ids[theTopic]; id != [16]byte{7} {
 				t.Errorf("after the answer %v the topic's id is %v", refusal, id)
@@ -51,7 +51,7 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 			t.Errorf("the next look says: %v", err)
 		}
 		pass(time.Minute)
-		if strings.Contains(text.String(), "created anew") {
+		if strings.Contains(text.String(), "created again") {
 			t.Errorf("the log says:\n%.3000s", text.String())
 		}
 	})
@@ -62,13 +62,13 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 			t.Error("the look is not refused")
 		}
 		pass(time.Minute)
-		if !strings.Contains(text.String(), "reason=\"topic orders was created anew\"") {
+		if !strings.Contains(text.String(), "reason=\"topic orders was created again\"") {
 			t.Errorf("the log says:\n%.3000s", text.String())
 		}
 	})
 }
 
-// looks starts a process that has read what there is.
+// looks starts a process that has read all records.
 func (w *world) looks() (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, "a")
@@ -77,7 +77,7 @@ func (w *world) looks() (*process, *lockedBuffer) {
 	return p, text
 }
 
-// answerMetadata answers the next look at a topic.
+// answerMetadata answers the next metadata request for a topic.
 func (w *world) answerMetadata(topics ...kmsg.MetadataResponseTopic) {
 	w.cluster.ControlKey(int16(kmsg.Metadata), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		asked := request.(*kmsg.MetadataRequest)
@@ -104,7 +104,7 @@ func (w *world) sets(topic string, pairs ...string) {
 	}
 }
 
-// horizon is what a source answers.
+// horizon returns a source's horizon.
 func (w *world) horizon(s *Source) source.Horizon {
 	w.t.Helper()
 	h, err := s.Info().Horizon(context.Background())
@@ -112,7 +112,7 @@ func (w *world) horizon(s *Source) source.Horizon {
 	return h
 }
 
-// daily are settings by which a record stays for threeDays.
+// daily returns settings with which a record stays for threeDays.
 func daily() []string {
 	return []string{retention.RetentionTime, "172800000", retention.SegmentTime, "86400000", retention.TimestampAhead, "3600000"}
 }
@@ -125,17 +125,17 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		r := w.reads(nil)
 		want := source.Horizon{Late: threeDays, Why: "topic orders: retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it"}
 		if h := w.horizon(r.Source); h != want {
-			t.Errorf("before the first fetch it is %+v", h)
+			t.Errorf("before the first fetch the horizon is %+v", h)
 		}
 		w.publish(0, "a")
 		r.ack(r.take(1)...)
 		w.sets(theTopic, retention.RetentionTime, "604800000")
 		if h := w.horizon(r.Source); h.Late != threeDays+5*24*time.Hour || !strings.Contains(h.Why, "retention.ms 7d") {
-			t.Errorf("after the change it is %+v", h)
+			t.Errorf("after the change the horizon is %+v", h)
 		}
 		w.sets(theTopic, retention.RetentionTime, "-1")
 		if h := w.horizon(r.Source); !h.Unlimited || h.Why != "topic orders: retention.ms is -1" {
-			t.Errorf("without an end it is %+v", h)
+			t.Errorf("with unlimited retention the horizon is %+v", h)
 		}
 	})
 	inWorld(t, "H1_a_topic_that_is_only_compacted_has_no_horizon", 1, func(t *testing.T, w *world) {
@@ -146,7 +146,7 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		}
 		w.sets(theTopic, retention.Policy, "compact,delete")
 		if h := w.horizon(r.Source); h.Unlimited || h.Late != threeDays {
-			t.Errorf("where it is emptied as well it is %+v", h)
+			t.Errorf("with compact and delete the horizon is %+v", h)
 		}
 	})
 	bubble(t, "trap_T64_the_topic_counts_in_which_records_stay_longest_dead_letters_too", func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		}
 		w.sets(theTopic, retention.RetentionTime, "-1")
 		if h := w.horizon(r.Source); !h.Unlimited || !strings.HasPrefix(h.Why, "topic orders: ") {
-			t.Errorf("with an endless topic before it, it is %+v", h)
+			t.Errorf("with a topic without limit the horizon is %+v", h)
 		}
 	})
 	inWorld(t, "trap_T64_of_a_pattern_all_topics_count_that_match_now", 1, func(t *testing.T, w *world) {
@@ -169,7 +169,7 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		w.sets("reorders", retention.RetentionTime, "-1")
 		r := w.reads(matching("nothing"))
 		if h := w.horizon(r.Source); h.Late != 0 || h.Unlimited || !strings.Contains(h.Why, "no topic matches nothing") {
-			t.Errorf("while none matches it is %+v", h)
+			t.Errorf("while no topic matches the horizon is %+v", h)
 		}
 		r = w.reads(matching(allOrders))
 		if h := w.horizon(r.Source); h.Late != threeDays || h.Unlimited {
@@ -178,7 +178,7 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		w.create("orders.eu")
 		w.sets("orders.eu", append(daily(), retention.SegmentTime, "864000000")...)
 		if h := w.horizon(r.Source); h.Late != threeDays+9*24*time.Hour || !strings.HasPrefix(h.Why, "topic orders.eu: ") {
-			t.Errorf("with another topic it is %+v", h)
+			t.Errorf("with another topic the horizon is %+v", h)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestAHorizonThatIsNotKnown(t *testing.T) {
 		r.brokers.dial = wire.dial
 		began := time.Now()
 		if _, err := r.Info().Horizon(t.Context()); err == nil || time.Since(began) > time.Minute {
-			t.Errorf("after %v it says %v", time.Since(began), err)
+			t.Errorf("after %v the error is %v", time.Since(began), err)
 		}
 		wire.thaw()
 	})

@@ -14,17 +14,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// complainEvery is how often a commit that goes on failing is told again.
+// complainEvery is how often a commit that keeps failing is reported again.
 const complainEvery = 10 * time.Second
 
-// faultList is what is wrong with the source as a whole, told with the next Fetch.
-// A lane that cannot go on is none: the source works.
+// faultList is what is wrong with the source as a whole; the next Fetch returns it. A stopped lane is not in it, because
+// the source works.
 type faultList struct {
 	config *Config
 	member *member
 	gate   *gate
 
-	mu   sync.Mutex // guards news; no other lock is taken under it
+	mu   sync.Mutex // guards news; no other lock is taken while it is held
 	news []error
 }
 
@@ -44,14 +44,13 @@ func (f *faultList) take() error {
 	return errors.Join(all...)
 }
 
-// complain lets Fetch say at once what has failed for long.
+// complain makes Fetch return at once an error that has lasted for some time.
 func (f *faultList) complain(err error) {
 	f.add(err)
 	f.gate.rouse()
 }
 
-// remind lets Fetch say what others noted, also where nothing comes that would
-// end its wait.
+// remind makes Fetch return the faults that others have stored, even if no delivery ends its wait.
 func (f *faultList) remind() {
 	f.mu.Lock()
 	due := len(f.news) > 0
@@ -61,21 +60,21 @@ func (f *faultList) remind() {
 	}
 }
 
-// topicDeleted says that a topic was deleted, and lets a new member go on without
-// it: with a pattern the other topics need not wait for a person.
+// topicDeleted reports that a topic was deleted, and demands a new member that continues without it: with a pattern the
+// other topics need no operator.
 func (f *faultList) topicDeleted(topic string, why error) {
 	if f.config.TopicPattern == "" {
 		f.add(why)
 	}
 	first := f.member.demandReplacement("topic "+topic+" was deleted", allOf(topic))
 	if f.config.TopicPattern != "" && first {
-		f.config.Logger.Warn("a topic was deleted, or deleted and created anew, and is let go: what it held and was not read is lost, what was applied stays applied; if it is there again it is read from its beginning",
+		f.config.Logger.Warn("a topic was deleted, or deleted and created again: its unread records are lost; if it exists again, it is read from its beginning",
 			"group", f.config.Group, "topic", topic, "error", why)
 	}
 }
 
-// failed notes what a fetch of a partition failed with. l is nil for what is
-// not of a lane. Called with lanes.mu held.
+// failed handles the error of a fetch of a partition. l is nil if the error belongs to no lane. The caller holds
+// lanes.mu.
 func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
@@ -85,17 +84,17 @@ func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 		i.pauseOverBudget(l)
 	case errors.As(err, &large) && l != nil && !l.gone:
 		i.standStill(l, i.tooLarge(l, large))
-	case errors.As(err, &session) && removedByGroup(err): // told as lost lanes; the client joins again by itself
+	case errors.As(err, &session) && removedByGroup(err): // reported as lost lanes; the client joins again by itself
 	case errors.As(err, &session):
 		i.faults.add(explain(err, topic, i.config.Group))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
 	case errors.As(err, &loss):
-		i.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
+		i.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean leader election?); their effects stay applied: %w",
 			topic, p.Partition, loss.ResetTo, loss.ConsumedTo, err))
 	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
 		i.outOfRange(l, p)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
-		i.faults.topicDeleted(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
+		i.faults.topicDeleted(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created again: its unread records are lost; if it exists again, it is read from its beginning: %w", topic, err))
 	case unreadable(p) && l != nil && !l.gone:
 		i.corrupt(l, p)
 	default:
@@ -103,8 +102,7 @@ func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	}
 }
 
-// removedByGroup reports whether the group has removed this member, or the member
-// has missed a generation.
+// removedByGroup reports whether the group has removed this member, or the member has missed a generation.
 func removedByGroup(err error) bool {
 	for _, known := range []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
 		if errors.Is(err, known) {
@@ -114,14 +112,14 @@ func removedByGroup(err error) bool {
 	return false
 }
 
-// tooLarge says what to do about a batch that would need too much memory.
+// tooLarge returns the error for a batch that would need too much memory, with what to do.
 func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
-	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, and the partition waits: read it with a larger MaxBatch (in a policy: max_batch), for which the process needs memory of about four times the batch, or stop the consumer, see that the group's offset is %d, and pass the batch by deliberately, which loses what it holds (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
+	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, so the partition has stopped: set a larger MaxBatch (in a policy: max_batch), which needs memory of about four times the batch; or skip the batch, which loses its records: stop the consumer, check that the group's offset is %d, set it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
 		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
-// explain says what an error of the brokers means for an operator. One that waiting cannot mend
-// has the decision semel.DecidePermanent: see source.Source.
+// explain adds to an error of the brokers what it means for an operator. An error that waiting cannot fix has the
+// decision semel.DecidePermanent: see source.Source.
 func explain(err error, topic, group string) error {
 	what, lasts := "", true
 	switch {
@@ -137,11 +135,11 @@ func explain(err error, topic, group string) error {
 		what = fmt.Sprintf("this user may not use group %s; allow it READ on the group", group)
 	case errors.Is(err, kerr.UnreleasedInstanceID):
 		lasts = false // until that member ends
-		what = "another living member of the group has this Instance; give each process its own"
+		what = "another active member of the group has this Instance; give each process its own"
 	case errors.Is(err, kerr.FencedInstanceID):
 		what = "another process has joined the group with this Instance; give each process its own"
 	case errors.Is(err, kerr.InconsistentGroupProtocol):
-		what = fmt.Sprintf("group %s has members that do not balance cooperatively; give this consumer a group of its own, or stop the others", group)
+		what = fmt.Sprintf("group %s has members that do not use cooperative rebalancing; give this consumer a group of its own, or stop the others", group)
 	case errors.Is(err, kerr.InvalidSessionTimeout):
 		what = "the brokers do not allow this SessionTimeout; choose one between group.min.session.timeout.ms and group.max.session.timeout.ms"
 	case errors.Is(err, kerr.GroupMaxSizeReached):
@@ -157,25 +155,23 @@ func explain(err error, topic, group string) error {
 	return err
 }
 
-// mostReads is how often a batch that cannot be read is read again: it may have
-// been spoilt on its way. Each time by a new member, because the client may
-// already have passed it.
+// mostReads is how often a batch that cannot be read is read again: it may have been damaged during transfer. Each
+// attempt uses a new member, because the client may already have passed the batch.
 const mostReads = 3
 
-// corruptBatch is where in a partition a batch could not be read.
+// corruptBatch is the position of a batch that could not be read, and how often it was tried.
 type corruptBatch struct {
 	at    int64
 	reads int
 }
 
-// unreadable reports whether a fetch brought something that is no batch: the
-// brokers answered, and what failed is not theirs.
+// unreadable reports whether a fetch returned data that is not a batch, although the brokers answered.
 func unreadable(p *kgo.FetchPartition) bool {
 	var answer *kerr.Error
 	return p.HighWatermark > 0 && !errors.As(p.Err, &answer)
 }
 
-// corrupt notes a batch that cannot be read. Called with lanes.mu held.
+// corrupt handles a batch that cannot be read. The caller holds lanes.mu.
 func (i *intake) corrupt(l *lane, p *kgo.FetchPartition) {
 	known := i.readAgain(l)
 	what := fmt.Errorf("kafka: topic %s, partition %d: the batch at offset %d cannot be read", l.topic, l.partition, known.at)
@@ -186,11 +182,11 @@ func (i *intake) corrupt(l *lane, p *kgo.FetchPartition) {
 		i.member.demandReplacement("a batch could not be read", l.topicPartition)
 		return
 	}
-	i.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks, or by who wrote it, and the partition waits; the others go on. Look for the batch (kafka-dump-log.sh); to pass it by, which loses what it holds, stop the consumer and set the group's offset behind it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
+	i.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks or by its producer, so the partition has stopped; other partitions continue. Inspect the batch (kafka-dump-log.sh); to skip it, which loses its records, stop the consumer and set the group's offset after it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
 		what, i.config.Group, l.topic, l.partition, p.Err))
 }
 
-// readAgain counts how often the batch where a lane stands could not be read.
+// readAgain counts the attempts to read the batch at a lane's position.
 func (i *intake) readAgain(l *lane) corruptBatch {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -203,32 +199,30 @@ func (i *intake) readAgain(l *lane) corruptBatch {
 	return known
 }
 
-// outOfRange notes that the place where a lane would be read has left the log.
-// Called with lanes.mu held.
+// outOfRange handles a lane whose position is no longer in the log. The caller holds lanes.mu.
 func (i *intake) outOfRange(l *lane, p *kgo.FetchPartition) {
 	begins := ""
-	if p.LogStartOffset > 0 { // not every broker says it with the error
+	if p.LogStartOffset > 0 { // not every broker sends it with the error
 		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
 	}
 	l.skipsLost = i.config.OnLostRecords == GoOn
 	remedy := howToReset(i.config.Group, l)
 	if l.skipsLost {
-		remedy = "The partition goes on behind them, as the policy says"
+		remedy = "The partition continues after them, as the policy says"
 	}
 	i.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
 		l.topic, l.partition, l.readAt(), i.config.Group, begins, remedy, p.Err))
 }
 
-// howToReset says how a person passes over what is lost.
+// howToReset returns how an operator skips lost records.
 func howToReset(group string, l *lane) string {
-	return fmt.Sprintf("Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
+	return fmt.Sprintf("Nothing is skipped automatically: stop the consumer, set the group's offset (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
 		group, l.topic, l.partition)
 }
 
-// skipLost passes over records that are lost, where the policy says so: it
-// commits the beginning of the log as the lanes' owner, and a new member begins
-// there. A log that ends before the lane's place has lost something else, which
-// nobody knows: that lane stands still.
+// skipLost skips lost records, if the policy says so: it commits the beginning of the log on behalf of the lanes' owner,
+// and a new member begins there. If the log ends before the lane's position, the lost records are not known: that lane
+// stays stopped.
 func (s *Source) skipLost() {
 	skipping := s.commits.skipping()
 	if len(skipping) == 0 {
@@ -242,7 +236,7 @@ func (s *Source) skipLost() {
 	}
 	begins, err := s.brokers.listOffsets(ctx, partitions, atBegin, false)
 	if err != nil {
-		return // and is asked again
+		return // and is tried again
 	}
 	found := map[topicPartition]int64{}
 	for p, at := range begins {
@@ -251,12 +245,12 @@ func (s *Source) skipLost() {
 		}
 	}
 	if s.commits.starts(ctx, found) != nil {
-		return // what stands still is told, and it is tried again
+		return // the lanes stay stopped, and it is tried again
 	}
 	s.commits.skipped(skipping, begins, found)
 }
 
-// skipping are lanes that are to pass over what is lost, and where they are.
+// skipping returns the lanes that must skip lost records, with their positions.
 func (c *commits) skipping() map[topicPartition]int64 {
 	all := map[topicPartition]int64{}
 	for l := range c.lanes.each {
@@ -267,19 +261,19 @@ func (c *commits) skipping() map[topicPartition]int64 {
 	return all
 }
 
-// skipped notes which lanes go on, and which stand still.
+// skipped updates the lanes: those that continue, and those that stay stopped.
 func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
 		c.lanes.living(p, func(l *lane) {
 			to, passes := found[p]
 			switch _, known := begins[p]; {
 			case passes:
-				c.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
+				c.config.Logger.Error("records are lost: they were deleted before they were read, and are skipped, as the policy says",
 					"group", c.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
-				l.committed = position{to, -1} // what is settled later is before it
+				l.committed = position{to, -1} // records that are settled later are before it
 				c.member.demandReplacement("records were lost", p)
 			case known:
-				c.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
+				c.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is after the end of the log: the brokers lost records (an unclean leader election?), and it is not known which. %s: %w",
 					p.topic, p.partition, from, c.config.Group, howToReset(c.config.Group, l), kerr.OffsetOutOfRange))
 			default:
 				return
@@ -289,14 +283,12 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	}
 }
 
-// sessionEnded is a hook of the member: it says why the group's management
-// failed, after the lanes are lost.
+// sessionEnded is a hook of the member. It logs why the group management failed, after the lanes are lost.
 type sessionEnded struct{ config *Config }
 
-// OnGroupManageError implements kgo.HookGroupManageError. What is not the
-// group's doing comes as an error of Fetch.
+// OnGroupManageError implements kgo.HookGroupManageError. Errors that the group did not cause are returned by Fetch.
 func (e sessionEnded) OnGroupManageError(err error) {
 	if removedByGroup(err) {
-		e.config.Logger.Warn("the group took away what this member had: it was silent for too long, or has missed a rebalance", "group", e.config.Group, "error", err)
+		e.config.Logger.Warn("the group removed this member and took its partitions: it was silent for too long, or has missed a rebalance", "group", e.config.Group, "error", err)
 	}
 }

@@ -34,9 +34,9 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreALoudLoss(t *testing.T) {
 		err := r.stands()
 		says(t, err, "topic orders, partition 0", "offset 3 of group billing", "now begins at 7", "--reset-offsets", "records were deleted before they were read")
 		put(t, p, "orders", 1, "other")
-		wants(t, r.take(1), "other") // other lanes go on
+		wants(t, r.take(1), "other") // other lanes continue
 		if again := r.stands(); again != err {
-			t.Errorf("later it says: %s", again)
+			t.Errorf("later the error is: %s", again)
 		}
 		wantOffset(t, p, 0, 3)
 	})
@@ -58,7 +58,7 @@ func TestATopicThatIsDeletedAndCreatedAnewIsAnother(t *testing.T) {
 		}
 		left, err := r.Settle(t.Context(), settlements(semel.Ack, old))
 		if err != nil || len(left) > 0 {
-			t.Errorf("a lane that is gone left %v: %v", left, err)
+			t.Errorf("settling in a lost lane left %v: %v", left, err)
 		}
 		if err := r.fails(); !strings.Contains(err.Error(), "topic orders") || !strings.Contains(err.Error(), "deleted") {
 			t.Errorf("it says: %v", err)
@@ -111,7 +111,7 @@ func TestAGroupThatMayNotBeUsedIsAnErrorOfFetch(t *testing.T) {
 	if err := r.fails(); !strings.Contains(err.Error(), "may not use group billing; allow it READ on the group") {
 		t.Errorf("it says: %v", err)
 	}
-	wants(t, r.take(1), "0") // it was allowed meanwhile
+	wants(t, r.take(1), "0") // the user was allowed in the meantime
 }
 
 func TestALaneWhoseWindowIsFullWaits(t *testing.T) {
@@ -163,7 +163,7 @@ func TestWhatIsHandedBackIsBoundedToo(t *testing.T) {
 			}
 		}
 		r.none(300 * time.Millisecond)
-		r.ack(all[:1]...) // what was handed back may be settled all the same
+		r.ack(all[:1]...) // nacked messages may still be acked
 		wantOffset(t, c, 0, 1)
 	})
 }
@@ -176,7 +176,7 @@ func TestAPausedLaneKeepsWhatWasPolled(t *testing.T) {
 	lane := got[0].Lane
 	ctx, cancel := contextFor(t, patience)
 	defer cancel()
-	some, err := r.Fetch(ctx, source.Bound{Messages: 50, Bytes: 1}) // polls fifty and returns one
+	some, err := r.Fetch(ctx, source.Bound{Messages: 50, Bytes: 1}) // polls fifty records and returns one
 	if err != nil || len(some) != 1 {
 		t.Fatal(some, err)
 	}
@@ -215,8 +215,8 @@ func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
 	}
 }
 
-// passed lets retention pass a partition: its consumer has got to 10, 20
-// records more were there, and all of them are gone.
+// passed deletes unread records of a partition: its consumer is at offset 10, 20 more records existed, and all are
+// deleted.
 func (w *world) passed() {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
@@ -225,7 +225,7 @@ func (w *world) passed() {
 	must(w.t, w.cluster.DeleteRecords(theTopic, 0, 30))
 }
 
-// logged collects what a process logs, the source as well as the consumer.
+// logged collects the log of a process, of the source as well as the consumer.
 func (w *world) logged(change func(*Config)) *lockedBuffer {
 	w.t.Helper()
 	text := &lockedBuffer{}
@@ -248,7 +248,7 @@ func TestRecordsThatAreLost(t *testing.T) {
 		w.publish(0, "new")
 		pass(time.Minute)
 		if at := w.committed(0); at != 10 || w.effect("new") != 0 {
-			t.Errorf("records were skipped by themselves: the group's offset is %d", at)
+			t.Errorf("records were skipped automatically: the group's offset is %d", at)
 		}
 	})
 	inWorld(t, "I6_are_passed_over_loudly_where_the_policy_says_so", 2, func(t *testing.T, w *world) {
@@ -266,8 +266,7 @@ func TestRecordsThatAreLost(t *testing.T) {
 	})
 }
 
-// losesMore lets retention take what nobody has read yet of a partition that is
-// read.
+// losesMore deletes unread records of a partition that is being read.
 func (w *world) losesMore(partition int32) {
 	w.t.Helper()
 	unread := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: theTopic, Partitions: []int32{partition}, Err: kerr.KafkaStorageError, Count: -1})
@@ -325,7 +324,9 @@ func TestWhyALaneIsLostIsTold(t *testing.T) {
 		w.publish(0, "a")
 		w.settles(time.Minute)
 		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID, Count: 1})
-		w.until(time.Minute, "it is told", func() bool { return strings.Contains(text.String(), "the group took away what this member had") })
+		w.until(time.Minute, "the log reports it", func() bool {
+			return strings.Contains(text.String(), "the group removed this member and took its partitions")
+		})
 		if fault.Hits() == 0 {
 			t.Error("nothing was forgotten")
 		}

@@ -15,8 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A message that can never be applied goes to a topic of its own, as it was, and
-// with why and from where.
+// A message that can never be applied goes to the topic for dead letters unchanged, with its reason and origin.
 func ExampleConfig_deadLetters() {
 	brokers, end := payments(`{"account":"closed","amount":30}`, "payment-1")
 	defer end()
@@ -47,8 +46,8 @@ func ExampleConfig_deadLetters() {
 	// semel-offset: 0
 }
 
-// With a pattern, topics that are created later are read, too. Those of before are
-// read from now on here, later ones from their beginning.
+// With a pattern, topics that are created later are read, too. Here, topics that exist at the first join are read from
+// then on, later ones from their beginning.
 func ExampleConfig_topicPattern() {
 	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1")
 	defer end()
@@ -68,7 +67,7 @@ func ExampleConfig_topicPattern() {
 
 type handler func(context.Context, *memstore.Tx, *semel.Message) error
 
-// run handles what there is, and ends when that is done.
+// run processes all messages, and then ends.
 func run(c kafka.Config, handle handler) { runOn(memstore.New(), c, handle) }
 
 func runOn(store *memstore.Store, c kafka.Config, handle handler) {

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Payments of one topic are published to another topic, under leases: each at least once, and
-// every copy with the id that the payment had.
+// Payments of one topic are published to another topic, under leases: each at least once, and every copy with the id of
+// the payment.
 func ExampleNewPublisher() {
 	brokers, end := payments(`{"amount":30}`, "payment-1", `{"amount":12}`, "payment-2", `{"amount":30}`, "payment-1")
 	defer end()
@@ -40,7 +40,7 @@ func ExampleNewPublisher() {
 	}, consumer.Config{
 		Name: "receipts", Source: source, Identity: identity.CloudEvents(), Workers: 1,
 		Strategy: consumer.StrategyInbox, AckOnReceipt: true, IdleExit: 200 * time.Millisecond,
-		Provider: consumer.Provider{Window: consumer.WindowAlways}, // who reads the topic recognises copies whenever they come
+		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic always recognise copies
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -56,7 +56,7 @@ func ExampleNewPublisher() {
 
 var _ = publishing[*memstore.Tx]
 
-// publishing publishes what arrives to another topic.
+// publishing publishes incoming messages to another topic.
 func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.Source, brokers []string) error {
 	publisher, err := kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: "receipts"})
 	if err != nil {
@@ -68,7 +68,7 @@ func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.So
 	}, consumer.Config{
 		Name: "receipts", Source: src, Identity: identity.CloudEvents(),
 		Strategy: consumer.StrategyInbox, AckOnReceipt: true, Workers: 16,
-		Provider: consumer.Provider{Window: consumer.WindowAlways}, // who reads the topic recognises copies whenever they come
+		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic always recognise copies
 	})
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A store that lost what it had is behind its group. It is refused until the group
-// is set back; then what it lacks comes again.
+// A store that lost data is behind its group. The consumer refuses to run until the group is set back; then the missing
+// messages are delivered again.
 func ExampleRecovery() {
 	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1", `{"account":"a","amount":12}`, "payment-2")
 	defer end()

@@ -21,7 +21,7 @@ type Payment struct {
 	Amount  int64
 }
 
-// Each payment is applied once, though the producer sent one of them twice.
+// Each payment is applied once, although the producer sent one of them twice.
 func Example() {
 	brokers, end := payments(
 		`{"account":"a","amount":30}`, "payment-1",
@@ -63,8 +63,8 @@ func ExampleNew() {
 	_, err := kafka.New(kafka.Config{Brokers: []string{"localhost"}, Topics: []string{"payments"}, DeadLetters: "payments"})
 	fmt.Println(err)
 	// Output:
-	// kafka: broker "localhost" is no host:port; write it like kafka.example:9092
-	// kafka: dead letters would go to "payments", which is read: each would come again; use another topic
+	// kafka: broker "localhost" is not host:port; write it like kafka.example:9092
+	// kafka: dead letters would go to "payments", which is read: each would be delivered again; use another topic
 	// kafka: Group is empty; give the consumer a group of its own
 }
 
@@ -85,7 +85,7 @@ func ExampleCompilePattern() {
 	// error parsing regexp: unexpected ): `orders)|(payments`
 }
 
-// payments starts a broker in this process and writes values, each with its id.
+// payments starts a broker in this process and writes values with their ids.
 func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.SeedTopics(1, "payments", "payments.dead", "receipts"))
 	if err != nil {
@@ -105,7 +105,7 @@ func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	return c.ListenAddrs(), c.Close
 }
 
-// paid is a payment as an event.
+// paid returns a payment as an event.
 func paid(value, id string) *kgo.Record {
 	return &kgo.Record{Value: []byte(value), Headers: []kgo.RecordHeader{
 		{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("paid")},
@@ -113,7 +113,7 @@ func paid(value, id string) *kgo.Record {
 	}}
 }
 
-// publish writes a payment to a topic, which is made if it is missing.
+// publish writes a payment to a topic, and creates the topic if it is missing.
 func publish(brokers []string, topic, id string) {
 	p, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.DefaultProduceTopic(topic), kgo.AllowAutoTopicCreation())
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// answerFetches answers fetches of partition 0 of which answer reports that it has, after
-// wait. It returns how many it answered.
+// answerFetches answers fetches of partition 0, after wait, if answer returns true. It returns how many it answered.
 func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg.FetchResponseTopicPartition) bool, wait func()) *atomic.Int64 {
 	done := new(atomic.Int64)
 	w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
@@ -39,8 +38,8 @@ func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg
 	return done
 }
 
-// spoil lets the brokers answer so many fetches at an offset of partition 0
-// with a batch whose checksum is wrong. It returns how many they did.
+// spoil makes the brokers answer some fetches at an offset of partition 0 with a batch whose checksum is wrong. It
+// returns how many they answered so.
 func (w *world) spoil(at, times int64) *atomic.Int64 {
 	n := int64(0)
 	return w.answerFetches(func(asked kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) bool {
@@ -54,7 +53,7 @@ func (w *world) spoil(at, times int64) *atomic.Int64 {
 	}, func() {})
 }
 
-// wrongBatch is a batch of one record whose checksum does not fit.
+// wrongBatch returns a batch of one record with a wrong checksum.
 func wrongBatch(at int64) []byte {
 	batch := kmsg.NewRecordBatch()
 	batch.FirstOffset, batch.Magic, batch.NumRecords, batch.Records = at, 2, 1, []byte("spoilt")
@@ -76,7 +75,7 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 		w.once("a", "beside")
 		w.without("b", "c")
 		if n := corruptBatch.Load(); n == 0 || n > 10 {
-			t.Errorf("it was fetched %d times", n)
+			t.Errorf("the batch was fetched %d times", n)
 		}
 		logSays(t, text, "topic orders, partition 0: the batch at offset 1 cannot be read", 4, 12)
 		w.wantCommitted(0, 1)
@@ -95,13 +94,13 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// refuseFetches lets the brokers find partition 0 damaged until it is mended.
+// refuseFetches makes the brokers report partition 0 as damaged until it is repaired.
 func (w *world) refuseFetches() (refused *atomic.Int64, mended *atomic.Bool) {
 	mended = new(atomic.Bool)
 	refused = w.answerFetches(func(_ kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) bool {
 		p.ErrorCode = kerr.CorruptMessage.Code
 		return !mended.Load()
-	}, func() { pass(200 * time.Millisecond) }) // the client asks again at once
+	}, func() { pass(200 * time.Millisecond) }) // the client repeats the request at once
 	return refused, mended
 }
 
@@ -117,7 +116,7 @@ func TestABatchThatTheBrokersCannotRead(t *testing.T) {
 		if refused.Load() == 0 {
 			t.Fatal("no fetch failed")
 		}
-		if n := strings.Count(text.String(), "topic orders, partition 0: nothing is read behind offset 1"); n < 3 || n > 20 || !strings.Contains(text.String(), "CORRUPT_MESSAGE") {
+		if n := strings.Count(text.String(), "topic orders, partition 0: nothing can be read after offset 1"); n < 3 || n > 20 || !strings.Contains(text.String(), "CORRUPT_MESSAGE") {
 			t.Errorf("the log says it %d times:\n%.3000s", n, text.String())
 		}
 		mended.Store(true)
@@ -135,12 +134,10 @@ func TestABatchThatTheBrokersCannotRead(t *testing.T) {
 	})
 }
 
-// hot is how many fetches are too many: so many without a pause hold virtual
-// time for ever.
+// hot is how many fetches are too many: with that many fetches without a pause, virtual time never advances.
 const hot = 3000
 
-// refuse lets the brokers refuse to read partition 0 with an error that may
-// pass. It returns how many fetches they refused.
+// refuse makes the brokers refuse to read partition 0 with a temporary error. It returns how many fetches they refused.
 func (w *world) refuse(err *kerr.Error) (*kfake.FaultHandle, *atomic.Int64) {
 	refused := new(atomic.Int64)
 	return w.cluster.Fault(kfake.Fault{
@@ -167,11 +164,11 @@ func besideRefused(t *testing.T, err *kerr.Error) {
 	for n := range 10 {
 		id := numbered("beside", n, n)[0]
 		w.publish(1, id)
-		w.until(time.Second, "the other partition goes on", func() bool { return w.effect(id) == 1 })
+		w.until(time.Second, "the other partition continues", func() bool { return w.effect(id) == 1 })
 		pass(5 * time.Second)
 	}
 	if n := refused.Load(); n < 10 || n > hot/2 { // a fetch counts twice
-		t.Errorf("it was asked for %d times within a minute", n)
+		t.Errorf("the partition was requested %d times within a minute", n)
 	}
 	w.without("b")
 	mended.Remove()

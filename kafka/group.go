@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// group keeps the member in its consumer group: it hands lanes over before others
-// get them, and replaces a member that must be.
+// group keeps the member in its consumer group: it hands lanes over before other members get them, and replaces the
+// member if necessary.
 type group struct {
 	config     *Config
 	gate       *gate
@@ -24,13 +24,13 @@ type group struct {
 	commits    *commits
 	// open ends when the source begins to close, life when it is closed.
 	open, life context.Context
-	// announcing is held by who tells of lanes that come and go, so that the end of
-	// one is not told before its begin; handingOver by who hands lanes over.
+	// announcing is held while the observer is notified of lanes, so that the end of a lane is not reported before its
+	// begin. handingOver is held while lanes are handed over.
 	announcing, handingOver semaphore
 	backoff                 backoff
 }
 
-// semaphore is a lock for what may take long: what it guards waits for others.
+// semaphore is a lock that may be held during blocking calls.
 type semaphore chan struct{}
 
 func newSemaphore() semaphore { return make(semaphore, 1) }
@@ -39,15 +39,13 @@ func (s semaphore) acquire() { s <- struct{}{} }
 
 func (s semaphore) release() { <-s }
 
-// A lane's owner says as whom it may be committed. It is noted when the lane is
-// given, and renewed only here, while the group's callbacks run: a member that
-// has kept its id through a rebalance was asked, in each generation, what it
-// owns, and what it owns is given to nobody else before it has given it up in
-// one of these callbacks. A member that got another id was out of the group in
-// between; someone else may have owned the lane and gone further, so all it has
-// is lost, whatever it is assigned afterwards.
+// The owner of a lane says on whose behalf its offset is committed. It is set when the lane is assigned, and changed
+// only here, in the group's callbacks. A member that kept its id during a rebalance was asked in each generation what it
+// owns, and the group assigns a lane to another member only after this member has given it up in one of these callbacks.
+// A member with a new id was out of the group in between: another member may have owned the lane and processed more of
+// it, so all its lanes are lost, whatever it is assigned afterwards.
 
-// lastCommit is how long the last commit of lanes that are given up may take.
+// lastCommit is how long the last commit of revoked lanes may take.
 const lastCommit = 5 * time.Second
 
 func ownerOf(member *kgo.Client) owner {
@@ -55,7 +53,7 @@ func ownerOf(member *kgo.Client) owner {
 	return owner{id, generation}
 }
 
-// assigned is called at the begin of every generation, with what is new in it.
+// assigned is called at the begin of every generation, with the new partitions.
 func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string][]int32) {
 	g.gate.hold()
 	defer g.gate.release()
@@ -67,12 +65,12 @@ func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string
 	if len(lost) > 0 {
 		g.member.demandReplacement(whyForgotten, topicPartition{})
 	}
-	g.lanes.lose(append(lost, again...), whyForgotten) // what is given is new
+	g.lanes.lose(append(lost, again...), whyForgotten) // assigned partitions become new lanes
 	g.give(client, now, added)
 	g.lanes.touch()
 }
 
-const whyForgotten = "the group had forgotten this member"
+const whyForgotten = "the group had removed this member"
 
 func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
 	g.announcing.acquire()
@@ -80,8 +78,7 @@ func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
 	g.lanes.give(client, now, added, g.topics.allIDs())
 }
 
-// revoked is called with what the group takes away, before it gives it to
-// anyone else.
+// revoked is called with the partitions that the group revokes, before it assigns them to another member.
 func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
 	which, lost, ours := g.lanes.renew(client, ownerOf(client), taken)
 	if !ours {
@@ -92,20 +89,19 @@ func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string]
 	g.lanes.forget(taken)
 }
 
-// lostAll is called when the group has taken everything away without asking.
+// lostAll is called when the group has taken all partitions away without a revocation.
 func (g *group) lostAll(_ context.Context, client *kgo.Client, _ map[string][]int32) {
 	if !g.member.is(client) {
 		return
 	}
 	which := g.lanes.all()
 	g.lanes.lose(which, "this member's session in the group has ended")
-	g.member.assigned(false) // it joins again
+	g.member.assigned(false) // the client joins again
 	g.lanes.forgetLanes(which)
 }
 
-// handOver lets lanes end what they began, all at once, commits, and gives
-// them up. The group and who replaces a member may do that at once; each lane
-// is handed over once, and both return when it is.
+// handOver lets lanes finish their work, all at once, commits their offsets and gives them up. The group and the
+// replacement of a member may call it at the same time; each lane is handed over once, and both calls return after that.
 func (g *group) handOver(which []*lane) {
 	if len(which) == 0 {
 		return
@@ -122,48 +118,47 @@ func (g *group) handOver(which []*lane) {
 	asked.Wait()
 	last, stop := context.WithTimeout(g.life, lastCommit)
 	defer stop()
-	_ = g.commits.wait(last) // what is not committed comes again, from the next owner
+	_ = g.commits.wait(last) // uncommitted messages are delivered again by the next owner
 	g.lanes.lose(which, "")
 }
 
-// member is who this process is in the group. A member that is replaced is
-// another client: callbacks and records of the one before it count no more.
+// member is the role of this process in the group. Each new member has a new client; callbacks and records of the
+// previous client are ignored.
 type member struct {
-	// replacementDemanded is called when a new member is asked for. It must not wait.
+	// replacementDemanded is called when a new member is demanded. It must not block.
 	replacementDemanded func()
 
-	// mu guards the rest. It is the innermost lock: who holds it takes no other.
+	// mu guards the fields below. It is the innermost lock: no other lock is taken while it is held.
 	mu     sync.Mutex
-	client *kgo.Client // nil before the first join, and while it is replaced
+	client *kgo.Client // nil before the first join, and during a replacement
 	closed bool
-	// reasons are why a new member is to take this one's place; empty if none is.
+	// reasons are why a new member must replace this one; empty if there is no reason.
 	reasons []reason
-	// replacing: the old member leaves, and the next may not join yet.
+	// replacing: the old member is leaving, and the next must not join yet.
 	replacing bool
-	// unassigned: it has joined, or joins again, and has not been told yet what
-	// it reads.
+	// unassigned: the member has joined, or is joining again, and has not received its assignment.
 	unassigned bool
 }
 
-// current is the client that is the member; nil while there is none.
+// current returns the client of the member; nil if there is none.
 func (m *member) current() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.client
 }
 
-// is reports whether a client is the member, so that what it tells counts.
+// is reports whether client belongs to the member, so that its callbacks count.
 func (m *member) is(client *kgo.Client) bool { return m.current() == client }
 
-// missing reports whether a member is to join.
+// missing reports whether a member must join.
 func (m *member) missing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.client == nil && !m.closed && !m.replacing
 }
 
-// join makes the client that is the member from now on, unless the source was
-// closed. Its callbacks wait for the lock before they ask whether it is the member.
+// join creates the client of the next member, unless the source was closed. Its callbacks take the lock before they
+// check whether they belong to the member.
 func (m *member) join(options []kgo.Opt) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,10 +173,9 @@ func (m *member) join(options []kgo.Opt) error {
 	return nil
 }
 
-// demandReplacement asks for a new member instead of this one. It is for what should not
-// happen: this source and the client disagree on what is owned, or a topic is
-// another one. A new member begins at the group's offsets; while there is none,
-// the next one does. It reports whether nobody had asked for this reason before.
+// demandReplacement demands a new member, for states that should not occur: this source and the client disagree about
+// owned partitions, or a topic was created again. A new member begins at the group's offsets. If there is no member, the
+// next one satisfies the demand. It reports whether this reason is new.
 func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	m.mu.Lock()
 	first = !slices.Contains(m.reasons, reason{why, of})
@@ -193,14 +187,14 @@ func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	return first
 }
 
-// replaceDemanded reports whether the member is to be replaced because of a partition.
+// replaceDemanded reports whether the member must be replaced because of a partition.
 func (m *member) replaceDemanded(p topicPartition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.reasons, func(r reason) bool { return r.about(p) })
 }
 
-// toReplace is why the member is to be replaced; empty if it is not.
+// toReplace returns why the member must be replaced; empty if it need not be.
 func (m *member) toReplace() []reason {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -210,10 +204,9 @@ func (m *member) toReplace() []reason {
 	return slices.Clone(m.reasons)
 }
 
-// retire ends the member and returns it, so that one caller alone lets it leave:
-// its callbacks are ignored from here on, and the next one joins after replaced. What asked for a new member until now is done with
-// it: a reason that stayed would replace the next one, too; and one that went
-// before would let the source look idle meanwhile.
+// retire ends the member and returns its client, so that only one caller lets it leave: its callbacks are ignored from
+// now on, and the next member joins after replaced. All reasons are removed with it: a remaining reason would also
+// replace the next member, and removing a reason earlier would let the source look idle.
 func (m *member) retire() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,21 +215,21 @@ func (m *member) retire() *kgo.Client {
 	return client
 }
 
-// replaced lets the next member join.
+// replaced allows the next member to join.
 func (m *member) replaced() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.replacing = false
 }
 
-// assigned notes whether the group has told the member what it reads.
+// assigned stores whether the member has received its assignment.
 func (m *member) assigned(told bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unassigned = !told
 }
 
-// close lets no further member join. It reports whether that is new.
+// close prevents further members. It returns false if it was called before.
 func (m *member) close() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -251,8 +244,7 @@ func (m *member) isClosed() bool {
 	return m.closed
 }
 
-// reading is the client that was told what it reads, and goes on; nil if there
-// is none.
+// reading returns the client if it has received its assignment and is not to be replaced; otherwise nil.
 func (m *member) reading() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -262,35 +254,34 @@ func (m *member) reading() *kgo.Client {
 	return m.client
 }
 
-// orphanAfter is how long the client may think it owns a lane that is lost
-// here before the member is replaced: it finds out by itself with a heartbeat.
+// orphanAfter is how long the client may keep a lane that is lost here before the member is replaced: usually the client
+// notices with a heartbeat.
 const orphanAfter = 3 * heartbeat
 
-// reason is why a member is to be replaced. One that comes back equals the one
-// before it, so why tells no offsets.
+// reason is why a member must be replaced. A repeated reason must be equal to the previous one, so why contains no
+// offsets.
 type reason struct {
 	why string
-	// of is the partition that it is about, allOf a topic, or nothing: the member.
+	// of is the partition of the reason, allOf(topic) for a topic, or zero for the member itself.
 	of topicPartition
 }
 
 func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 
-// about reports whether a reason is about a partition.
+// about reports whether a reason concerns a partition.
 func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf(p.topic) }
 
-// A reason that comes back replaces the next member after a pause: a topic whose
-// deletion hangs would else cost the group a rebalance a second. Each pause is
-// twice as long as the one before it, from the shortest to the longest; where it
-// stayed away for long they begin anew. Another reason does not wait for it: of
-// a partition that stands still retention may take more.
+// A repeated reason replaces the next member only after a pause: otherwise a topic whose deletion hangs would cause a
+// rebalance every second. Each pause is twice as long as the previous one, up to a maximum; after a long time without
+// the reason it starts again with the shortest. A different reason does not wait for that pause: in a stopped partition
+// retention may remove more records.
 const (
 	shortestPause = time.Second
 	longestPause  = time.Minute
 	lasting       = 2 * longestPause
 )
 
-// backoff are the pauses of reasons. It is of the goroutine that replaces members.
+// backoff contains the pauses of reasons. Only the goroutine that replaces members uses it.
 type backoff map[reason]delay
 
 type delay struct {
@@ -299,8 +290,8 @@ type delay struct {
 	until time.Time
 }
 
-// over finds a reason for which the member may be replaced now. If there is one,
-// pauses begin: the next member is a try for the other reasons, too.
+// over returns a reason whose pause has ended. If there is one, the pauses of all reasons start again, because the next
+// member is an attempt for the other reasons too.
 func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {
@@ -318,7 +309,7 @@ func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool
 	return reasons[i], true
 }
 
-// replaceMember lets a new member take this one's place, if somebody demands it.
+// replaceMember replaces this member by a new one if there is a reason.
 func (g *group) replaceMember(now time.Time) {
 	stale := g.lanes.findOrphans()
 	reasons, which := g.toReplace()
@@ -326,26 +317,25 @@ func (g *group) replaceMember(now time.Time) {
 	if !found {
 		return
 	}
-	g.config.Logger.Warn("joining the group anew", "group", g.config.Group, "reason", first.why)
-	g.lanes.lose(stale, "its generation is over") // not before: nobody else would read them
+	g.config.Logger.Warn("joining the group again", "group", g.config.Group, "reason", first.why)
+	g.lanes.lose(stale, "its generation has ended") // not before, because no other member would read them
 	g.handOver(which)
-	if client := g.endMember(); client != nil { // else the source is being closed
+	if client := g.endMember(); client != nil { // otherwise the source is being closed
 		ctx, cancel := context.WithTimeout(g.life, askTimeout)
 		defer cancel()
-		_ = g.discard(ctx, client) // a member that could not leave is removed when its session ends
+		_ = g.discard(ctx, client) // if it cannot leave, the group removes it when its session ends
 	}
 	g.member.replaced()
 	g.gate.rouse()
 }
 
 func (g *group) toReplace() ([]reason, []*lane) {
-	g.announcing.acquire() // so that the lanes were told of
+	g.announcing.acquire() // so that the lanes were reported
 	defer g.announcing.release()
 	return g.member.toReplace(), g.lanes.all()
 }
 
-// endMember ends what a member has, also what it was given while its other
-// lanes were handed over.
+// endMember ends the member and its lanes, including those that were assigned while the others were handed over.
 func (g *group) endMember() *kgo.Client {
 	g.announcing.acquire()
 	defer g.announcing.release()
@@ -356,7 +346,7 @@ func (g *group) endMember() *kgo.Client {
 	return client
 }
 
-// leave ends the member, because the source is closed, after a last commit.
+// leave ends the member because the source is closed, after a last commit.
 func (g *group) leave(ctx context.Context) error {
 	err := g.commits.last(ctx)
 	client := g.member.retire()
@@ -365,12 +355,12 @@ func (g *group) leave(ctx context.Context) error {
 		return err
 	}
 	if left := g.discard(ctx, client); left != nil {
-		g.config.Logger.Warn("the group was not left and waits for this member until its session ends", "group", g.config.Group, "error", left)
+		g.config.Logger.Warn("the group could not be left; it waits for this member until its session ends", "group", g.config.Group, "error", left)
 	}
 	return err
 }
 
-// discard lets a member leave the group, for as long as ctx allows, and ends it.
+// discard lets a member leave the group, within ctx, and closes its client.
 func (g *group) discard(ctx context.Context, client *kgo.Client) error {
 	err := client.LeaveGroupContext(ctx)
 	client.Close()

@@ -21,14 +21,14 @@ func TestAnAssignmentWaitsForThePollUnderWayAndKeepsTheNextOut(t *testing.T) {
 		var g gate
 		ctx, cancel := g.enter(t.Context())
 		if ctx == nil {
-			t.Fatal("no poll though nobody holds the gate")
+			t.Fatal("no poll although the gate is free")
 		}
 		defer cancel()
 		held, entered := false, false
 		go func() { g.hold(); held = true }()
 		synctest.Wait()
 		if ctx.Err() == nil || held {
-			t.Errorf("the poll goes on: %v; the gate is held: %v", ctx.Err() == nil, held)
+			t.Errorf("the poll continues: %v; the gate is held: %v", ctx.Err() == nil, held)
 		}
 		g.leave()
 		synctest.Wait()
@@ -77,7 +77,7 @@ func TestWhoIsRousedLooksOnce(t *testing.T) {
 	var g gate
 	g.rouse()
 	if ctx, _ := g.enter(t.Context()); ctx != nil {
-		t.Error("a poll began though there was work")
+		t.Error("a poll began although there was work")
 	}
 	ctx, cancel := g.enter(t.Context())
 	defer cancel()
@@ -86,21 +86,20 @@ func TestWhoIsRousedLooksOnce(t *testing.T) {
 	}
 	g.rouse()
 	if ctx.Err() == nil {
-		t.Error("a poll under way was not ended")
+		t.Error("the current poll was not interrupted")
 	}
 	g.leave()
 }
 
-// held reports whether an assignment waits at the gate or has passed it.
+// held reports whether an assignment waits for the gate or holds it.
 func (g *gate) held() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.holders > 0
 }
 
-// betweenPollAndLane lets the group forget a reader after it has polled records
-// and before they have found their lane, and waits until the partition is about
-// to be given again, or would be if nothing held that up.
+// betweenPollAndLane makes the group remove a reader after it has polled records and before they are added to their
+// lane, and waits until the partition is about to be assigned again, or would be without the gate.
 func (r *reader) betweenPollAndLane(forget func()) {
 	forget()
 	tick := time.NewTicker(time.Millisecond)
@@ -114,20 +113,20 @@ func (r *reader) betweenPollAndLane(forget func()) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			r.t.Errorf("the partition is not given again; the observer was told %v", r.notes())
+			r.t.Errorf("the partition is not assigned again; the observer was told %v", r.notes())
 			return
 		}
 	}
 }
 
 func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
-	t.Parallel() // the client hears with a heartbeat that it was forgotten
+	t.Parallel() // the client notices its removal with a heartbeat
 	t.Run("law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch", func(t *testing.T) {
 		config, c := setUp(t)
-		config.SessionTimeout = 6 * time.Second // a heartbeat every two
+		config.SessionTimeout = 6 * time.Second // a heartbeat every two seconds
 		put(t, c, "orders", 0, values(10)...)
 		r := read(t, config)
-		former := r.take(5) // and settles none of them
+		former := r.take(5) // and settles none
 		happened := false
 		r.between = func() {
 			if !happened {
@@ -154,15 +153,14 @@ func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
 	})
 }
 
-// Who closes the source and who replaces its member may do so at once, and the
-// client may be closed by one of them only.
+// Closing the source and replacing its member may happen at the same time, and only one of them may close the client.
 func TestAMemberIsLetGoByOneAlone(t *testing.T) {
 	m := &member{replacementDemanded: func() {}, client: new(kgo.Client)}
 	if m.retire() == nil {
-		t.Error("nobody lets it go")
+		t.Error("no caller gets the client")
 	}
 	if m.retire() != nil {
-		t.Error("two let it go")
+		t.Error("two callers get the client")
 	}
 }
 
@@ -201,7 +199,7 @@ func TestTheLaterMembersThatOneReasonReplaces(t *testing.T) {
 		}
 		now = now.Add(longestPause + lasting + 1)
 		if !over(b, now, hangs) || !over(b, now.Add(shortestPause), hangs) {
-			t.Error("after a member that has lasted the pauses do not begin anew")
+			t.Error("the pauses do not start again after a long-lived member")
 		}
 	})
 	t.Run("I6_are_replaced_at_once_for_another_reason", func(t *testing.T) {
@@ -220,7 +218,7 @@ func TestTheLaterMembersThatOneReasonReplaces(t *testing.T) {
 		now = now.Add(shortestPause / 2)
 		over(b, now, append(hangs, other...))
 		if over(b, now.Add(shortestPause-1), hangs) {
-			t.Error("the reason that waited did not have a try with the other one")
+			t.Error("the waiting reason was not included in the other's attempt")
 		}
 	})
 }
@@ -231,14 +229,14 @@ func TestLanesOfAGenerationThatIsOverAreReadUntilTheMemberIsReplaced(t *testing.
 	now := time.Now()
 	l.owner, l.refused, l.refusedAt = owner{"m", 1}, owner{"m", 1}, now.Add(-2*rebalanceTimeout)
 	s.lanes.findOrphans()
-	s.group.backoff.over(now, s.member.toReplace()) // as it was for the member before
+	s.group.backoff.over(now, s.member.toReplace()) // as it was for the previous member
 	s.group.replaceMember(now.Add(shortestPause / 2))
 	if l.gone || s.member.current() == nil {
 		t.Errorf("the lane is lost: %t, the member: %v", l.gone, s.member.current())
 	}
 }
 
-// demandReplacement asks for a new member.
+// demandReplacement demands a new member.
 func (s *Source) demandReplacement() {
 	s.member.demandReplacement("a test", topicPartition{})
 }
@@ -250,15 +248,15 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		text := &lockedBuffer{}
 		p := w.start(s.handle, func(c *Config) { c.Logger = logTo(text) }, nil)
 		<-s.began
-		refuse(w.cluster, kerr.UnknownTopicID, 1) // the commit of what is handed over
+		refuse(w.cluster, kerr.UnknownTopicID, 1) // the commit during the handover
 		p.source.demandReplacement()
 		w.until(5*time.Second, "it hands over", func() bool { return p.first().leaving })
 		close(s.goOn)
 		w.settles(time.Minute)
 		pass(time.Minute)
 		w.once("a")
-		if n := strings.Count(text.String(), "joining the group anew"); n != 1 || !strings.Contains(text.String(), "its topic was deleted") {
-			t.Errorf("it joined anew %d times:\n%.3000s", n, text.String())
+		if n := strings.Count(text.String(), "joining the group again"); n != 1 || !strings.Contains(text.String(), "its topic was deleted") {
+			t.Errorf("the member joined again %d times:\n%.3000s", n, text.String())
 		}
 	})
 	t.Run("trap_26_a_lane_that_is_given_while_others_are_handed_over_is_told_as_lost", func(t *testing.T) {
@@ -289,7 +287,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 			}
 		}
 		if here > 2 {
-			t.Errorf("of two lanes %d are here; it was told %v", here, first.told)
+			t.Errorf("of two lanes %d are here; the observer was told %v", here, first.told)
 		}
 	})
 	t.Run("trap_26_a_lane_that_is_asked_for_while_it_is_handed_over_is_handed_over_once", func(t *testing.T) {
@@ -309,7 +307,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		}()
 		select {
 		case <-revoked:
-			t.Error("the group hears that it is given up while it is handed over")
+			t.Error("the group gets the lane while it is handed over")
 		case <-time.After(200 * time.Millisecond):
 		}
 		<-goOn

@@ -26,7 +26,7 @@ func cluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
 	return c
 }
 
-// newProducer writes to partitions that the caller names.
+// newProducer returns a producer that writes to the partitions in its records.
 func newProducer(t testing.TB, brokers []string) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics())
@@ -35,7 +35,7 @@ func newProducer(t testing.TB, brokers []string) *kgo.Client {
 	return c
 }
 
-// logSays fails unless a log says something at least and at most so often.
+// logSays fails unless a log contains a text at least and at most this many times.
 func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 	t.Helper()
 	if n := strings.Count(log.String(), what); n < least || n > most {
@@ -43,8 +43,8 @@ func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 	}
 }
 
-// startBrokers starts brokers with topics of one partition. Its configuration reads orders, and
-// its dead letters are letters.
+// startBrokers starts brokers with topics of one partition. The configuration reads orders and writes dead letters to
+// letters.
 func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *kgo.Client) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(1, "orders", "letters")}, options...)...)
@@ -52,14 +52,14 @@ func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *
 	return c, config, newProducer(t, config.Brokers)
 }
 
-// setUp is startBrokers where the test needs no cluster.
+// setUp is startBrokers for tests that need no cluster.
 func setUp(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client) {
 	t.Helper()
 	_, config, p := startBrokers(t, options...)
 	return config, p
 }
 
-// withLetters is a configuration with a topic for dead letters.
+// withLetters adds the topic for dead letters to a configuration.
 func withLetters(c Config) Config {
 	c.DeadLetters = "letters"
 	return quiet(c)
@@ -72,7 +72,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// says fails unless a text has all parts.
+// says fails unless a text contains all parts.
 func says(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -100,7 +100,7 @@ func (b *broker) End() error { return nil }
 
 func (b *broker) Open() (source.Source, error) { return New(b.config) }
 
-// Dead reads the dead letters, of which there is one at least.
+// Dead reads the dead letters. There must be at least one.
 func (b *broker) Dead() ([]*semel.Message, error) {
 	s, err := New(quiet(Config{Brokers: b.config.Brokers, Topics: []string{b.config.DeadLetters}, Group: "audit"}))
 	if err != nil {
@@ -137,11 +137,11 @@ func quiet(c Config) Config {
 	return c
 }
 
-// logTo is a log as text.
+// logTo returns a logger that writes text.
 func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// BenchmarkFetchAndSettle reads and settles records of 500 bytes with five
-// headers, 500 a Fetch, from a broker in this process.
+// BenchmarkFetchAndSettle reads and settles records of 500 bytes with five headers, 500 in each Fetch, from a broker in
+// this process.
 func BenchmarkFetchAndSettle(b *testing.B) {
 	c := cluster(b, kfake.SeedTopics(6, "orders"))
 	p := newProducer(b, c.ListenAddrs())

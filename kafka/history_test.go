@@ -24,9 +24,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// histories is how many seeds make test tries. SEED in the environment takes
-// one only. A seed gives the same events again, though not the same order of
-// goroutines.
+// histories is how many seeds make test tries. SEED in the environment selects one seed. A seed repeats the same events,
+// though not the same order of goroutines.
 const histories = 100
 
 func TestOrderUnderRebalances(t *testing.T) {
@@ -45,8 +44,8 @@ func TestOrderUnderRebalances(t *testing.T) {
 	})
 }
 
-// history is what a seed makes of a world: joins, leaves, kills, freezes,
-// faults of the brokers, new partitions, and messages some of which fail.
+// history contains the events of a seed: joins, leaves, kills, freezes, faults of the brokers, new partitions, and
+// messages, some of which fail.
 type history struct {
 	*world
 	seed         uint64
@@ -55,7 +54,7 @@ type history struct {
 	living       []*process
 	frozen       []*process
 	events       journal
-	next         map[int32]int // by partition, the number of the next message
+	next         map[int32]int // the number of the next message, by partition
 	past         map[int32][]string
 	corruptBatch map[string]bool // never applied
 
@@ -87,7 +86,7 @@ func tell(t *testing.T, seed uint64) {
 		h.thaw()
 	}
 	h.join()
-	h.note("the events are over")
+	h.note("the events have ended")
 	h.settles(10 * time.Minute)
 	h.check()
 }
@@ -96,7 +95,7 @@ func (h *history) note(format string, values ...any) {
 	h.events.add(fmt.Sprintf("%s %s", time.Now().Format("04:05.000"), fmt.Sprintf(format, values...)))
 }
 
-// elapse lets some time pass: mostly little, sometimes more than a session.
+// elapse lets time pass: usually little, sometimes more than a session.
 func (h *history) elapse() {
 	most := []time.Duration{5 * time.Millisecond, 200 * time.Millisecond, 3 * time.Second, 15 * time.Second}[h.random.IntN(4)]
 	pass(time.Duration(h.random.Int64N(int64(most))))
@@ -146,7 +145,7 @@ func (h *history) join() {
 	h.note("process %p joins", p)
 }
 
-// one takes a random process away from a list.
+// one removes a random process from a list.
 func (h *history) one(of *[]*process) *process {
 	if len(*of) == 0 {
 		return nil
@@ -187,8 +186,7 @@ func (h *history) thaw() {
 	}
 }
 
-// fault lets the brokers refuse some requests. A request that timed out may
-// have been carried out.
+// fault makes the brokers refuse some requests. A request that timed out may have been carried out.
 func (h *history) fault() {
 	keys := []kmsg.Key{kmsg.OffsetCommit, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.Fetch, kmsg.ConsumerGroupHeartbeat, kmsg.OffsetFetch}
 	errs := map[kmsg.Key][]*kerr.Error{
@@ -216,11 +214,11 @@ func (h *history) grow() {
 	if _, err := kadm.NewClient(h.producer).CreatePartitions(context.Background(), 1, theTopic); err != nil {
 		h.t.Fatal(err)
 	}
-	h.producer = h.client() // the former one has not heard of it
+	h.producer = h.client() // the previous producer does not know the partition
 	h.write()
 }
 
-// write publishes messages to partitions, with copies behind some of them.
+// write publishes messages to partitions, some followed by copies.
 func (h *history) write() {
 	partitions := int32(len(h.cluster.PartitionInfos(theTopic)))
 	n := h.random.IntN(40)
@@ -268,8 +266,7 @@ func (h *history) failure(id string) error {
 
 var mixing = maphash.MakeSeed()
 
-// handle notes in the transaction whether a message takes effect behind a later
-// one of its lane.
+// handle records in the transaction whether a message takes effect after a later one of its lane.
 func (h *history) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	id := m.Identity.ID
 	if wait := maphash.String(mixing, id) % 64; wait < 24 {
@@ -297,7 +294,7 @@ func (h *history) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message)
 	return count(ctx, tx, m)
 }
 
-// watchOffsets looks at the group's offsets whenever one is committed.
+// watchOffsets checks the group's offsets whenever one is committed.
 func (h *history) watchOffsets() {
 	look, ended := make(chan bool, 1), make(chan bool)
 	h.control(kmsg.OffsetCommit, func(kmsg.Request) kmsg.Response {

@@ -19,7 +19,7 @@ type topicPartition struct {
 	partition int32
 }
 
-// lane is the partition's name as a lane.
+// lane returns the partition's name as a lane.
 func (p topicPartition) lane() string { return fmt.Sprintf("%s/%d", p.topic, p.partition) }
 
 // compare orders partitions by topic and number.
@@ -27,87 +27,83 @@ func (p topicPartition) compare(other topicPartition) int {
 	return cmp.Or(cmp.Compare(p.topic, other.topic), cmp.Compare(p.partition, other.partition))
 }
 
-// owner is who owned a lane, as the group knows it: a member in a generation (with
-// KIP-848 its epoch). A commit carries it.
+// owner is the group's owner of a lane: a member and a generation (with KIP-848 its epoch). A commit contains it.
 type owner struct {
 	member     string
 	generation int32
 }
 
-// position is where a lane is done: the offset of the next record, and the
-// leader's epoch of the one before it.
+// position is how far a lane is processed: the offset of the next record, and the leader epoch of the record before it.
 type position struct {
 	offset int64
 	epoch  int32
 }
 
-// lane is one epoch of a partition. Its fields are guarded by lanes.mu.
+// lane is one epoch of a partition. lanes.mu guards its fields.
 type lane struct {
 	topicPartition
 	id source.Lane
-	// owner is renewed only in the group's callbacks, see group.go.
+	// owner is changed only in the group's callbacks; see group.go.
 	owner owner
-	// refused is the owner the group did not accept; no commit is tried until
-	// the lane has another one.
+	// refused is the owner that the group did not accept; no commit is tried until the lane has another owner.
 	refused   owner
 	refusedAt time.Time
-	// gone: nothing of it is delivered or settled any more.
+	// gone: nothing of the lane is delivered or settled any more.
 	gone   bool
 	goneAt time.Time
-	// leaving: it is being handed over, and delivers nothing more.
+	// leaving: the lane is being handed over, and delivers nothing more.
 	leaving bool
 	// broken is why nothing more can be read.
 	broken error
-	// fault is why the lane stands still; nil where it does not.
+	// fault is why the lane has stopped; nil if it has not.
 	fault       error
 	faultLogged time.Time
-	// skipsLost: it is to pass over records that are lost.
+	// skipsLost: the lane must skip lost records.
 	skipsLost bool
 
 	topicID [16]byte
-	// window are the records polled and not settled, with those settled that
-	// stand behind one which is not; first is the number of its first.
+	// window contains the polled unsettled records, and settled records after an unsettled one; first is the number of
+	// its first record.
 	window []slot
 	first  int
-	// held is what its unsettled records need, in bytes, and hidden what the
-	// consumer does not see of those that were delivered to it.
+	// held is the size of its unsettled records in bytes. hidden is the part of the delivered records that the consumer
+	// does not see.
 	held, hidden int64
-	// next is the offset behind the last record polled; -1 before the first.
+	// next is the offset after the last polled record; -1 before the first.
 	next int64
-	// done is behind the last contiguous settled record, committed what the
-	// group knows; offset -1 where unknown.
+	// done is the position after the last record that is settled without a gap. committed is the position that the group
+	// has; offset -1 if unknown.
 	done, committed position
 	committedAt     time.Time
-	// kept is what the store is known to have, see positions.go; -1 unknown.
+	// kept is the position that the store is known to have, see positions.go; -1 if unknown.
 	kept int64
-	// ready are polled and to be delivered; back are handed back.
+	// ready are the polled records to be delivered; back are the nacked records.
 	ready, back []*record
 	paused      bool // by the engine
-	full        bool // by us, because the window is full
-	overBudget  bool // by us, because a batch of it would exceed the budget
+	full        bool // by the source, because the window is full
+	overBudget  bool // by the source, because a batch would exceed the budget
 	unsettled   int
-	// delivered is behind the last record delivered; -1 unknown.
+	// delivered is the offset after the last delivered record; -1 if unknown.
 	delivered int64
-	// end and stable are of the partition as last heard: behind its last
-	// record, and behind the last one that no open transaction holds up.
+	// end and stable are the last known end of the partition: after its last record, and before the first open
+	// transaction.
 	end, stable int64
 	lastMove    lastMove
 	heldUpSince time.Time
 	heldUpTold  bool
 
-	// uncommitted is the time of the oldest record that is done and has not been
-	// part of a commit, committing that of the oldest one that is part of one of which
-	// there is no good answer yet; zero without one.
+	// uncommitted is the time of the oldest settled record that was not part of a commit. committing is the time of the
+	// oldest record whose commit has no successful answer yet. Zero if there is none.
 	uncommitted, committing time.Time
 	// taken is the earliest time of the records that were polled last.
 	taken time.Time
-	// endAsked is when the brokers were asked for end.
+	// endAsked is when end was requested.
 	endAsked    time.Time
 	firstUnread firstUnread
 }
 
-// mostWindow is how many records may stand behind one that is not settled
-// before the lane is paused, resumeWindow when it goes on.
+// mostWindow is how many records may follow an unsettled record before the lane is paused; resumeWindow is when it is
+// resumed.
 const (
 	mostWindow   = 1 << 16
 	resumeWindow = mostWindow / 2
@@ -125,35 +121,34 @@ const (
 // slot is a record's place in a lane's window.
 type slot struct {
 	after  position
-	record *record // nil when settled, so that nothing of it is kept
-	// settledTime is the record's time when it is settled, in milliseconds since 1970;
-	// 0 for what has none.
+	record *record // nil when settled, to free its memory
+	// settledTime is the record's time when it is settled, in milliseconds since 1970; 0 if it has none.
 	settledTime int64
 }
 
-// record is a record in a lane's window, and its delivery's Handle.
+// record is a record in a lane's window. It is the Handle of its deliveries.
 type record struct {
 	lane *lane
-	raw  *kgo.Record // nil when settled; who delivers it replaces it, without a lock
-	// written is the broker's time of it; zero where it has none.
+	raw  *kgo.Record // nil when settled; Fetch replaces it, without a lock
+	// written is the broker's time of the record; zero if it has none.
 	written time.Time
-	// number is its place in the order of its lane.
+	// number is the record's place in the order of its lane.
 	number int
-	// size is what it needs, in bytes; hidden is the part of it that is not in
-	// its message, because it is too large.
+	// size is the memory of the record in bytes. hidden is the part that is not in its message, because the record is
+	// too large.
 	size, hidden int64
 	after        position
 	state        recordState
-	at           time.Time // delivered, or with handedBack: to be delivered again
-	// message is of the first delivery; a further one has its own.
+	at           time.Time // when it was delivered; if handedBack, when it is due again
+	// message is the message of the first delivery; each redelivery has its own.
 	message  semel.Message
 	detached bool
-	// letter is its copy among the dead letters, written or under way.
+	// letter is its copy among the dead letters, written or in progress.
 	letter *producer.Pending
 }
 
-// add appends polled records. Control records end at once: they carry nothing,
-// but the group's offset passes over them as over settled ones.
+// add appends polled records. Control records end at once: they contain no message, but the group's offset must pass
+// them like settled records.
 func (l *lane) add(records []*kgo.Record, maxRecord int) {
 	now := time.Now()
 	var earliest time.Time
@@ -186,8 +181,8 @@ func sizeOf(raw *kgo.Record) int64 {
 	return int64(n)
 }
 
-// detach gives a record memory of its own. Until then it shares that of its
-// batch, or of the whole response, and would keep all of it.
+// detach gives a record its own memory. Until then it shares the memory of its batch, or of the whole response, and
+// would keep all of it.
 func (r *record) detach() {
 	from := r.raw
 	n := len(from.Key) + len(from.Value)
@@ -211,7 +206,7 @@ func (r *record) detach() {
 	r.raw, r.detached = raw, true
 }
 
-// settle ends a record.
+// settle settles a record.
 func (l *lane) settle(r *record) {
 	if r.state == settled {
 		return
@@ -230,7 +225,7 @@ func (l *lane) settle(r *record) {
 	l.advance()
 }
 
-// advance moves done over what is settled without a gap.
+// advance moves done over the records that are settled without a gap.
 func (l *lane) advance() {
 	n := 0
 	for n < len(l.window) && l.window[n].record == nil {
@@ -242,10 +237,10 @@ func (l *lane) advance() {
 	l.first += n
 }
 
-// dirty reports whether the group does not know yet how far the lane is done.
+// dirty reports whether the group does not have the lane's current position.
 func (l *lane) dirty() bool { return !l.gone && l.done.offset > l.committed.offset }
 
-// giveBack lets a record be delivered again, not before at.
+// giveBack lets a record be delivered again, at the time at or later.
 func (l *lane) giveBack(r *record, at time.Time) {
 	if r.state != delivered {
 		return
@@ -259,7 +254,7 @@ func (l *lane) giveBack(r *record, at time.Time) {
 // blocked reports whether the lane delivers nothing for now.
 func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
 
-// oldest is when the oldest unsettled delivery was made.
+// oldest returns when the oldest unsettled delivery was made.
 func (l *lane) oldest() time.Time {
 	var at time.Time
 	for i := range l.window {
@@ -270,11 +265,10 @@ func (l *lane) oldest() time.Time {
 	return at
 }
 
-// standsEvery is how often the log has a lane that stands still.
+// standsEvery is how often a stopped lane is logged.
 const standsEvery = time.Minute
 
-// setFault notes why a lane cannot go on. That is logged at once, unless the lane
-// stood still before.
+// setFault stores why a lane has stopped. It is logged at once, unless the lane had stopped already.
 func (l *lane) setFault(why error) {
 	if l.fault == nil {
 		l.faultLogged = time.Time{}
@@ -282,12 +276,12 @@ func (l *lane) setFault(why error) {
 	l.fault = why
 }
 
-// left is what stays behind where a lane stands still.
+// left returns what remains unfinished in a stopped lane.
 func (l *lane) left(why error) semel.Unfinished {
 	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
 }
 
-// unread is how many offsets are behind where the lane has got to.
+// unread returns how many offsets are after the lane's position.
 func (l *lane) unread() int64 {
 	at := max(l.reached(), l.committed.offset)
 	if at < 0 || l.end < 0 {
@@ -296,13 +290,13 @@ func (l *lane) unread() int64 {
 	return max(l.end-at, 0)
 }
 
-// heldUp reports whether records are there and none can be delivered.
+// heldUp reports whether records exist and an open transaction prevents their delivery.
 func (l *lane) heldUp(uncommitted bool) bool {
 	return !uncommitted && !l.gone && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.reached() >= l.stable
 }
 
-// reached is the offset behind the last record delivered, or passed over
-// because it carries nothing; -1 before the first.
+// reached returns the offset after the last record that was delivered, or passed because it contains no message; -1
+// before the first.
 func (l *lane) reached() int64 {
 	if len(l.ready) == 0 {
 		return max(l.next, l.delivered)
@@ -310,20 +304,20 @@ func (l *lane) reached() int64 {
 	return l.delivered
 }
 
-// readAt is where the lane is to be read next.
+// readAt returns the offset to read next.
 func (l *lane) readAt() int64 { return max(l.next, l.committed.offset) }
 
 var noTopicID [16]byte
 
 func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 
-// unfit says why records cannot follow what the lane has; empty if they can.
+// unfit returns why records cannot follow the lane's records; empty if they can.
 func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 	switch {
 	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:
-		return "the topic was deleted and created anew; its offsets begin again, and what the former one held and was not read is lost. It is read from its beginning"
+		return "the topic was deleted and created again; its offsets start again, and unread records of the deleted topic are lost. The topic is read from its beginning"
 	case records[0].Offset < l.next:
-		return fmt.Sprintf("the log went back from offset %d to %d: the brokers lost records (an unclean election of a leader?). It is read again from the group's offset", l.next, records[0].Offset)
+		return fmt.Sprintf("the log went back from offset %d to %d: the brokers lost records (an unclean leader election?). The partition is read again from the group's offset", l.next, records[0].Offset)
 	}
 	return ""
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// standing begins a run that would end after 10 s of emptiness and whose lane 0
-// stands still by a fault that cause makes; it returns the run and its log.
+// lastMove starts a run that would end after the source was empty for the time idle, and stops its lane 0 by a fault
+// that cause makes. It returns the run and its log.
 func (w *world) lastMove(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
@@ -45,7 +45,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 			began := time.Now()
 			p, text := w.lastMove(20*time.Second, nil, func() { cause(w) })
 			if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "orders/0") {
-				t.Errorf("the run says: %v", err)
+				t.Errorf("the run returned: %v", err)
 			}
 			if took := time.Since(began); took > 4*time.Minute {
 				t.Errorf("it took %v", took)
@@ -54,8 +54,8 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 			if left := p.consumer.Unfinished(); len(left) != 1 || !left[0].Fault || left[0].Lane != "orders/0" {
 				t.Errorf("left is %+v", left)
 			}
-			if !strings.Contains(text.String(), "a partition stands still") {
-				t.Errorf("the log does not tell it:\n%.3000s", text.String())
+			if !strings.Contains(text.String(), "a partition has stopped") {
+				t.Errorf("the log does not report the stopped lane:\n%.3000s", text.String())
 			}
 		})
 	}
@@ -65,8 +65,8 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		w.publish(0, "b")
 		w.refuseFetches()
 		p := w.start(count, nil, func(c *settings) { c.IdleExit = 20 * time.Second })
-		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "nothing is read behind offset 1") {
-			t.Errorf("the run says: %v", err)
+		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "nothing can be read after offset 1") {
+			t.Errorf("the run returned: %v", err)
 		}
 	})
 	inWorld(t, "trap_T86_it_is_told_once_a_minute_by_name_and_the_source_works", 2, func(t *testing.T, w *world) {
@@ -75,7 +75,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		})
 		pass(10 * time.Minute)
 		w.once("beside")
-		logSays(t, text, "a partition stands still", 9, 12)
+		logSays(t, text, "a partition has stopped", 9, 12)
 		if strings.Contains(text.String(), "source does not work") || strings.Contains(text.String(), "works again") {
 			t.Errorf("the log says that the source does not work:\n%.3000s", text.String())
 		}
@@ -83,7 +83,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 			t.Errorf("ready %t: %q", ready, why)
 		}
 		if faults := p.source.Info().LaneFaults(); len(faults) != 1 || faults[0].Lane != "orders/0" || faults[0].Messages != 20 {
-			t.Errorf("its faults are %+v", faults)
+			t.Errorf("the faults are %+v", faults)
 		}
 	})
 	inWorld(t, "I6_a_run_that_goes_on_behind_lost_records_does_not_end_before_it_has", 2, func(t *testing.T, w *world) {
@@ -97,8 +97,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 	})
 }
 
-// stands fetches until a lane stands still, and returns why. What is delivered
-// meanwhile and an error of Fetch fail.
+// stands fetches until a lane stops, and returns why. It fails on a delivery or an error of Fetch.
 func (r *reader) stands() string {
 	r.t.Helper()
 	ctx, cancel := contextFor(r.t, patience)
@@ -114,11 +113,11 @@ func (r *reader) stands() string {
 			r.t.Fatalf("came %s, %v", shown(got), err)
 		}
 	}
-	r.t.Fatal("no lane stands still")
+	r.t.Fatal("no lane stops")
 	return ""
 }
 
-// asked counts the fetches that ask for partition 0 at an offset.
+// asked counts the fetches of partition 0 at an offset.
 func (w *world) asked(at int64) *atomic.Int64 {
 	n := new(atomic.Int64)
 	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true, TopLevel: true, When: func(request kmsg.Request) bool {
@@ -134,13 +133,13 @@ func (w *world) asked(at int64) *atomic.Int64 {
 	return n
 }
 
-// lane is the lane of a partition.
+// lane returns the lane of a partition.
 func (p *process) lane(partition int32) source.Lane {
 	i := slices.IndexFunc(p.source.lanes.all(), func(l *lane) bool { return l.partition == partition })
 	return p.source.lanes.all()[i].id
 }
 
-// paused fails unless these are the partitions that the client does not fetch.
+// paused fails unless exactly these partitions are paused in the client.
 func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 	t.Helper()
 	if paused := p.source.member.current().PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {
@@ -150,7 +149,7 @@ func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 
 func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 	inWorld(t, "trap_T91_it_stands_still_paused_and_the_others_go_on", 2, func(t *testing.T, w *world) {
-		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20)) // a decoder of zstd may not be made in a bubble
+		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20)) // a decoder of zstd may not be created in a bubble
 		w.publish(0, "before")
 		large := order(0, "large")
 		large.Value = make([]byte, 4<<20)
@@ -162,7 +161,7 @@ func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 		for n := range 24 {
 			id := numbered("beside", n, n)[0]
 			w.publish(1, id)
-			w.until(time.Second, "the other partition goes on", func() bool { return w.effect(id) == 1 })
+			w.until(time.Second, "the other partition continues", func() bool { return w.effect(id) == 1 })
 			pass(5 * time.Second)
 		}
 		w.once("before")
@@ -170,7 +169,7 @@ func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 		w.wantCommitted(0, 1)
 		logSays(t, text, "the batch of offsets 1 to 1 is larger than 2 MiB", 2, 4)
 		if n := asked.Load(); n < 1 || n > 3 {
-			t.Errorf("it was asked for %d times", n)
+			t.Errorf("the partition was requested %d times", n)
 		}
 		p.paused(t, "while it stands", 0)
 		p.source.Flow(p.lane(0), false)

@@ -11,27 +11,26 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lanes are the partitions that this process owns: who is told that they come
-// and go, and the lock under which they change. They send no request: the group
-// tells them what it gives and takes. What else happens to a lane has a room each:
-// intake (what the client reads of it), deliveries (what the consumer has of it),
-// commits (what the group knows of it) and progress (where it is in its log).
+// lanes are the partitions that this process owns, the observer of assignments, and the lock for changes of lanes. It
+// sends no requests: group reports what the consumer group assigns and revokes. Other types handle the rest of a lane:
+// intake (what the client reads), deliveries (what the consumer has), commits (what the group has) and progress (its
+// position in the log).
 type lanes struct {
 	config   *Config
 	budget   *hook.Budget
 	member   *member
-	observer source.LaneObserver // nil if nobody is told
-	// ended is called with a lane that has ended, under mu, if Observe is set.
+	observer source.LaneObserver // nil if there is no observer
+	// ended is called with a lane that has ended, while mu is held, if Observe is set.
 	ended func(*lane)
-	// changed has a value when a lane has changed hands, or stands still.
+	// changed has a value if a lane was assigned, lost or stopped.
 	changed chan struct{}
 
-	// mu guards the rest, and the fields of every lane and record; other rooms
-	// come to them through each, living and with. Who holds it waits for nothing;
-	// under it only the locks of intake, progress, member and faults are taken.
+	// mu guards the fields below, and the fields of every lane and record. Other types access them through each, living
+	// and with. mu is not held during blocking calls; only the locks of intake, progress, member and faults are taken
+	// while it is held.
 	mu          sync.Mutex
 	byPartition map[topicPartition]*lane
-	// order are the lanes in the order in which they were given.
+	// order contains the lanes in the order of assignment.
 	order []*lane
 	epoch uint64
 }
@@ -40,8 +39,7 @@ func newLanes(c *Config, o *hook.Budget, m *member) *lanes {
 	return &lanes{config: c, budget: o, member: m, byPartition: map[topicPartition]*lane{}, changed: make(chan struct{}, 1)}
 }
 
-// each runs over the lanes there are, also those that are lost and not forgotten
-// yet. Nothing of any lane changes meanwhile but by who runs over them.
+// each iterates over all lanes, including lost lanes that are not forgotten yet. The lock is held during the iteration.
 func (ls *lanes) each(yield func(*lane) bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -52,8 +50,7 @@ func (ls *lanes) each(yield func(*lane) bool) {
 	}
 }
 
-// living gives do the living lane of a partition, if there is one. Nothing of any
-// lane changes meanwhile but by do.
+// living calls do with the living lane of a partition, if there is one, while the lock is held.
 func (ls *lanes) living(p topicPartition, do func(*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -62,19 +59,17 @@ func (ls *lanes) living(p topicPartition, do func(*lane)) {
 	}
 }
 
-// with gives do all lanes, in their order. Nothing of any lane changes meanwhile
-// but by do.
+// with calls do with all lanes in order, while the lock is held.
 func (ls *lanes) with(do func(all []*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	do(ls.order)
 }
 
-// at is the lane of a partition, also one that is lost; nil if there is none.
-// Called within with.
+// at returns the lane of a partition, even if it is lost; nil if there is none. Call it only within with.
 func (ls *lanes) at(p topicPartition) *lane { return ls.byPartition[p] }
 
-// touch lets lanes be reported at once. It never waits.
+// touch causes a report of the lanes at once. It never blocks.
 func (ls *lanes) touch() {
 	select {
 	case ls.changed <- struct{}{}:
@@ -88,7 +83,7 @@ func (ls *lanes) observe(tell func(source.LaneObserver)) {
 	}
 }
 
-// give makes lanes of what the group has given to a member, and tells of them.
+// give creates lanes for newly assigned partitions of a member, and notifies the observer.
 func (ls *lanes) give(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) {
 	for _, l := range ls.add(client, now, added, ids) {
 		ls.observe(func(o source.LaneObserver) { o.Given(l.id) })
@@ -126,8 +121,8 @@ func newLane(p topicPartition, epoch uint64) *lane {
 	}
 }
 
-// renew renews the owner of what a member holds, and finds its lanes of
-// partitions. Lost are those that this owner cannot have held all the time.
+// renew changes the owner of a member's lanes and finds its lanes of partitions. lost are the lanes that this owner
+// cannot have owned without interruption.
 func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]int32) (found, lost []*lane, ok bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -153,7 +148,7 @@ func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]in
 	return found, lost, true
 }
 
-// all are the lanes there are, also those that are lost and not forgotten yet.
+// all returns all lanes, including lost lanes that are not forgotten yet.
 func (ls *lanes) all() []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -173,14 +168,14 @@ func (ls *lanes) has(p topicPartition) (lives bool) {
 	return lives
 }
 
-// given counts the lanes that were ever given.
+// given returns how many lanes were ever assigned.
 func (ls *lanes) given() uint64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.epoch
 }
 
-// forget drops what is known of partitions.
+// forget removes the lanes of partitions.
 func (ls *lanes) forget(partitions map[string][]int32) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -191,7 +186,7 @@ func (ls *lanes) forget(partitions map[string][]int32) {
 	}
 }
 
-// forgetLanes drops lanes, or what has come after them in their partitions.
+// forgetLanes removes lanes, or the later lanes of their partitions.
 func (ls *lanes) forgetLanes(which []*lane) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -200,7 +195,7 @@ func (ls *lanes) forgetLanes(which []*lane) {
 	}
 }
 
-// forgetPartition is called with lanes.mu held.
+// forgetPartition removes a partition. The caller holds lanes.mu.
 func (ls *lanes) forgetPartition(p topicPartition) {
 	l := ls.byPartition[p]
 	if l == nil {
@@ -213,8 +208,7 @@ func (ls *lanes) forgetPartition(p topicPartition) {
 	ls.order = slices.DeleteFunc(ls.order, func(other *lane) bool { return other == l })
 }
 
-// drain lets lanes deliver nothing more, because they are handed over. It
-// returns those that live.
+// drain stops deliveries of lanes, because they are handed over. It returns the living ones.
 func (ls *lanes) drain(which []*lane) []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -225,8 +219,8 @@ func (ls *lanes) drain(which []*lane) []*lane {
 	return which
 }
 
-// lose ends lanes: nothing of them is delivered or settled any more. A reason
-// is a warning for each lane; lanes that were handed over have none.
+// lose ends lanes: nothing of them is delivered or settled any more. If reason is not empty, a warning is logged for
+// each lane; lanes that were handed over have no reason.
 func (ls *lanes) lose(which []*lane, reason string) {
 	var given []held
 	for _, l := range which {
@@ -246,8 +240,7 @@ func (ls *lanes) lose(which []*lane, reason string) {
 	ls.touch()
 }
 
-// end ends a lane, and returns it with the offset that is committed for it. It reports
-// whether the lane was living.
+// end ends a lane, and returns it with its committed offset. It reports whether the lane was living.
 func (ls *lanes) end(l *lane) (held, bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -259,8 +252,8 @@ func (ls *lanes) end(l *lane) (held, bool) {
 	return held{l.topicPartition, l.committed.offset}, !was
 }
 
-// findOrphans asks for a new member where lanes are lost here and the client
-// goes on reading them, or where a generation has passed a lane by.
+// findOrphans demands a new member if the client still reads lanes that are lost here, or if a generation has passed
+// without a lane's owner.
 func (ls *lanes) findOrphans() (stale []*lane) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -269,21 +262,21 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 		case l.gone && time.Since(l.goneAt) > orphanAfter:
 			ls.member.demandReplacement("the client still reads lanes that are lost", l.topicPartition)
 		case !l.gone && l.refused == l.owner && time.Since(l.refusedAt) > rebalanceTimeout:
-			ls.member.demandReplacement("the group went on without this member", l.topicPartition)
+			ls.member.demandReplacement("the group continued without this member", l.topicPartition)
 			stale = append(stale, l)
 		}
 	}
 	return stale
 }
 
-// held is a partition and the group's offset in it, negative if the group has none.
+// held is a partition and the group's offset in it; negative if the group has none.
 type held struct {
 	topicPartition
 	next int64
 }
 
-// logPartitions logs in one line which partitions the group has assigned or taken away, and at
-// which offsets. A line names at most mostNamed of them and counts the others.
+// logPartitions logs in one line the partitions that were assigned or given up, with their offsets. A line names at most
+// mostNamed partitions and the number of others.
 func logPartitions(c *Config, what string, all []held) {
 	if len(all) == 0 {
 		return

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A type with a field mu guards the fields behind it. What they hold is reached
-// through the type's methods, so that nobody else takes the lock or forgets it.
+// If a type has a field mu, mu guards the fields after it. Other types access them only through the type's methods, so
+// that the lock is never forgotten.
 func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	files, parsed := token.NewFileSet(), []*ast.File{}
 	names, err := filepath.Glob("*.go")
@@ -27,22 +27,21 @@ func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	guarded := guardedFields(parsed)
 	for room, field := range map[string]string{"lanes": "order", "intake": "corruptBatches", "deliveries": "turn", "progress": "last", "topics": "reading", "faults": "news"} {
 		if !slices.Contains(guarded[room], field) {
-			t.Fatalf("of what is guarded only %v is found", guarded)
+			t.Fatalf("only %v guarded fields are found", guarded)
 		}
 	}
 	for _, file := range parsed {
 		for _, declaration := range file.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok {
 				for _, at := range reached(function, guarded) {
-					t.Errorf("%s: %s reaches for what another's lock guards", files.Position(at), function.Name.Name)
+					t.Errorf("%s: %s accesses fields that another type's lock guards", files.Position(at), function.Name.Name)
 				}
 			}
 		}
 	}
 }
 
-// guardedFields are the fields behind mu, and mu, by the names of the fields that
-// hold their type.
+// guardedFields returns mu and the fields after it, by the names of the fields that have their type.
 func guardedFields(files []*ast.File) map[string][]string {
 	byType, typeOf := map[string][]string{}, map[string]string{}
 	for _, file := range files {
@@ -80,8 +79,7 @@ func guardedFields(files []*ast.File) map[string][]string {
 	return all
 }
 
-// reached is where a function selects guarded fields of another's field, or the
-// lock of anything but its receiver.
+// reached returns where a function selects guarded fields of another type, or the lock of anything but its receiver.
 func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	var all []token.Pos
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -101,7 +99,7 @@ func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	return all
 }
 
-// receives reports whether this is the name of a method's receiver.
+// receives reports whether name is a method's receiver.
 func receives(f *ast.FuncDecl, name string) bool {
 	return f.Recv != nil && len(f.Recv.List[0].Names) == 1 && f.Recv.List[0].Names[0].Name == name
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// begin opens a transaction and writes orders in it. It ends when the test says so.
+// begin opens a transaction and writes orders in it. The test ends the transaction.
 func (w *world) begin(name string, partition int32, ids ...string) *kgo.Client {
 	w.t.Helper()
 	c := w.client(kgo.TransactionalID(name), kgo.TransactionTimeout(10*time.Minute))
@@ -33,7 +33,7 @@ func (w *world) finish(c *kgo.Client, how kgo.TransactionEndTry) {
 	must(w.t, c.EndTransaction(context.Background(), how))
 }
 
-// laneWatch remembers what Observe was last told of each partition.
+// laneWatch stores the last state of each partition that Observe got.
 type laneWatch struct {
 	mu   sync.Mutex
 	last map[int32]LaneState
@@ -73,11 +73,11 @@ func TestLogsWithGaps(t *testing.T) {
 			want = append(want, fmt.Sprint("kept", n))
 		}
 		w.cluster.Compact()
-		want = append(want, "committed5") // the others have its key, too
+		want = append(want, "committed5") // the other records have its key, too
 		p := w.settled(nil)
 		w.once(want...)
 		if c := p.consumer.Counts(); c.Applied >= 18 || w.end(0) < 30 {
-			t.Errorf("nothing was compacted away: %+v, the log ends at %d", c, w.end(0))
+			t.Errorf("no record was compacted: %+v, the log ends at %d", c, w.end(0))
 		}
 		w.publish(0, "after")
 		w.settles(time.Minute)
@@ -128,10 +128,10 @@ func TestATransactionThatHangs(t *testing.T) {
 		pass(5 * time.Second)
 		w.once("before", "beside")
 		if s := seen.of(0); !s.HeldUp || s.Delivered != 1 || s.End != 3 {
-			t.Errorf("it is not told: %+v", s)
+			t.Errorf("no held-up lane is reported: %+v", s)
 		}
 		if s := seen.of(1); s.HeldUp {
-			t.Errorf("a lane without open transactions is held up: %+v", s)
+			t.Errorf("a lane without open transactions is reported as held up: %+v", s)
 		}
 		if strings.Contains(text.String(), "transaction") {
 			t.Errorf("a transaction of five seconds is in the log: %s", text.String())
@@ -148,7 +148,7 @@ func TestATransactionThatHangs(t *testing.T) {
 	})
 }
 
-// lockedBuffer is a log that several goroutines write.
+// lockedBuffer is a log that several goroutines may write.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -194,21 +194,21 @@ func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 		w.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			w.cluster.KeepControl()
 			if fetches++; fetches > 2000 {
-				return nil, errSpoilt, true // virtual time would never go on
+				return nil, errSpoilt, true // otherwise virtual time would never advance
 			}
 			return nil, nil, false
 		})
 		second := w.start(count, func(c *Config) { c.Logger = logTo(&text) }, nil)
-		w.until(time.Minute, "the other lane goes on", func() bool { return w.effect("beside") == 1 })
+		w.until(time.Minute, "the other lane continues", func() bool { return w.effect("beside") == 1 })
 		pass(time.Minute)
 		if at := w.committed(0); at != 10 || w.effect("a0021") != 0 {
-			t.Errorf("records were skipped by themselves: the group's offset is %d", at)
+			t.Errorf("records were skipped automatically: the group's offset is %d", at)
 		}
 		says(t, text.String(), "partition 0", "offset 10", "begins at 20", "--reset-offsets")
-		// An operator decides.
+		// An operator sets the offset.
 		_ = second.leave()
 		if fetches > 500 {
-			t.Errorf("%d fetches within a minute: the brokers are asked again and again", fetches)
+			t.Errorf("%d fetches within a minute: the brokers are asked repeatedly", fetches)
 		}
 		var offsets kadm.Offsets
 		offsets.AddOffset(theTopic, 0, 20, -1)
@@ -231,7 +231,7 @@ func TestPartitionsThatAreAdded(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.producer = w.client()
-			w.publish(1, numbered("b", 1, 20)...) // before any member has heard of it
+			w.publish(1, numbered("b", 1, 20)...) // before any member knows the partition
 			w.publish(2, numbered("c", 1, 20)...)
 			w.settles(5 * time.Minute)
 			w.once(numbered("b", 1, 20)...)
@@ -260,8 +260,7 @@ func TestOffsetsThatAreStillInATransaction(t *testing.T) {
 	})
 }
 
-// moveInTransaction lets a transaction move the group's offset, which is still
-// without members.
+// moveInTransaction lets a transaction move the offset of the group, which has no members yet.
 func (w *world) moveInTransaction(name string, id int64, epoch int16, offset int64) {
 	w.t.Helper()
 	add := kmsg.NewPtrAddOffsetsToTxnRequest()

@@ -16,8 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// remove takes a reader out of the group behind its back, as the group does
-// with a member that is silent.
+// remove removes a reader from the group without its knowledge, as the group does with a silent member.
 func remove(t testing.TB, c *kgo.Client, r *reader) {
 	t.Helper()
 	member, _ := r.member.current().GroupMetadata()
@@ -33,7 +32,7 @@ func remove(t testing.TB, c *kgo.Client, r *reader) {
 	must(t, err)
 }
 
-// values are n values, "0" and so on.
+// values returns n values: "0", "1" and so on.
 func values(n int) []string {
 	var all []string
 	for i := range n {
@@ -51,7 +50,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		remove(t, c, former)
 		heir := read(t, config)
 		heir.ack(heir.take(10)...)
-		former.ack(old[:3]...) // a lost lane is no error
+		former.ack(old[:3]...) // acking in a lost lane is not an error
 		wantOffset(t, c, 0, 10)
 		former.wantTold("lost orders/0", 1)
 	})
@@ -65,7 +64,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		heir.ack(heir.take(10)...)
 		heir.close()
 		put(t, c, "orders", 0, "10")
-		former.member.current().ForceRebalance() // it is given the same partition, and its client goes on where it stood
+		former.member.current().ForceRebalance() // it gets the same partition again, and its client continues at its old position
 		former.await("another generation", func(told []string) bool { return len(told) > 1 })
 		former.ack(old[:3]...)
 		wantOffset(t, c, 0, 10)
@@ -84,15 +83,15 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		again := r.take(2)
 		wants(t, again, "1", "2")
 		r.wantNotes("given orders/0", "lost orders/0", "given orders/0")
-		r.ack(first...) // of an epoch that is gone
+		r.ack(first...) // of an old epoch
 		wantOffset(t, c, 0, 1)
 		r.ack(again...)
 		awaitOffset(t, c, "billing", "orders", 0, 3)
 	})
 }
 
-// pair sets up a topic of two partitions with three values each, a reader that
-// has them all, and what it was delivered.
+// pair creates a topic of two partitions with three values each, and a reader that has got all of them. It returns the
+// deliveries, too.
 func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map[string][]source.Delivery) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "orders")}, options...)...)
@@ -108,7 +107,7 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	return config, p, first, got
 }
 
-// moved is the lane that a reader was told of with what; kept is the other.
+// moved returns the lane in the reader's notification what, and the other lane.
 func (r *reader) moved(what string) (moved, kept string) {
 	for _, s := range r.notes() {
 		if lane, found := strings.CutPrefix(s, what+" "); found {
@@ -118,7 +117,7 @@ func (r *reader) moved(what string) (moved, kept string) {
 			return lane, "orders/0"
 		}
 	}
-	r.t.Fatalf("%s was told of no lane: %v", what, r.notes())
+	r.t.Fatalf("%s was notified of no lane: %v", what, r.notes())
 	return "", ""
 }
 
@@ -130,13 +129,13 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		wants(t, heir.take(1), "2")
 		moved, kept := first.moved("revoking")
 		if !slices.Equal(first.notes()[2:], []string{"revoking " + moved, "lost " + moved}) {
-			t.Errorf("the former owner was told %v", first.notes())
+			t.Errorf("the previous owner was notified of %v", first.notes())
 		}
-		first.ack(got[moved]...) // no error, and settles nothing
+		first.ack(got[moved]...) // returns no error, and settles nothing
 		partition := int32(moved[len(moved)-1] - '0')
 		wantOffset(t, c, partition, 2)
 		t.Run("trap_T34_a_lane_that_is_kept_through_a_rebalance_keeps_its_deliveries", func(t *testing.T) {
-			first.ackPatiently(got[kept]...) // the group may be in the next generation already, and this member not yet
+			first.ackPatiently(got[kept]...) // the group may be in the next generation already, before this member is
 			awaitOffset(t, c, "billing", "orders", 1-partition, 3)
 		})
 	})
@@ -144,14 +143,14 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		config, _, first, got := pair(t)
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
-		first.revoking = func(_ context.Context, l source.Lane) { // nobody waits for the answer
+		first.revoking = func(_ context.Context, l source.Lane) { // no test waits for the answer
 			_, _ = first.Settle(over, settlements(semel.Ack, got[l.ID][:2]))
 		}
 		wants(t, read(t, config).take(1), "2")
 	})
 	t.Run("C9_an_observer_that_does_not_return_is_waited_for_no_longer_than_the_deadline", func(t *testing.T) {
 		config, _, first, _ := pair(t)
-		first.config.RevokeTimeout = 50 * time.Millisecond // the option is read with each revocation
+		first.config.RevokeTimeout = 50 * time.Millisecond // the option is read at each revocation
 		first.revoking = func(ctx context.Context, _ source.Lane) { <-ctx.Done() }
 		wants(t, read(t, config).take(3), "0", "1", "2")
 	})
@@ -195,7 +194,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		"case_11_a_member_with_another's_name_has_lost_its_own": kerr.FencedInstanceID,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // the client is given time to notice by itself
+			t.Parallel() // the client needs time to notice by itself
 			c := cluster(t, kfake.SeedTopics(1, "orders"))
 			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
 			put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
@@ -203,7 +202,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			refuse(c, code, 1)
 			r.ack(r.take(1)...)
 			r.wantNotes("given orders/0", "lost orders/0")
-			r.ack(r.take(1)...) // it is given again, though the group never took it away
+			r.ack(r.take(1)...) // the lane is assigned again, though the group never revoked it
 		})
 	}
 }
@@ -221,7 +220,7 @@ func TestACommitOfAGenerationThatIsOver(t *testing.T) {
 			}
 		}
 		if n := commits(); n != 1 {
-			t.Errorf("%d commits were tried under one generation", n)
+			t.Errorf("%d commits were tried in one generation", n)
 		}
 		r.member.current().ForceRebalance()
 		awaitOffset(t, p, "billing", "orders", 0, 1)
@@ -252,7 +251,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		got := r.take(1)
 		client := r.member.current()
 		now := ownerOf(client)
-		r.lanes.renew(client, owner{now.member, now.generation - 1}, nil) // as if the group had not told of this one yet
+		r.lanes.renew(client, owner{now.member, now.generation - 1}, nil) // as if the group had not reported this generation yet
 		r.deliveries.settle(settlements(semel.Ack, got))
 		c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
 			r.lanes.renew(client, now, nil)
@@ -274,10 +273,10 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
 			t.Fatalf("left %v", left)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which half is for leaving
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // half of it is for leaving
 		defer cancel()
 		if err := r.Close(ctx); err == nil {
-			t.Error("it does not say that the group has not taken what is settled")
+			t.Error("Close does not report that the group has not accepted a commit")
 		}
 		if strings.Contains(text.String(), "the group was not left") {
 			t.Errorf("it says:\n%.2000s", text.String())
@@ -306,7 +305,7 @@ func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
 	})
 }
 
-// refuse lets the next n commits fail, and counts all there are.
+// refuse makes the next n commits fail, and counts all commits.
 func refuse(c *kfake.Cluster, code *kerr.Error, n int) (commits func() int) {
 	seen := make(chan struct{}, 1000)
 	c.ControlKey(int16(kmsg.OffsetCommit), func(request kmsg.Request) (kmsg.Response, error, bool) {

@@ -14,10 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// heap is what is in use after a collection.
+// heap returns the memory in use after a garbage collection.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // pools let go at the second
+	runtime.GC() // pools are emptied by the second collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
@@ -41,8 +41,7 @@ func compress(t testing.TB, brokers []string, n, size int, codec kgo.Compression
 	must(t, c.Flush(t.Context()))
 }
 
-// readAll reads and settles n records with a bound on bytes, and returns the
-// most that was in use between.
+// readAll reads and settles n records with a byte limit, and returns the largest memory in use.
 func readAll(t testing.TB, r *reader, n int, bound int64) int64 {
 	t.Helper()
 	ctx, cancel := contextFor(t, patience)
@@ -89,7 +88,7 @@ func TestMemoryIsBoundedByWhatRecordsAreAndNotByWhatTheyAreCompressed(t *testing
 			before := heap()
 			used := readAll(t, read(t, config), c.count, c.bound) - before
 			if used > 2*c.bound+4*mib {
-				t.Errorf("%.1f MiB were in use with a bound of %d MiB", float64(used)/mib, c.bound/mib)
+				t.Errorf("%.1f MiB were in use with a limit of %d MiB", float64(used)/mib, c.bound/mib)
 			}
 			t.Logf("%.1f MiB in use, bound %d MiB", float64(used)/mib, c.bound/mib)
 		})
@@ -155,7 +154,7 @@ func TestABatchThatExpandsBeyondMeasure(t *testing.T) {
 	})
 }
 
-// takeUntil fetches until bodies have come, in any order, and passes errors over.
+// takeUntil fetches until these bodies have arrived, in any order, and ignores errors.
 func (r *reader) takeUntil(wanted ...string) []source.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -191,7 +190,7 @@ func TestLanesThatFoundNoRoomGoOn(t *testing.T) {
 			for i := range all {
 				o := all[i].Message.Origin
 				if all[i].Lane == paused && got < (lanes-1)*each || o.Offset != next[o.Partition] {
-					t.Fatalf("of partition %d came %d, not %d, after %d", o.Partition, o.Offset, next[o.Partition], got)
+					t.Fatalf("in partition %d offset %d came instead of %d, after %d", o.Partition, o.Offset, next[o.Partition], got)
 				}
 				next[o.Partition]++
 				got++
@@ -207,7 +206,7 @@ func TestLanesThatFoundNoRoomGoOn(t *testing.T) {
 		}
 		for partition := range int32(lanes) {
 			if next[partition] != each {
-				t.Errorf("of partition %d came %d of %d", partition, next[partition], each)
+				t.Errorf("in partition %d %d records came instead of %d", partition, next[partition], each)
 			}
 		}
 	})
@@ -234,7 +233,7 @@ func TestLanesThatFoundNoRoomGoOn(t *testing.T) {
 			held = append(held, all...)
 		}
 		if len(held) > 5 {
-			t.Errorf("%d of 900 KB are held with a bound of 3 MiB", len(held))
+			t.Errorf("%d records of 900 KB are held with a limit of 3 MiB", len(held))
 		}
 		r.ack(held...)
 		r.take(1)

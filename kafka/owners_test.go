@@ -18,8 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// stuck is a handler that begins and waits until it is let go, whatever its
-// context says; only then comes the effect.
+// stuck is a handler that blocks, whatever its context, until the test releases it, and only then has its effect.
 type stuck struct {
 	began chan bool
 	goOn  chan bool
@@ -42,8 +41,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		<-s.began
 		old.wire.freeze() // longer than the session
 		w.start(count, nil, nil)
-		// The first message is held by the open transaction of the old owner;
-		// with it, its lane.
+		// The open transaction of the previous owner blocks the first message, and with it its lane.
 		pass(20 * time.Second)
 		close(s.goOn)
 		w.settles(5 * time.Minute)
@@ -57,11 +55,11 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		offers := w.offered()
 		old := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m0005" {
-				w.wires[0].freeze() // what is settled so far is on its way to the brokers
+				w.wires[0].freeze() // the commit of settled messages is in progress
 			}
 			return count(ctx, tx, m)
 		}, nil, func(c *settings) { c.Batch.MaxSize = 5 })
-		w.until(time.Minute, "the old owner has done its work", func() bool { return w.effect("m0010") == 1 })
+		w.until(time.Minute, "the previous owner has done its work", func() bool { return w.effect("m0010") == 1 })
 		w.publish(0, numbered("m", 11, 30)...)
 		w.start(count, nil, nil)
 		w.settles(5 * time.Minute)
@@ -73,7 +71,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		w.once(numbered("m", 1, 30)...)
 	})
 	bubble(t, "trap_29_a_handler_that_runs_on_after_its_session_ended_does_no_harm", func(t *testing.T) {
-		for _, reply := range []error{nil, errSpoilt} { // in the end it commits, or it rolls back
+		for _, reply := range []error{nil, errSpoilt} { // finally it commits or rolls back
 			w := newWorld(t, 1)
 			ids := numbered("m", 1, 10)
 			w.publish(0, ids...)
@@ -100,7 +98,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 	})
 }
 
-// offered counts the requests that want to commit offsets.
+// offered counts the requests to commit offsets.
 func (w *world) offered() *atomic.Int64 {
 	var n atomic.Int64
 	w.control(kmsg.OffsetCommit, func(kmsg.Request) kmsg.Response {
@@ -117,13 +115,13 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 			pass(15 * time.Second)
 		},
 		"trap_T34_a_member_that_is_asked_for_its_lanes_at_any_point_loses_and_doubles_nothing": func(w *world, _ *process) {
-			pass(15 * time.Second) // in which the heir joins
+			pass(15 * time.Second) // the next owner joins in this time
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			for _, point := range faults.Points() {
 				if point == faults.CommitReplyLost {
-					continue // has no reply that is lost
+					continue // there is no answer to lose
 				}
 				strikeAt(t, point, strike)
 			}
@@ -131,8 +129,7 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 	}
 }
 
-// strikeAt lets something happen to a member when a batch in the middle passes
-// a point, while another one joins.
+// strikeAt calls strike when a batch of a member passes a point while another member joins.
 func strikeAt(t *testing.T, point faults.Point, strike func(*world, *process)) {
 	w := newWorld(t, 2)
 	ids := append(numbered("a", 1, 60), numbered("b", 1, 60)...)
@@ -190,18 +187,18 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			offers := w.offered()
 			w.publish(0, "a", "b", "c")
 			p := w.start(count, nil, nil)
-			w.until(time.Minute, "the effects are there", func() bool { return w.effect("c") == 1 })
+			w.until(time.Minute, "the effects are visible", func() bool { return w.effect("c") == 1 })
 			before := time.Now()
 			w.settles(5 * time.Minute)
 			if n := offers.Load(); n < 8 && refusal != kerr.RequestTimedOut || n > 8+20*int64(1+time.Since(before)/time.Second) {
-				t.Errorf("%v: %d commits were offered within %v", refusal, n, time.Since(before))
+				t.Errorf("%v: %d commits were requested within %v", refusal, n, time.Since(before))
 			}
 			if c := p.consumer.Counts(); c.Applied != 3 || c.Duplicates != 0 || c.Retried != 0 || c.Rerun != 0 {
 				t.Errorf("%v: %+v", refusal, c)
 			}
 			w.once("a", "b", "c")
 			if err := p.leave(); err != nil {
-				t.Errorf("%v: it ended with %v", refusal, err)
+				t.Errorf("%v: the process ended with %v", refusal, err)
 			}
 			w.close()
 		}
@@ -221,7 +218,7 @@ func TestAnswersThatProveNothing(t *testing.T) {
 		ids := numbered("m", 1, 100)
 		w.publish(0, ids...)
 		began := time.Now()
-		w.until(time.Minute, "all effects are there", func() bool { return w.effect("m0100") == 1 })
+		w.until(time.Minute, "all effects are visible", func() bool { return w.effect("m0100") == 1 })
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("the effects waited %v for commits of offsets", took)
 		}
@@ -250,7 +247,7 @@ func TestRebalancesEnd(t *testing.T) {
 			}
 		}, nil)
 		<-s.began
-		<-s.began // both lanes are under way
+		<-s.began // both lanes are being processed
 		w.start(count, nil, nil)
 		began := time.Now()
 		w.until(time.Minute, "each of two members has a partition", func() bool {
@@ -260,7 +257,7 @@ func TestRebalancesEnd(t *testing.T) {
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("the rebalance took %v", took)
 		}
-		pass(time.Minute) // nobody is thrown out later
+		pass(time.Minute) // no member is removed later
 		if n := len(w.cluster.GroupInfo(theGroup).Members); n != 2 || len(lost.all()) != 1 {
 			t.Errorf("%d members, lanes lost: %v", n, lost.all())
 		}
@@ -279,12 +276,12 @@ func TestRebalancesEnd(t *testing.T) {
 		began := make(chan bool, 100)
 		old := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			began <- true
-			<-ctx.Done() // only a stop or a revocation that cuts it off ends it
+			<-ctx.Done() // only a stop or a revocation ends it
 			return ctx.Err()
 		}, nil, func(c *settings) { c.Drain, c.Timeout = 5*time.Second, time.Hour })
 		<-began
 		other := w.start(count, nil, nil)
-		pass(5 * time.Second) // the old member is asked for a lane and waits for its handlers
+		pass(5 * time.Second) // the old member must give up a lane and waits for its handlers
 		since := time.Now()
 		_ = old.leave()
 		if took := time.Since(since); took > 10*time.Second {

@@ -17,46 +17,40 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// With Config.TopicPattern this source finds the topics, not the client: which
-// of them is new must be known, and where it begins be kept, before anything of
-// it is read. The client is given names, at the join and later.
+// With Config.TopicPattern the source finds the topics itself, and not the client: before anything of a new topic is
+// read, the source must know that it is new and store where it begins. The client gets names, at the join and later.
 
-// seekEvery is how often topics are looked for while none matches. It is also how
-// a source that has nothing to read knows that the brokers answer.
+// seekEvery is how often topics are looked for while none matches. These requests also show whether the brokers answer
+// when nothing is read.
 const seekEvery = heartbeat
 
-// CompilePattern makes of Config.TopicPattern the expression that topics are
-// matched with: it matches whole names only. Its error shows the pattern as it
-// was written.
+// CompilePattern compiles Config.TopicPattern into the expression that topics are matched with: it matches whole names
+// only. Its error contains the pattern as written.
 func CompilePattern(pattern string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(pattern); err != nil { // also where the anchors would make it valid
+	if _, err := regexp.Compile(pattern); err != nil { // also refuses patterns that only the anchors would make valid
 		return nil, err
 	}
 	return regexp.Compile(`\A(?:` + pattern + `)\z`)
 }
 
-// search is what a source with a pattern knows beside the topics that it reads.
-// Its fields are guarded by topics.mu.
+// search is the state of a source with a pattern, in addition to the topics that it reads. topics.mu guards its fields.
 type search struct {
-	// there are all topics of the cluster, as the last join found them.
+	// there are all topics of the cluster at the last join.
 	there map[stored.TopicKey]bool
-	// missing are topics that are read and were not there at the last look, and
-	// since when.
+	// missing maps topics that are read, but were not found last time, to the time since when.
 	missing map[string]time.Time
-	// unshared are topics that were added and of which the group has not said yet
-	// who reads them, with the number of their partitions.
+	// unshared maps added topics that the group has not assigned yet to their number of partitions.
 	unshared map[string]int
-	// next is when to look again, told when it was logged that none matches.
+	// next is when to look again; told is when the log last said that no topic matches.
 	next, told time.Time
-	// none: the last join found nothing to read; the next waits for a topic.
-	// answers: Fetch is to bring nothing once, which shows that the brokers
-	// answer; else a lane would.
+	// none: the last join found no topic to read, and the next one waits for a topic. answers: Fetch must return once
+	// without deliveries, which shows that the brokers answer; otherwise a lane would show it.
 	none, answers bool
-	// passedLetters: it was logged that the topic for dead letters is not read.
+	// passedLetters: the log has said that the topic for dead letters is not read.
 	passedLetters bool
 }
 
-// listing are the topics that match, and how many brokers there are.
+// listing contains the topics that match, and the number of brokers.
 type listing struct {
 	topics      map[string]listed
 	there       map[stored.TopicKey]bool
@@ -68,11 +62,10 @@ type listed struct {
 	partitions int
 }
 
-// list asks for all topics and finds those that match. The brokers' own topics
-// and the one for dead letters never do: dead letters would come again as
-// messages. One without a leader is found at a later look.
+// list requests all topics and returns those that match. The brokers' internal topics and the topic for dead letters
+// never match: dead letters would be delivered again as messages. A topic without a leader is found later.
 func (t *topics) list(ctx context.Context) (listing, error) {
-	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, t.brokers.client()) // no names: all
+	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, t.brokers.client()) // no names: all topics
 	if err != nil {
 		return listing{}, t.brokers.unreachable(err)
 	}
@@ -93,19 +86,19 @@ func (t *topics) list(ctx context.Context) (listing, error) {
 	return found, nil
 }
 
-// passLetters says once that dead letters are not read.
+// passLetters logs once that dead letters are not read.
 func (t *topics) passLetters() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.search.passedLetters {
-		t.config.Logger.Warn("the pattern matches the topic for dead letters, too; it is not read",
+		t.config.Logger.Warn("the pattern also matches the topic for dead letters, which is not read",
 			"group", t.config.Group, "pattern", t.config.TopicPattern, "topic", t.config.DeadLetters)
 	}
 	t.search.passedLetters = true
 }
 
-// askPattern notes the topics that match and their ids. Those that are read
-// change only before a member is made.
+// askPattern stores the topics that match and their ids. The topics that are read change only before a member is
+// created.
 func (t *topics) askPattern(ctx context.Context) error {
 	found, err := t.list(ctx)
 	if err != nil {
@@ -116,10 +109,10 @@ func (t *topics) askPattern(ctx context.Context) error {
 	t.brokerCount, t.search.there = found.brokerCount, found.there
 	if t.member.current() == nil {
 		t.reading = slices.Sorted(maps.Keys(found.topics))
-		t.search.missing, t.search.unshared = nil, nil // the next member joins with all of them
+		t.search.missing, t.search.unshared = nil, nil // the next member joins with all topics
 		clear(t.ids)
 	}
-	for _, topic := range t.reading { // one look without a topic makes no other topic of it
+	for _, topic := range t.reading { // one request without a topic does not mean that it was deleted
 		if one, there := found.topics[topic]; there {
 			t.ids[topic] = one.id
 		}
@@ -128,25 +121,24 @@ func (t *topics) askPattern(ctx context.Context) error {
 	return nil
 }
 
-// there are all topics of the cluster, as the last join found them.
+// there returns all topics of the cluster at the last join.
 func (t *topics) there() map[stored.TopicKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.search.there
 }
 
-// tellNone logs now and then that there is nothing to read. Called with
-// topics.mu held.
+// tellNone logs at intervals that there is nothing to read. The caller holds topics.mu.
 func (t *topics) tellNone(now time.Time) {
 	if len(t.reading) > 0 || !t.search.told.IsZero() && now.Sub(t.search.told) < standsEvery {
 		return
 	}
 	t.search.told = now
-	t.config.Logger.Warn("no topic matches the pattern, or this user may not see one (it needs DESCRIBE); one that is created is read",
+	t.config.Logger.Warn("no topic matches the pattern, or this user may not see it (it needs DESCRIBE); a matching topic that is created later will be read",
 		"group", t.config.Group, "pattern", t.config.TopicPattern)
 }
 
-// due reports, from time to time, whether topics are to be looked for.
+// due reports, at intervals, whether to look for topics.
 func (t *topics) due(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,10 +152,9 @@ func (t *topics) due(now time.Time) bool {
 	return true
 }
 
-// look compares what matches now with what is read. Where a topic is gone, or
-// was created anew, a new member begins. It returns topics that the member is to
-// read, too, with the number of their partitions; while there is no member, the
-// next join finds them.
+// look compares the topics that match now with those that are read. If a topic was deleted, or created again, a new
+// member is demanded. It returns the topics to add to the member, with their number of partitions; if there is no
+// member, the next join finds them.
 func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string]int, err error) {
 	found, err := t.list(ctx)
 	if err != nil {
@@ -185,8 +176,7 @@ func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string
 	return client, added, nil
 }
 
-// awaited lets the next join begin if it has something to read. Called with
-// topics.mu held.
+// awaited allows the next join if it has topics to read. The caller holds topics.mu.
 func (t *topics) awaited(found listing) {
 	switch {
 	case len(found.topics) == 0:
@@ -197,9 +187,8 @@ func (t *topics) awaited(found listing) {
 	}
 }
 
-// compare finds out which topics are gone, or others. A broker that has just
-// started may not know all of them yet, so one look alone does not count.
-// Called with topics.mu held.
+// compare finds topics that were deleted or created again. A broker that has just started may not know all topics, so a
+// single answer does not count. The caller holds topics.mu.
 func (t *topics) compare(found listing) {
 	missing := map[string]time.Time{}
 	for _, topic := range t.reading {
@@ -210,24 +199,23 @@ func (t *topics) compare(found listing) {
 		case !there:
 			missing[topic] = t.search.missing[topic]
 			if time.Since(missing[topic]) >= seekEvery {
-				t.faults.topicDeleted(topic, errors.New("it is not among the topics that this user may see"))
+				t.faults.topicDeleted(topic, errors.New("the topic does not exist, or this user may not see it"))
 			}
 		case t.ids[topic] != one.id:
-			t.member.demandReplacement("topic "+topic+" was created anew", allOf(topic))
+			t.member.demandReplacement("topic "+topic+" was created again", allOf(topic))
 		}
 	}
 	t.search.missing = missing
 }
 
-// none reports whether the last join found no topic, and none has come since.
+// none reports whether the last join found no topic, and none was found since.
 func (t *topics) none() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.search.none
 }
 
-// foundNone reports whether Fetch is to bring nothing, once after each join that
-// found nothing to read.
+// foundNone reports whether Fetch must return without deliveries, once after each join that found nothing to read.
 func (t *topics) foundNone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,14 +224,14 @@ func (t *topics) foundNone() bool {
 	return answers
 }
 
-// add lets the member read further topics. It is kept where they begin.
+// add makes the member read further topics. Where they begin is stored already.
 func (t *topics) add(client *kgo.Client, added map[string]int) {
 	if names := t.adding(client, added); len(names) > 0 {
-		client.AddConsumeTopics(names...) // its callbacks ask for ids
+		client.AddConsumeTopics(names...) // its callbacks need their ids
 	}
 }
 
-// adding are those that are not read yet.
+// adding returns the topics that are not read yet, and adds them.
 func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -258,36 +246,33 @@ func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	for _, topic := range names {
 		t.search.unshared[topic] = added[topic]
 	}
-	t.config.Logger.Info("topics match the pattern now and are read, too", "group", t.config.Group, "topics", names)
+	t.config.Logger.Info("new topics match the pattern and will be read", "group", t.config.Group, "topics", names)
 	return names
 }
 
-// unshared are topics that were added and of which the group has not said yet who
-// reads them, with the number of their partitions. Unsure says that a topic was
-// not found at the last look.
+// unshared returns the added topics that the group has not assigned yet, with their number of partitions. unsure means
+// that a topic was not found last time.
 func (t *topics) unshared() (topics map[string]int, unsure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.search.unshared), len(t.search.missing) > 0
 }
 
-// shared notes a topic of which the group has said who reads it.
+// shared removes a topic that the group has assigned.
 func (t *topics) shared(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.search.unshared, topic)
 }
 
-// A topic that matches a pattern and was added just now is read by nobody until
-// the group has been shared out anew, which takes as long as the slowest of its
-// members needs to give lanes up. Until then a source without anything to read is
-// not idle; the group is asked who reads the topic.
+// A matching topic that was just added is read by no process until the group has rebalanced, which takes as long as its
+// slowest member needs to give up lanes. Until then a source that has nothing to read is not idle; it asks the group who
+// reads the topic.
 
-// shares are the partitions that the group has given its members, by member.
+// shares contains the partitions that the group has assigned, by member.
 type shares map[string]kadm.TopicsSet
 
-// topicsShared reports whether the group has said who reads the topics that were
-// added.
+// topicsShared reports whether the group has assigned the added topics.
 func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	if s.topics.pattern == nil {
 		return true, nil
@@ -305,7 +290,7 @@ func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	}
 	given, err := s.brokers.shares(ctx, s.topics.allIDs())
 	if err != nil {
-		return false, fmt.Errorf("kafka: group %s: who reads the topics that were added is not known: %w", s.config.Group, err)
+		return false, fmt.Errorf("kafka: group %s: the assignment of the added topics is not known: %w", s.config.Group, err)
 	}
 	own := ownerOf(client).member
 	for topic, partitions := range added {
@@ -317,8 +302,7 @@ func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	return !unsure, nil
 }
 
-// shared reports whether each partition of a topic is somebody's, and this
-// member has been told of its own.
+// shared reports whether each partition of a topic is assigned, and whether this member has received its own partitions.
 func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	read := kadm.TopicsSet{}
 	for member, has := range given {
@@ -332,8 +316,8 @@ func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	return len(read[topic]) >= partitions
 }
 
-// shares asks the group what it has given its members. ids are of the topics in
-// question: brokers that balance name a topic by its id.
+// shares asks the group for its assignment. ids are the ids of the topics, because brokers that assign partitions name a
+// topic by its id.
 func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	if b.config.NextGen {
 		return b.sharesByBrokers(ctx, ids)
@@ -356,7 +340,7 @@ func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, 
 	return all, groups[group].Err
 }
 
-// sharesByBrokers is shares where the brokers balance (KIP-848).
+// sharesByBrokers is shares for groups with broker-side assignment (KIP-848).
 func (b *brokers) sharesByBrokers(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	request := kmsg.NewPtrConsumerGroupDescribeRequest()
 	request.Groups = []string{b.config.Group}

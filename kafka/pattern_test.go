@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// matching lets a process read what matches a pattern.
+// matching makes a process read topics that match a pattern.
 func matching(pattern string, more ...func(*Config)) func(*Config) {
 	return func(c *Config) {
 		c.Topics, c.TopicPattern = nil, pattern
@@ -27,7 +27,7 @@ func matching(pattern string, more ...func(*Config)) func(*Config) {
 	}
 }
 
-// create makes a topic with messages in it.
+// create creates a topic with messages.
 func (w *world) create(topic string, ids ...string) {
 	w.t.Helper()
 	must(w.t, w.cluster.CreateTopic(topic, 2, nil))
@@ -44,7 +44,7 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// applied waits until these took effect.
+// applied waits until these messages took effect.
 func (w *world) applied(within time.Duration, ids ...string) {
 	w.t.Helper()
 	w.until(within, strings.Join(ids, ", ")+" took effect", func() bool {
@@ -53,7 +53,7 @@ func (w *world) applied(within time.Duration, ids ...string) {
 	w.once(ids...)
 }
 
-// allOrders is the pattern of orders and what is below them.
+// allOrders matches orders and the topics below it.
 const allOrders = `orders(\..*)?`
 
 func TestTopicsByPattern(t *testing.T) {
@@ -119,8 +119,8 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 		w.applied(time.Minute, "a")
 		pass(time.Minute)
 		w.without("dead", "own")
-		if n := strings.Count(text.String(), "it is not read"); n != 1 || !strings.Contains(text.String(), "topic=orders.dead") {
-			t.Errorf("it is told %d times:\n%s", n, text.String())
+		if n := strings.Count(text.String(), "which is not read"); n != 1 || !strings.Contains(text.String(), "topic=orders.dead") {
+			t.Errorf("it is logged %d times:\n%s", n, text.String())
 		}
 	})
 	inWorld(t, "I6_a_topic_that_is_deleted_is_let_go_and_the_others_go_on", 1, func(t *testing.T, w *world) {
@@ -136,10 +136,10 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 		w.publish(0, "d")
 		w.applied(time.Minute, "d")
 		if n := strings.Count(text.String(), "a topic was deleted"); n != 1 || strings.Contains(text.String(), "does not work") {
-			t.Errorf("the deletion is told %d times:\n%s", n, text.String())
+			t.Errorf("the deletion is logged %d times:\n%s", n, text.String())
 		}
 		if known := p.source.beginnings.topicsKnown(); !slices.Equal(known, []string{theTopic}) {
-			t.Errorf("law 11: the beginnings are known of %v", known)
+			t.Errorf("law 11: beginnings are stored for %v", known)
 		}
 		w.create("orders.eu", "e")
 		w.applied(time.Minute, "e")
@@ -157,13 +157,13 @@ func TestALookAtTopicsByPattern(t *testing.T) {
 				w.cluster.KeepControl()
 				return nil, nil, false
 			}
-			return asked.ResponseKind(), nil, true // as of a broker that has just started
+			return asked.ResponseKind(), nil, true // as from a broker that has just started
 		})
 		if err := p.source.topics.same(t.Context()); err != nil {
 			t.Error(err)
 		}
 		pass(time.Minute)
-		if strings.Contains(text.String(), "joining the group anew") {
+		if strings.Contains(text.String(), "joining the group again") {
 			t.Errorf("the log says:\n%.3000s", text.String())
 		}
 	})
@@ -191,8 +191,8 @@ func TestAPatternThatCannotBeReadIsRefused(t *testing.T) {
 	}{
 		"I6_beside_a_list_of_topics":       {[]string{"orders"}, "orders", "Topics and TopicPattern are both set"},
 		"I6_where_there_is_no_list_either": {nil, "", "Topics and TopicPattern are empty"},
-		"I6_as_an_invalid_expression":      {nil, "orders.(*", `TopicPattern "orders.(*" is no regular expression (RE2)`},
-		"I6_also_if_anchors_make_it_valid": {nil, "orders)|(x", "is no regular expression"},
+		"I6_as_an_invalid_expression":      {nil, "orders.(*", `TopicPattern "orders.(*" is not a regular expression (RE2)`},
+		"I6_also_if_anchors_make_it_valid": {nil, "orders)|(x", "is not a regular expression"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(quiet(Config{Brokers: []string{"a:1"}, Topics: c.topics, TopicPattern: c.pattern, Group: "billing"}))
@@ -210,7 +210,7 @@ func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
 		text := w.logged(matching(`orders`))
 		pass(time.Minute)
 		w.without("a")
-		if !strings.Contains(text.String(), "which topics were there when group billing first joined is not known") || !strings.Contains(text.String(), "newer release") {
+		if !strings.Contains(text.String(), "cannot read which topics existed when group billing first joined") || !strings.Contains(text.String(), "newer release") {
 			t.Errorf("the log does not say why:\n%.2000s", text.String())
 		}
 	})
@@ -230,7 +230,7 @@ func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
 		w.applied(time.Minute, "a", "b")
 		hangs := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.eu", Err: kerr.UnknownTopicID, Count: -1})
 		pass(5 * time.Minute)
-		logSays(t, text, "joining the group anew", 5, 12)
+		logSays(t, text, "joining the group again", 5, 12)
 		w.publish(0, "c")
 		w.applied(2*time.Second, "c")
 		hangs.Remove()
@@ -268,9 +268,9 @@ func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
 		}
 		w.once("b")
 		if time.Since(began) < 20*time.Second {
-			t.Error("it was not shared out late")
+			t.Error("the topics were not assigned late")
 		}
-		w.until(time.Minute, "it is idle again", func() bool {
+		w.until(time.Minute, "the source is idle again", func() bool {
 			idle, left, err := p.source.Info().Idle(t.Context())
 			return idle && err == nil && len(left) == 0
 		})
@@ -314,7 +314,7 @@ func TestWhoReadsATopicThatWasAdded(t *testing.T) {
 		l := newLane(topicPartition{"added", 1}, 2)
 		s.lanes.byPartition[l.topicPartition] = l
 		if !s.shared(shares{"own": all}, "own", "added", 2) {
-			t.Error("it is not shared")
+			t.Error("the topic is not assigned")
 		}
 	})
 }

@@ -10,23 +10,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// gate lets polls and assignments take turns. A poll takes records out of the
-// client, and only then are they given to a lane; a partition that was lost and
-// assigned anew in between would get records from the place where its former
-// epoch stood. So an assignment ends the poll under way, waits until its
-// records are given to lanes, and keeps the next poll out until the new lanes
-// are there.
+// gate makes polls and assignments exclude each other. A poll takes records out of the client, and only then adds them
+// to a lane. If the partition was lost and assigned again in between, the new lane would get records after the position
+// of its former epoch. So an assignment interrupts the current poll, waits until its records are added to lanes, and
+// prevents the next poll until the new lanes exist.
 type gate struct {
-	mu        sync.Mutex         // guards the rest
-	interrupt context.CancelFunc // of the poll under way
-	ended     chan struct{}      // of the poll under way; nil without one
+	mu        sync.Mutex         // guards the fields below
+	interrupt context.CancelFunc // interrupts the current poll
+	ended     chan struct{}      // closed when the current poll ends; nil if there is none
 	roused    bool               // the next poll returns at once
 	holders   int
-	free      chan struct{} // closed when no one holds
+	free      chan struct{} // closed when the gate is not held
 }
 
-// enter begins a poll. Without a context to poll in, the caller looks for work
-// again.
+// enter begins a poll. If it returns no context, the caller looks for work again.
 func (g *gate) enter(ctx context.Context) (context.Context, context.CancelFunc) {
 	g.mu.Lock()
 	for g.holders > 0 {
@@ -49,7 +46,7 @@ func (g *gate) enter(ctx context.Context) (context.Context, context.CancelFunc) 
 	return inner, cancel
 }
 
-// leave ends a poll: its records are given to lanes.
+// leave ends a poll, after its records were added to lanes.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,7 +55,7 @@ func (g *gate) leave() {
 	g.interrupt, g.ended, g.roused = nil, nil, false
 }
 
-// rouse ends the poll under way, or lets the next one return at once.
+// rouse ends the current poll, or makes the next one return at once.
 func (g *gate) rouse() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +65,7 @@ func (g *gate) rouse() {
 	}
 }
 
-// hold keeps polls out until release, and returns when none is under way.
+// hold prevents polls until release, and returns when no poll is in progress.
 func (g *gate) hold() {
 	g.mu.Lock()
 	if g.holders++; g.holders == 1 {
@@ -92,8 +89,7 @@ func (g *gate) release() {
 	}
 }
 
-// intake gives lanes what the client has polled, and tells the client what to
-// fetch of them. What of a lane cannot be read ends here.
+// intake adds the polled records to lanes, and tells the client what to fetch. It stops lanes that cannot be read.
 type intake struct {
 	config *Config
 	budget *hook.Budget
@@ -101,8 +97,8 @@ type intake struct {
 	faults *faultList
 	lanes  *lanes
 
-	mu sync.Mutex // guards the rest; no other lock is taken under it
-	// corruptBatches are those that could not be read. They outlast their lanes.
+	mu sync.Mutex // guards the field below; no other lock is taken while it is held
+	// corruptBatches contains batches that could not be read. It outlasts lanes.
 	corruptBatches map[topicPartition]corruptBatch
 }
 
@@ -116,8 +112,7 @@ func (i *intake) flow(which source.Lane, on bool) {
 	}
 }
 
-// reflow tells the client what it should fetch of a lane. Called with lanes.mu
-// held.
+// reflow tells the client whether to fetch a lane. The caller holds lanes.mu.
 func (i *intake) reflow(l *lane) {
 	client := i.member.current()
 	switch {
@@ -129,7 +124,7 @@ func (i *intake) reflow(l *lane) {
 	}
 }
 
-// refill resumes a lane whose window was full. Called with lanes.mu held.
+// refill resumes a lane whose window was full. The caller holds lanes.mu.
 func (i *intake) refill(l *lane) {
 	if l.full && len(l.window) <= resumeWindow {
 		l.full = false
@@ -137,8 +132,7 @@ func (i *intake) refill(l *lane) {
 	}
 }
 
-// pauseOverBudget stops reading a lane until there is room for its next batch.
-// Called with lanes.mu held.
+// pauseOverBudget pauses a lane until the budget allows its next batch. The caller holds lanes.mu.
 func (i *intake) pauseOverBudget(l *lane) {
 	if l != nil && !l.gone && !l.overBudget {
 		l.overBudget = true
@@ -146,9 +140,8 @@ func (i *intake) pauseOverBudget(l *lane) {
 	}
 }
 
-// resumeInBudget goes on with lanes for whose batches there was no room: with all
-// when much of the budget is free, and with one when nothing else is there to be
-// delivered. Called with lanes.mu held.
+// resumeInBudget resumes lanes that were paused for the budget: all lanes if much of the budget is free, or one lane if
+// nothing else can be delivered. The caller holds lanes.mu.
 func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	all, one := i.budget.Fits()
 	one = one && nothing
@@ -160,16 +153,15 @@ func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	}
 }
 
-// standStill ends reading a lane, and says why for as long as it is here.
-// Called with lanes.mu held.
+// standStill stops a lane for as long as this process owns it, and stores why. The caller holds lanes.mu.
 func (i *intake) standStill(l *lane, why error) {
 	l.broken = why
 	l.setFault(why)
-	i.reflow(l) // the client would ask for it without a pause
+	i.reflow(l) // otherwise the client would request it without a pause
 	i.lanes.touch()
 }
 
-// accept gives polled records to their lanes.
+// accept adds polled records to their lanes.
 func (i *intake) accept(client *kgo.Client, fetches kgo.Fetches) {
 	i.lanes.with(func([]*lane) {
 		if !i.member.is(client) {
@@ -186,13 +178,13 @@ func (i *intake) accept(client *kgo.Client, fetches kgo.Fetches) {
 	})
 }
 
-// acceptPartition is called with lanes.mu held.
+// acceptPartition adds the records of a partition. The caller holds lanes.mu.
 func (i *intake) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
 	l := i.lanes.at(topicPartition{topic.Topic, p.Partition})
 	if l != nil && !l.gone {
 		i.acceptRecords(l, topic.TopicID, p)
 	}
-	if p.Err != nil { // of what is behind these records
+	if p.Err != nil { // the error is about what follows these records
 		i.failed(l, topic.Topic, p)
 	}
 }
@@ -201,7 +193,7 @@ func (i *intake) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 	if p.HighWatermark > 0 {
 		l.end, l.stable = max(l.end, p.HighWatermark), max(l.stable, p.LastStableOffset)
 	}
-	if len(p.Records) == 0 || l.broken != nil { // who comes after a broken lane reads them
+	if len(p.Records) == 0 || l.broken != nil { // the owner after a broken lane reads them
 		return
 	}
 	if reason := l.unfit(topicID, p.Records); reason != "" {

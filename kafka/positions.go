@@ -16,47 +16,42 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// How far a partition is done is written to the consumer's store before its offset
-// is committed. So the store stands at the group's offset or before it only if it
-// lost what was written: its database was restored, or failed over to a server that
-// lacks its last commits, or is another one. Then effects are missing of which the
-// group knows that they were settled, and nobody would deliver them again. The
-// metadata of the group's offset says that it was committed in this way: one that a
-// person has set, or an older release committed, says nothing of the store.
+// The position of a partition is written to the consumer's store before its offset is committed. So the store is behind
+// the group's offset only if it lost writes: its database was restored, failed over to a server that lacks its last
+// commits, or is a different database. Then effects are missing whose messages the group counts as settled, and the
+// messages would never be delivered again. The metadata of the group's offset shows that it was committed in this way;
+// an offset that an operator has set, or that an older release committed, proves nothing about the store.
 
-// positions are how far lanes are done, as the consumer's store knows it.
+// positions are the positions of lanes in the consumer's store.
 type positions struct {
 	config   *Config
 	brokers  *brokers
 	lanes    *lanes
 	gate     *gate
 	consumer string
-	store    laneoffset.Store // nil where it keeps none
+	store    laneoffset.Store // nil if the store keeps none
 
-	mu sync.Mutex // guards the rest; no other lock is taken under it
-	// behind is why nothing is read any more, nil while the store has what it was
-	// told.
+	mu sync.Mutex // guards the fields below; no other lock is taken while it is held
+	// behind is why nothing may be read any more; nil if the store is not behind.
 	behind error
-	// told are the partitions of which it was said that nothing is known.
+	// told contains the partitions for which the log has said that nothing is known.
 	told map[topicPartition]bool
 }
 
-// storeWait is how long the store may take to be written to: in SQLite a batch holds
-// the only place of a writer. lookWait is how long it may take to be read.
+// storeWait limits writes to the store: in SQLite a batch may hold the only write lock. lookWait limits reads.
 const (
 	storeWait = 30 * time.Second
 	lookWait  = 5 * time.Second
 )
 
-// fault is why nothing is read any more; nil where the store is not behind.
+// fault returns why nothing may be read any more; nil if the store is not behind.
 func (k *positions) fault() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.behind
 }
 
-// keep writes how far lanes are done, before the group is told. An error says that
-// it must not be told.
+// keep writes the positions of lanes before they are committed to the group. After an error they must not be committed.
 func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]pending) error {
 	if err := k.fault(); err != nil || k.store == nil {
 		return err
@@ -80,13 +75,13 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 	defer cancel()
 	before, err := k.store.AdvanceOffsets(ctx, k.consumer, to)
 	if err != nil {
-		return fmt.Errorf("kafka: group %s: how far its partitions are done could not be written to the store of consumer %s, and is not committed before that: %w", k.config.Group, k.consumer, err)
+		return fmt.Errorf("kafka: group %s: the positions of its partitions could not be written to the store of consumer %s, so they are not committed yet: %w", k.config.Group, k.consumer, err)
 	}
 	return k.kept(which, to, before)
 }
 
-// kept notes what stands in the store. If less does than was written before, nothing
-// that this process has in memory can be trusted, of any lane.
+// kept stores which positions the store has. If one is lower than what was written before, the state of all lanes in
+// this process is wrong.
 func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
@@ -105,7 +100,7 @@ func (k *positions) kept(which []pending, to []laneoffset.Advance, before []lane
 	return nil
 }
 
-// giveUp lets nothing more be read, settled or committed.
+// giveUp prevents further reading, settling and committing.
 func (k *positions) giveUp(why error) error {
 	k.mu.Lock()
 	if k.behind == nil {
@@ -118,8 +113,8 @@ func (k *positions) giveUp(why error) error {
 	return why
 }
 
-// admit looks at the group's offsets of lanes before they are read. While the store
-// does not answer, what it must have is known from the group.
+// admit checks the group's offsets of lanes before they are read. If the store does not answer, the positions that it
+// must have are taken from the group's metadata.
 func (k *positions) admit(ctx context.Context, which map[topicPartition][16]byte) error {
 	if k.store == nil || len(which) == 0 {
 		return nil
@@ -149,8 +144,7 @@ func (k *positions) admit(ctx context.Context, which map[topicPartition][16]byte
 	return nil
 }
 
-// check looks at the group's offsets of all topics that are read, before a member
-// joins.
+// check checks the group's offsets of all topics that are read, before a member joins.
 func (k *positions) check(ctx context.Context, topics []string, ids map[string][16]byte) error {
 	if k.store == nil {
 		return nil
@@ -164,12 +158,12 @@ func (k *positions) check(ctx context.Context, topics []string, ids map[string][
 		which[c.topicPartition] = ids[c.topic]
 	}
 	if err := k.ask(ctx, found, which); err != nil {
-		return errStore{fmt.Errorf("kafka: group %s: whether the store of consumer %s is behind it is not known, and nothing is read: %w", k.config.Group, k.consumer, err)}
+		return errStore{fmt.Errorf("kafka: group %s: the store of consumer %s did not answer whether it is behind the group, so nothing is read: %w", k.config.Group, k.consumer, err)}
 	}
 	return k.judge(found)
 }
 
-// ask fills in what the store has.
+// ask adds the store's positions.
 func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPartition][16]byte) error {
 	names := make([]string, len(found))
 	for i, c := range found {
@@ -182,7 +176,7 @@ func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPa
 	return err
 }
 
-// judge is an error where the store is behind. What it cannot know it says once.
+// judge returns an error if the store is behind. It logs once what it cannot decide.
 func (k *positions) judge(found []comparison) error {
 	var behind, ahead, unknown []comparison
 	for _, c := range found {
@@ -196,11 +190,11 @@ func (k *positions) judge(found []comparison) error {
 		}
 	}
 	for _, c := range k.untold(ahead) {
-		k.config.Logger.Warn("the group is ahead of what the store knows, by an offset that a person has set, or an older release committed: what lies between is not read",
+		k.config.Logger.Warn("the group's offset is ahead of the store, because an operator set it or an older release committed it: the records in between are not read",
 			"group", k.config.Group, "topic", c.topic, "partition", c.partition, "store", c.store, "at", c.group)
 	}
 	if n := len(k.untold(unknown)); n > 0 {
-		k.config.Logger.Info("the store does not know yet how far the group is: whether the database was restored cannot be known before the first commit of each partition",
+		k.config.Logger.Info("the store has no position of these partitions yet: whether the database was restored cannot be known before the first commit of each partition",
 			"group", k.config.Group, "partitions", n)
 	}
 	if len(behind) > 0 {
@@ -209,7 +203,7 @@ func (k *positions) judge(found []comparison) error {
 	return nil
 }
 
-// untold are those of which it was not said yet, and notes that it is.
+// untold returns the partitions that were not logged yet, and records that they are.
 func (k *positions) untold(which []comparison) (all []comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -222,8 +216,7 @@ func (k *positions) untold(which []comparison) (all []comparison) {
 	return all
 }
 
-// comparison is what store and group know of a partition; -1 where they know
-// nothing.
+// comparison is the position of a partition in the store and in the group; -1 if unknown.
 type comparison struct {
 	topicPartition
 	store, group int64
@@ -232,10 +225,10 @@ type comparison struct {
 	metadata string
 }
 
-// lost reports whether the store has lost what it had.
+// lost reports whether the store has lost a position.
 func (c comparison) lost() bool { return c.marked && c.store < c.group }
 
-// groupOffsets are the group's offsets of partitions, with the ids of their topics.
+// groupOffsets returns the group's offsets of partitions, with the ids of their topics.
 func groupOffsets(ctx context.Context, b *brokers, which map[topicPartition][16]byte) ([]comparison, error) {
 	topics, ids := []string{}, map[string][16]byte{}
 	for p, id := range which {
@@ -248,7 +241,7 @@ func groupOffsets(ctx context.Context, b *brokers, which map[topicPartition][16]
 	return slices.DeleteFunc(all, func(c comparison) bool { _, asked := which[c.topicPartition]; return !asked }), err
 }
 
-// groupOffsetsOf are the group's offsets of topics, in their order.
+// groupOffsetsOf returns the group's offsets of topics, in order.
 func groupOffsetsOf(ctx context.Context, b *brokers, topics []string, ids map[string][16]byte) ([]comparison, error) {
 	offsets, err := kadm.NewClient(b.client()).FetchOffsets(ctx, b.config.Group)
 	if errors.Is(err, kerr.GroupIDNotFound) {
@@ -275,7 +268,7 @@ func groupOffsetsOf(ctx context.Context, b *brokers, topics []string, ids map[st
 // mostNamed is how many partitions an error names.
 const mostNamed = 8
 
-// explain says which partitions the store is behind in, and what to do.
+// explain returns the error that names the partitions in which the store is behind, with what to do.
 func (k *positions) explain(behind []comparison) error {
 	var parts []string
 	records := int64(0)
@@ -283,14 +276,14 @@ func (k *positions) explain(behind []comparison) error {
 		records += c.group - max(c.store, 0)
 		switch {
 		case i == mostNamed:
-			parts = append(parts, fmt.Sprintf("and %d partitions more", len(behind)-i))
+			parts = append(parts, fmt.Sprintf("and %d more partitions", len(behind)-i))
 		case i > mostNamed:
 		case c.store < 0:
-			parts = append(parts, fmt.Sprintf("topic %s, partition %d: the store knows nothing, the group is at %d", c.topic, c.partition, c.group))
+			parts = append(parts, fmt.Sprintf("topic %s, partition %d: the store has no position, the group is at %d", c.topic, c.partition, c.group))
 		default:
 			parts = append(parts, fmt.Sprintf("topic %s, partition %d: the store is at %d, the group at %d: %d records", c.topic, c.partition, c.store, c.group, c.group-c.store))
 		}
 	}
-	return fmt.Errorf("kafka: the store of consumer %s is behind group %s: its database was restored from a backup, or failed over to a server that lacks its last commits, or it is another one. The effects of up to %d records are missing, and nothing more is read. %s. To have them again, stop all processes of the consumer and set the group back to where the store is: 'semel positions plan' shows what would be done, 'semel positions reset' does it, and messages that took effect already are duplicates then. To leave those records out, use 'semel positions accept'. A Go program without a policy uses kafka.Recovery (Compare, Reset, Accept), or these commands with --store, --consumer, --brokers, --topics and --group: %w",
+	return fmt.Errorf("kafka: the store of consumer %s is behind group %s: its database was restored from a backup, or failed over to a server that lacks its last commits, or it is another one. The effects of up to %d records are missing, and nothing more is read. %s. To apply them, stop all processes of the consumer and set the group back to the store's positions: 'semel positions plan' shows what would be done, and 'semel positions reset' does it; messages that took effect already are then duplicates. To give up those records, use 'semel positions accept'. A Go program without a policy uses kafka.Recovery (Compare, Reset, Accept), or these commands with --store, --consumer, --brokers, --topics and --group: %w",
 		k.consumer, k.config.Group, records, strings.Join(parts, "; "), semel.ErrBehind)
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// position is the name that a partition has in the store.
+// position returns the name of a partition's position in the store.
 func (w *world) position(partition int32) string {
 	return stored.PartitionName(theGroup, topicPartition{theTopic, partition}.lane(), w.cluster.TopicInfo(theTopic).TopicID)
 }
 
-// stands is how far the store says that a partition is done.
+// stands returns the store's position of a partition.
 func (w *world) stands(partition int32) int64 {
 	w.t.Helper()
 	all, err := w.store.Offsets(context.Background(), "billing", []string{w.position(partition)})
@@ -37,32 +37,30 @@ func (w *world) wantCommitted(partition int32, want int64) {
 	}
 }
 
-// wantStands fails unless the store says that partition 0 is done so far.
+// wantStands fails unless this is the store's position of partition 0.
 func (w *world) wantStands(want int64) {
 	w.t.Helper()
 	if at := w.stands(0); at != want {
-		w.t.Errorf("the store stands at %d, not %d", at, want)
+		w.t.Errorf("the store's position is %d, not %d", at, want)
 	}
 }
 
-// restore sets the store's position of a partition back, as a restored database has
-// it.
+// restore sets the store's position of a partition back, as restoring a database does.
 func (w *world) restore(partition int32, at int64) {
 	w.t.Helper()
 	must(w.t, w.store.SavePosition(context.Background(), "billing", w.position(partition), source.Position{Offset: at}))
 }
 
-// refuses waits for a process to end because the store is behind, and holds its
-// error to some words.
+// refuses waits for a process to end because the store is behind, and checks that its error contains the texts.
 func (p *process) refuses(t *testing.T, says ...string) {
 	t.Helper()
 	err := p.ends(t)
 	if !errors.Is(err, semel.ErrBehind) {
-		t.Fatalf("it ends with: %v", err)
+		t.Fatalf("the run returned: %v", err)
 	}
 	for _, words := range says {
 		if !strings.Contains(err.Error(), words) {
-			t.Errorf("it does not say %q: %v", words, err)
+			t.Errorf("the error does not say %q: %v", words, err)
 		}
 	}
 }
@@ -73,7 +71,7 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 		w.runs(nil)
 		at := w.committed(0)
 		if got := w.stands(0); got != at {
-			t.Fatalf("the store stands at %d, the group at %d", got, at)
+			t.Fatalf("the store's position is %d, the group's offset %d", got, at)
 		}
 		w.restore(0, 7)
 		w.publish(0, "later")
@@ -88,7 +86,7 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 		w.publish(0, "a")
 		w.runs(nil)
 		w.store = memstore.New()
-		w.start(count, nil, nil).refuses(t, "the store knows nothing, the group is at 1")
+		w.start(count, nil, nil).refuses(t, "the store has no position, the group is at 1")
 	})
 	inWorld(t, "trap_105_a_store_that_fails_over_without_its_last_commits_stops_the_running_consumer", 2, func(t *testing.T, w *world) {
 		p := w.start(count, nil, nil)
@@ -97,7 +95,7 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 		w.settles(time.Minute)
 		w.restore(0, 1)
 		w.publish(1, "y")
-		w.settles(time.Minute) // whose position stands
+		w.settles(time.Minute) // its position is stored
 		w.publish(0, "d")
 		p.refuses(t, "partition 0: the store is at 1, the group at 3: 2 records")
 		if w.committed(0) != 3 || w.stands(0) != 1 {
@@ -133,7 +131,7 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 	})
 }
 
-// failing makes the world's store fail at what is named, while it is named.
+// failing makes the world's store fail in the operation that at names, until at is reset.
 func (w *world) failing() (at *atomic.Value, asked *atomic.Int64) {
 	at, asked = &atomic.Value{}, &atomic.Int64{}
 	at.Store("")
@@ -164,7 +162,7 @@ func TestAnOffsetIsCommittedAfterTheStoreHasIt(t *testing.T) {
 				t.Errorf("the group is at %d", got)
 			}
 			if n := asked.Load(); n < 2 || n > 120 {
-				t.Errorf("the store was asked %d times in a minute", n)
+				t.Errorf("the store got %d requests in a minute", n)
 			}
 			at.Store("")
 			w.settles(time.Minute)
@@ -206,7 +204,7 @@ func TestAnOffsetIsCommittedAfterTheStoreHasIt(t *testing.T) {
 		running.Store(first)
 		w.until(time.Minute, "it commits", first.dead.Load)
 		if w.stands(0) <= max(w.committed(0), 0) {
-			t.Fatalf("the store stands at %d, the group is at %d", w.stands(0), w.committed(0))
+			t.Fatalf("the store's position is %d, the group's offset %d", w.stands(0), w.committed(0))
 		}
 		second := w.start(count, nil, nil)
 		w.settles(5 * time.Minute)
@@ -228,7 +226,7 @@ func TestAnOffsetIsCommittedAfterTheStoreHasIt(t *testing.T) {
 		first.wire.thaw()
 		pass(time.Minute)
 		if w.stands(0) < at {
-			t.Errorf("the store stood at %d, and stands at %d", at, w.stands(0))
+			t.Errorf("the store's position was %d, and is %d", at, w.stands(0))
 		}
 		w.publish(0, "c")
 		w.settles(5 * time.Minute)

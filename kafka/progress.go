@@ -12,18 +12,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// progress is where lanes have got to in their logs, which of them do not go on,
-// and what is told of that.
+// progress computes the positions of lanes in their logs, finds stopped lanes, and reports both.
 type progress struct {
 	config *Config
 	lanes  *lanes
 
-	mu sync.Mutex // guards the rest; no other lock is taken under it
-	// last are the states of lanes that ended since the last report.
+	mu sync.Mutex // guards the field below; no other lock is taken while it is held
+	// last contains the final states of lanes that ended since the last report.
 	last []LaneState
 }
 
-// states are of all lanes, and for the last time of those that ended.
+// states returns the states of all lanes, including the final states of ended lanes.
 func (p *progress) states() []LaneState {
 	var states []LaneState
 	p.lanes.with(func(all []*lane) {
@@ -39,14 +38,14 @@ func (p *progress) states() []LaneState {
 	return states
 }
 
-// ended notes how a lane ended. Called with lanes.mu held.
+// ended stores the final state of a lane. The caller holds lanes.mu.
 func (p *progress) ended(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = append(p.last, p.state(l))
 }
 
-// state is called with lanes.mu held.
+// state returns the state of a lane. The caller holds lanes.mu.
 func (p *progress) state(l *lane) LaneState {
 	return LaneState{
 		Topic: l.topic, Partition: l.partition, Committed: l.committed.offset, Delivered: l.reached(), End: l.end,
@@ -54,9 +53,8 @@ func (p *progress) state(l *lane) LaneState {
 	}
 }
 
-// askEnds asks where own partitions end and, of those of which it is not known
-// yet, begin. What is stable is asked for last: if it is before the end, a
-// transaction is open.
+// askEnds requests the ends of the owned partitions and, where still unknown, their beginnings. The stable offset is
+// requested last: if it is before the end, a transaction is open.
 func (s *Source) askEnds(ctx context.Context) error {
 	asked := time.Now()
 	own, fresh := s.progress.ownPartitions()
@@ -78,8 +76,7 @@ func (s *Source) askEnds(ctx context.Context) error {
 	return nil
 }
 
-// ownPartitions are the partitions of living lanes; fresh are those that have got
-// nowhere yet.
+// ownPartitions returns the partitions of living lanes; fresh are those without a position yet.
 func (p *progress) ownPartitions() (own, fresh []topicPartition) {
 	for l := range p.lanes.each {
 		if l.gone {
@@ -97,7 +94,7 @@ func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicParti
 	now := time.Now()
 	for l := range p.lanes.each {
 		if at, known := begins[l.topicPartition]; known && l.reached() < 0 {
-			l.delivered = at // the group has no offset, so this is where the lane begins
+			l.delivered = at // the group has no offset, so the lane begins here
 		}
 		if at, known := ends[l.topicPartition]; known {
 			l.end, l.endAsked = at, asked
@@ -109,10 +106,9 @@ func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicParti
 	}
 }
 
-// isIdle is source.Info.Idle: the source is idle when each of its lanes is at
-// its stable end, which is where an open transaction begins, or the end of the
-// log. Left are lanes that an open transaction holds up and, as faults, those
-// that stand still. A member without lanes is idle.
+// isIdle implements source.Info.Idle: the source is idle when each lane is at its stable end, which is the start of the
+// first open transaction or the end of the log. left contains lanes that an open transaction blocks and stopped lanes. A
+// member without lanes is idle.
 func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if settled, err := s.topicsShared(ctx); !settled {
 		return false, nil, err
@@ -122,7 +118,7 @@ func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 		return false, nil, nil
 	}
 	if err := s.askEnds(ctx); err != nil {
-		return false, nil, fmt.Errorf("kafka: where the partitions end is not known: %w", err)
+		return false, nil, fmt.Errorf("kafka: the ends of the partitions are not known: %w", err)
 	}
 	behind, left, idle := s.progress.remains()
 	for _, b := range behind {
@@ -131,25 +127,25 @@ func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 		switch {
 		case errors.As(err, &nowhere):
 			more = true
-			left = append(left, semel.Unfinished{Lane: b.lane(), Messages: b.unread, Reason: "whether there is more is not known: " + err.Error()})
+			left = append(left, semel.Unfinished{Lane: b.lane(), Messages: b.unread, Reason: "cannot determine whether more records exist: " + err.Error()})
 		case err != nil:
-			return false, nil, fmt.Errorf("kafka: topic %s, partition %d: whether there is more is not known: %w", b.topic, b.partition, err)
+			return false, nil, fmt.Errorf("kafka: topic %s, partition %d: cannot determine whether more records exist: %w", b.topic, b.partition, err)
 		}
 		idle = idle && !more
 	}
 	return idle && s.assignment() == before, left, nil
 }
 
-// assignment is who reads what. While the brokers answered, a member may have
-// been replaced, or given lanes.
+// assignment is which member reads which lanes. While a request was in progress, the member may have been replaced, or
+// may have got other lanes.
 type assignment struct {
-	client *kgo.Client // nil where none was told what it reads, and goes on
+	client *kgo.Client // nil if no member has received its assignment
 	given  uint64
 }
 
 func (s *Source) assignment() assignment { return assignment{s.member.reading(), s.lanes.given()} }
 
-// lanePosition is where a lane has got to.
+// lanePosition is a lane's position.
 type lanePosition struct {
 	topicPartition
 	topicID [16]byte
@@ -157,8 +153,8 @@ type lanePosition struct {
 	unread  int64
 }
 
-// remains are the lanes that have not got to their stable end, and what cannot
-// be delivered. It is not idle where something was handed back, or moves.
+// remains returns the lanes that are not at their stable end, and what cannot be delivered. idle is false if a nacked
+// message waits or a lane is moving.
 func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, idle bool) {
 	idle = true
 	for l := range p.lanes.each {
@@ -167,13 +163,13 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, id
 			limit = l.end
 		}
 		switch {
-		case l.gone, l.skipsLost: // it is to come again, or goes on behind what is lost
+		case l.gone, l.skipsLost: // it will be delivered again, or will skip lost records
 			idle = false
 		case l.broken != nil:
 			left = append(left, l.left(l.broken))
 		case l.leaving, limit < 0:
 			idle = false
-		case l.paused && l.unsettled > 0: // what it has waits for what was delivered
+		case l.paused && l.unsettled > 0: // its polled records wait for the delivered ones
 			if n := l.unread(); n != 0 || len(l.back) > 0 {
 				left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: n, Reason: "waits for a message before it"})
 			}
@@ -190,23 +186,22 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, id
 	return behind, left, idle
 }
 
-// A lane that stands still is not a source that does not work: Fetch goes on
-// without an error, and the fault is told by the lane's name: in the log, to
-// Observe, as a LaneState, and as what is left where a run ends idle.
+// A stopped lane is not an error of the source: Fetch continues without an error. The fault is reported by the lane's
+// name in the log, in the LaneState for Observe, and as unfinished when a run ends idle.
 
-// logFaults logs lanes that stand still, each at once and then seldom.
+// logFaults logs stopped lanes, each at once and then rarely.
 func (p *progress) logFaults(now time.Time) {
 	for l := range p.lanes.each {
 		if l.fault == nil || l.gone || !l.faultLogged.IsZero() && now.Sub(l.faultLogged) < standsEvery {
 			continue
 		}
 		l.faultLogged = now
-		p.config.Logger.Warn("a partition stands still; the others go on",
+		p.config.Logger.Warn("a partition has stopped; the others continue",
 			"group", p.config.Group, "lane", l.id.ID, "unread", l.unread(), "error", l.fault)
 	}
 }
 
-// faulty are the lanes that stand still.
+// faulty returns the stopped lanes.
 func (p *progress) faulty() []semel.Unfinished {
 	var all []semel.Unfinished
 	for l := range p.lanes.each {
@@ -217,7 +212,7 @@ func (p *progress) faulty() []semel.Unfinished {
 	return all
 }
 
-// noteHeldUp logs once that a transaction stays open. Called with lanes.mu held.
+// noteHeldUp logs once that a transaction stays open. The caller holds lanes.mu.
 func (p *progress) noteHeldUp(l *lane, now time.Time) {
 	switch {
 	case !l.heldUp(p.config.ReadUncommitted):
@@ -226,28 +221,27 @@ func (p *progress) noteHeldUp(l *lane, now time.Time) {
 		l.heldUpSince, l.heldUpTold = now, false
 	case !l.heldUpTold && now.Sub(l.heldUpSince) >= heldUpAfter:
 		l.heldUpTold = true
-		p.config.Logger.Warn("a transaction stays open and holds up what is behind it; its producer must end it, or an operator (kafka-transactions.sh find-hanging, abort)",
+		p.config.Logger.Warn("a transaction stays open and blocks the records after it; its producer must end it, or an operator (kafka-transactions.sh find-hanging, abort)",
 			"group", p.config.Group, "lane", l.id.ID, "offset", l.stable, "end", l.end)
 	}
 }
 
-// The client fetches again, without a word, what the brokers refuse with an
-// error that may pass, such as a batch that is damaged on their disks. So a lane
-// that does not move although something is behind it is asked for beside the
-// client, and what the brokers answer is told.
+// The client silently repeats fetches that the brokers refuse with a temporary error, for example because a batch is
+// damaged on their disks. So the source itself sends a fetch for a lane that does not move although records follow, and
+// reports the brokers' answer.
 
-// stalledAfter is how long a lane may stand where there is more to read before
-// it is asked for, and how often again.
+// stalledAfter is how long a lane with unread records may stay at its position before the source sends a fetch for it,
+// and the interval of further fetches.
 const stalledAfter = time.Minute
 
-// lastMove is since when a lane has not moved where there is more to read.
+// lastMove is since when a lane with unread records has not moved.
 type lastMove struct {
 	at    int64
 	since time.Time
 }
 
-// askStalled asks for lanes that do not move. What the brokers answer is of the
-// lane; where they do not answer, the source does not work.
+// askStalled sends fetches for lanes that do not move. An error in the answer is a fault of the lane; no answer is a
+// fault of the source.
 func (s *Source) askStalled(ctx context.Context) {
 	for _, r := range s.progress.stalled(time.Now()) {
 		_, err := s.brokers.more(ctx, r)
@@ -256,7 +250,7 @@ func (s *Source) askStalled(ctx context.Context) {
 		}
 		var why error
 		if err != nil {
-			why = fmt.Errorf("kafka: topic %s, partition %d: nothing is read behind offset %d although records are there; it is tried again and again, and the other partitions go on: %w",
+			why = fmt.Errorf("kafka: topic %s, partition %d: nothing can be read after offset %d although records exist; reading is retried, and the other partitions continue: %w",
 				r.topic, r.partition, r.at, explain(err, r.topic, s.config.Group))
 		}
 		var answer *kerr.Error
@@ -268,7 +262,7 @@ func (s *Source) askStalled(ctx context.Context) {
 	}
 }
 
-// refused notes why a lane is not read, nil if the brokers would send it.
+// refused stores why a lane cannot be read; nil if the brokers would send its records.
 func (p *progress) refused(r lanePosition, why error) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		switch {
@@ -281,7 +275,7 @@ func (p *progress) refused(r lanePosition, why error) {
 	})
 }
 
-// stalled are the lanes that have stood for stalledAfter.
+// stalled returns the lanes that have not moved for stalledAfter.
 func (p *progress) stalled(now time.Time) []lanePosition {
 	var all []lanePosition
 	for l := range p.lanes.each {

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// unjoined is a source that nobody has fetched from.
+// unjoined returns a source that nobody has fetched from.
 func unjoined(t testing.TB, change func(*Config)) *Source {
 	t.Helper()
 	c := quiet(Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{theTopic}, Group: theGroup})
@@ -25,7 +25,7 @@ func unjoined(t testing.TB, change func(*Config)) *Source {
 	return s
 }
 
-// withLane is a source that nobody has fetched from, with a lane.
+// withLane returns a source that nobody has fetched from, with a lane.
 func withLane(t testing.TB, change func(*Config)) (*Source, *lane) {
 	t.Helper()
 	s, l := unjoined(t, change), newLane(topicPartition{theTopic, 0}, 1)
@@ -40,11 +40,11 @@ func TestWhatIsHeldCounts(t *testing.T) {
 		s.budget.Hold(1000)
 		s.intake.pauseOverBudget(l)
 		if s.intake.resumeInBudget(s.lanes.order, false); !l.overBudget {
-			t.Error("a lane goes on while the bound is reached")
+			t.Error("a lane continues while the limit is reached")
 		}
 		s.budget.Hold(-900)
 		if s.intake.resumeInBudget(s.lanes.order, false); l.overBudget {
-			t.Error("a lane does not go on although there is room")
+			t.Error("a lane does not continue although there is room")
 		}
 	})
 }
@@ -79,12 +79,12 @@ func TestIdleAsksAsItReads(t *testing.T) {
 			for l := range second.source.lanes.each {
 				l.next, l.delivered = 0, 0
 				if uncommitted {
-					l.next, l.delivered = 1, 1 // where the transaction begins
+					l.next, l.delivered = 1, 1 // the transaction begins there
 				}
 			}
 			idle, left, err := second.source.Info().Idle(t.Context())
 			if idle || err != nil || len(left) > 0 || asked.Load() == 0 {
-				t.Errorf("idle %t, left %+v, %v, %d questions", idle, left, err, asked.Load())
+				t.Errorf("idle %t, left %+v, %v, %d requests", idle, left, err, asked.Load())
 			}
 			if want := map[bool]int32{true: 0, false: 1}[uncommitted]; isolation.Load() != want {
 				t.Errorf("it asked with isolation %d, not %d", isolation.Load(), want)
@@ -110,7 +110,7 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 		s.progress.noteEnds(time.Now(), map[topicPartition]int64{l.topicPartition: 2}, map[topicPartition]int64{l.topicPartition: 9}, map[topicPartition]int64{l.topicPartition: 7})
 		for range 2 {
 			if l.delivered != 2 || l.end != 9 || l.stable != 7 {
-				t.Errorf("it begins at %d, ends at %d and is stable up to %d", l.delivered, l.end, l.stable)
+				t.Errorf("the lane begins at %d, ends at %d and is stable up to %d", l.delivered, l.end, l.stable)
 			}
 			s.progress.noteEnds(time.Now(), nil, map[topicPartition]int64{}, nil)
 		}
@@ -120,14 +120,13 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 	})
 }
 
-// behind is how many records of partition 0 are not settled.
+// behind returns how many records of partition 0 are not settled.
 func (s *laneWatch) behind() int64 {
 	last := s.of(0)
 	return last.End - last.Committed
 }
 
-// TestTheLagOfAConsumerThatTakesNothingGrows: nothing is polled then, so that what the
-// fetches of records tell of the logs' ends stays what it was.
+// TestTheLagOfAConsumerThatTakesNothingGrows: nothing is polled then, so fetches return no new ends of logs.
 func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 	grows := func(w *world, told *laneWatch, to int64) {
 		w.t.Helper()
@@ -162,7 +161,7 @@ func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 	})
 }
 
-// states collects what Observe was told.
+// states collects the states that Observe got.
 type states struct {
 	mu  sync.Mutex // guards all
 	all []LaneState

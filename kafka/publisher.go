@@ -21,36 +21,34 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
-// PublisherConfig says where messages are published. The zero value of a field is its
-// default; NewPublisher reports every fault at once.
+// PublisherConfig says where messages are published. The zero value of a field is its default. NewPublisher reports all
+// faults at once.
 type PublisherConfig struct {
-	// Brokers are the first brokers to ask, host:port. Required.
+	// Brokers are the brokers to contact first, as host:port. Required.
 	Brokers []string
-	// Topic is where messages go, unless their TopicHeader says otherwise. It, or
-	// TopicHeader, is required. It must exist, as every topic: none is made.
+	// Topic is the topic for messages without TopicHeader. Topic or TopicHeader is required. All topics must exist; the
+	// publisher creates none.
 	Topic string
-	// TopicHeader, when set, is the header by which a message names its topic. One that
-	// Topics does not hold is refused: whoever writes a message could write anywhere
-	// with it. A message without the header goes to Topic; where that is empty it is
-	// refused.
+	// TopicHeader, if set, is the header that contains a message's topic. A topic that is not in Topics is rejected,
+	// because otherwise the author of a message could write anywhere. A message without the header goes to Topic; if
+	// Topic is empty, the message is rejected.
 	TopicHeader string
-	// Topics are those that a TopicHeader may name. Required with it.
+	// Topics are the topics that a TopicHeader may name. Required with TopicHeader.
 	Topics []string
-	// Timeout is how long a call of Publish waits for the brokers; default 10 s. Let it
-	// be shorter than the lease of the consumer.
+	// Timeout is how long a call of Publish waits for the brokers; default 10 s. It should be shorter than the lease of
+	// the consumer.
 	Timeout time.Duration
-	// TLS, when set, is used for every connection.
+	// TLS, if set, is used for every connection.
 	TLS *tls.Config
-	// SASL, when set, authenticates: github.com/twmb/franz-go/pkg/sasl has plain, scram
-	// and oauth.
+	// SASL, if set, authenticates; package github.com/twmb/franz-go/pkg/sasl has the mechanisms plain, scram and oauth.
 	SASL []sasl.Mechanism
-	// ClientID is what brokers log and limit by; default "semel".
+	// ClientID is the name that brokers use in logs and quotas; default "semel".
 	ClientID string
-	// Logger gets the client's warnings; default slog.Default().
+	// Logger receives the client's warnings; default slog.Default().
 	Logger *slog.Logger
 }
 
-// defaultPublishTimeout is how long a call of Publish waits unless it is told.
+// defaultPublishTimeout is the default of PublisherConfig.Timeout.
 const defaultPublishTimeout = 10 * time.Second
 
 func (c PublisherConfig) withDefaults() PublisherConfig {
@@ -62,13 +60,13 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	return c
 }
 
-// validate reports every fault of a configuration with its defaults.
+// validate returns all faults of a configuration whose defaults are set.
 func (c PublisherConfig) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
 	p.when(c.Topic == "" && c.TopicHeader == "", "Topic and TopicHeader are empty; name the topic that messages are published to")
 	p.when(c.TopicHeader != "" && len(c.Topics) == 0, "TopicHeader is set and Topics is empty; name the topics that a message may be published to")
-	p.when(c.Topic != "" && c.TopicHeader == "" && len(c.Topics) > 0, "Topics are those that TopicHeader may name, and it is empty; set it, or Topic alone")
+	p.when(c.Topic != "" && c.TopicHeader == "" && len(c.Topics) > 0, "Topics are the topics that TopicHeader may name, and TopicHeader is empty; set TopicHeader, or only Topic")
 	for _, topic := range c.all() {
 		p.topic(topic, "")
 	}
@@ -76,7 +74,7 @@ func (c PublisherConfig) validate() error {
 	return errors.Join(p...)
 }
 
-// all are the topics that can be published to.
+// all returns the topics that can be published to.
 func (c PublisherConfig) all() []string {
 	all := slices.Clone(c.Topics)
 	if c.Topic != "" && !slices.Contains(all, c.Topic) {
@@ -85,14 +83,14 @@ func (c PublisherConfig) all() []string {
 	return all
 }
 
-// Publisher is a handler that publishes messages to Kafka; see the package's text.
-// Its calls may run beside one another, and share batches.
+// Publisher is a handler that publishes messages to Kafka; see the package documentation. It can be called concurrently;
+// concurrent calls share batches.
 type Publisher struct {
 	config  PublisherConfig
 	brokers brokers
-	// produces is what was sent to the brokers.
+	// produces counts the write requests to the brokers.
 	produces hook.Produces
-	// life ends when nothing is written any more.
+	// life ends when nothing may be written any more.
 	life       context.Context
 	end        context.CancelFunc
 	background worker.Group
@@ -100,8 +98,7 @@ type Publisher struct {
 	current    *producer.Current
 }
 
-// NewPublisher makes a publisher; it connects to nobody yet. Close it when the consumers
-// that use it have ended.
+// NewPublisher creates a publisher and connects to no broker yet. Close it after the consumers that use it have ended.
 func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -109,11 +106,11 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	}
 	p := &Publisher{config: c, sendings: producer.NewSendings()}
 	p.life, p.end = context.WithCancel(context.Background())
-	// Encryption is within what is counted, so it is no matter of the client's.
+	// The counting dialer uses TLS itself, so the client must not.
 	p.brokers.config = &Config{Brokers: c.Brokers, SASL: c.SASL, ClientID: c.ClientID, Logger: c.Logger}
 	p.dialWith((&net.Dialer{Timeout: askTimeout}).DialContext)
-	// The client waits for no further record: a batch is what came while the one before
-	// it was on its way.
+	// The client does not wait for further records: a batch contains the records that came while the previous batch was
+	// in progress.
 	common := func() []kgo.Opt {
 		return append(p.brokers.common(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
 	}
@@ -123,20 +120,20 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	return p, nil
 }
 
-// dialWith lets connections be made by another dialer.
+// dialWith sets another dialer.
 func (p *Publisher) dialWith(dial dialer) {
 	p.brokers.dial = p.produces.Dial(hook.Dialer(dial), p.config.TLS)
 }
 
-// errUnconfirmed is the cause of a call that was ended because its time was over.
-var errUnconfirmed = errors.New("the time of the call is over")
+// errUnconfirmed is the cause of a call that has reached its timeout.
+var errUnconfirmed = errors.New("the call has reached its timeout")
 
-// Publish writes m to its topic and returns when all replicas have it. The error, if any,
-// says what becomes of the message: see semel.Retry, semel.Unknown and semel.Permanent.
-// After all but Unknown nothing was sent, or the brokers answered that it is not written.
+// Publish writes m to its topic and returns when all replicas have it. The error, if any, says what becomes of the
+// message: see semel.Retry, semel.Unknown and semel.Permanent. With every error except Unknown, nothing was sent, or the
+// brokers answered that the record was not written.
 //
-// The record of a call that ended too early stays on its way; the next call for the same
-// message in this process waits for it, and writes no second one.
+// If a call ends too early, its record stays in progress; the next call for the same message in this process waits for
+// it and writes no second record.
 func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 	record, err := p.record(m)
 	if err != nil {
@@ -156,7 +153,7 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 			if !s.Unsent() || ctx.Err() != nil {
 				return p.judge(ctx, s, record.Topic)
 			}
-			// It waited beside one that nobody wanted any more, and went with it.
+			// The record shared the wait of a cancelled one and was cancelled with it.
 		case <-ctx.Done():
 			s.Cancel()
 			return p.unconfirmed(ctx, s, record.Topic)
@@ -164,7 +161,7 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 	}
 }
 
-// send writes a record, or finds the one of the same publication that is under way.
+// send writes a record, or returns the one of the same publication that is in progress.
 func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*producer.Sending, error) {
 	writer, err := p.open()
 	if err != nil {
@@ -177,7 +174,7 @@ func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*produ
 	return s, nil
 }
 
-// open returns who writes.
+// open returns the current producer.
 func (p *Publisher) open() (*producer.Producer, error) {
 	writer, err := p.current.Open()
 	if errors.Is(err, kgo.ErrClientClosed) {
@@ -186,8 +183,8 @@ func (p *Publisher) open() (*producer.Producer, error) {
 	return writer, err
 }
 
-// Close ends the publisher and its connections. What is on its way then has an unknown
-// outcome; calls of Publish that wait for it end. A second call does nothing.
+// Close closes the publisher and its connections. Records in progress then have an unknown outcome, and calls of Publish
+// that wait for them end. A second call does nothing.
 func (p *Publisher) Close() {
 	if writer, first := p.current.Shut(); first {
 		p.end()
@@ -196,10 +193,9 @@ func (p *Publisher) Close() {
 	}
 }
 
-// Check asks the brokers for the topics, so that a misspelt one is told once, and not by
-// each message that is set aside for it. Its error names the topics that do not exist or may
-// not be used, or says that the user is refused. Where no broker answers it is nil: they may
-// be back when there is something to publish.
+// Check asks the brokers for the topics, so that a misspelt topic is reported once and not by each message that is
+// parked for it. Its error names the topics that do not exist or may not be used, or says that the user is refused. If
+// no broker answers, Check returns nil, because the brokers may be reachable again when there is something to publish.
 func (p *Publisher) Check(ctx context.Context) error {
 	return untilKnown(ctx, p.check(ctx), p.check)
 }
@@ -226,10 +222,10 @@ func (p *Publisher) check(ctx context.Context) error {
 	return all
 }
 
-// record is that of m.
+// record returns the record of m.
 func (p *Publisher) record(m *semel.Message) (*kgo.Record, error) {
 	if m.Identity.ID == "" {
-		return nil, errors.New("kafka: the message has no Identity, and its record could not be recognised; publish it from a handler, or make it with NewMessage")
+		return nil, errors.New("kafka: the message has no Identity, so readers could not recognise copies of its record; publish it from a handler, or make it with NewMessage")
 	}
 	topic, err := p.topicOf(m)
 	if err != nil {
@@ -247,9 +243,9 @@ func (p *Publisher) topicOf(m *semel.Message) (string, error) {
 	case found && slices.Contains(c.Topics, string(named)):
 		return string(named), nil
 	case found:
-		return "", fmt.Errorf("kafka: the header %s names the topic %s, which is none of those that a message may name", c.TopicHeader, legible.Printable(string(named[:min(len(named), topicName)])))
+		return "", fmt.Errorf("kafka: the header %s names the topic %s, which is not in Topics", c.TopicHeader, legible.Printable(string(named[:min(len(named), topicName)])))
 	case c.Topic == "":
-		return "", fmt.Errorf("kafka: the message has no header %s, and no topic is set for such", c.TopicHeader)
+		return "", fmt.Errorf("kafka: the message has no header %s, and Topic is empty", c.TopicHeader)
 	}
 	return c.Topic, nil
 }
@@ -266,7 +262,7 @@ func (e *unpublished) Error() string { return e.text }
 
 func (e *unpublished) Unwrap() error { return e.err }
 
-// judge says what the end of a sending means for its message.
+// judge returns what the outcome of a sending means for its message.
 func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string) error {
 	switch refusal := refused(s.Err); {
 	case s.Err == nil:
@@ -274,28 +270,28 @@ func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string
 	case refusal != "":
 		return semel.Permanent(&unpublished{fmt.Sprintf("kafka: nothing was written to topic %s: %s", topic, refusal), s.Err})
 	case errors.Is(s.Err, kerr.UnknownTopicID):
-		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was written to topic %s: it was deleted, or deleted and created anew", topic), s.Err})
+		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was written to topic %s: it was deleted, or deleted and created again", topic), s.Err})
 	}
 	return p.unconfirmed(ctx, s, topic)
 }
 
-// refused says why brokers rejected a record and what to do, if another try cannot help; it is
-// empty for any other outcome.
+// refused returns why brokers rejected a record and what to do, if another attempt cannot help; it is empty for any
+// other outcome.
 func refused(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
-		return "the record is larger than the topic takes; raise the topic's max.message.bytes"
+		return "the record is larger than the topic accepts; raise the topic's max.message.bytes"
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return "the topic does not exist, or this user may not see it; create it or correct its name"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		// The latter is said of who may write to no topic at all.
+		// ClusterAuthorizationFailed is the answer if the user may write to no topic at all.
 		return "this user may not write to the topic; allow it WRITE and DESCRIBE"
 	case errors.Is(err, kerr.InvalidTopicException):
-		return "the brokers do not allow to write to this topic"
+		return "the brokers do not allow writing to this topic"
 	case errors.Is(err, kerr.InvalidRecord):
-		return "the brokers take no such record there, such as one without a key where the topic is compacted"
+		return "the topic does not accept this record, for example a record without a key in a compacted topic"
 	case errors.Is(err, kerr.InvalidTimestamp):
-		return "the topic does not take records of this host's time; set its clock, or the topic's message.timestamp.before.max.ms and after.max.ms"
+		return "the topic does not accept this host's time; set its clock, or the topic's message.timestamp.before.max.ms and after.max.ms"
 	}
 	return ""
 }
@@ -316,7 +312,7 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic 
 	case errors.Is(err, errUnconfirmed):
 		why = "the brokers have not confirmed it within " + legible.Span(p.config.Timeout)
 	case err != nil:
-		why = "the call was ended here"
+		why = "the caller ended the call"
 	}
 	if s.Ended() && s.Unsent() || p.produces.Begun() == s.Before {
 		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was sent to topic %s: %s%s", topic, why, p.away()), err})
@@ -324,7 +320,7 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic 
 	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; another attempt publishes it with the same id", topic, why, p.away()), err})
 }
 
-// away says why no broker could be connected to, if that is so.
+// away returns why no broker could be connected to; empty if one could.
 func (p *Publisher) away() string {
 	if err := p.brokers.lastDial.Err(); err != nil {
 		return " (" + legible.Printable(err.Error()) + ")"

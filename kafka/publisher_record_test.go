@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// text is a record's headers, as name=value.
+// text returns a record's headers in the form name=value.
 func text(headers []kgo.RecordHeader) []string {
 	var all []string
 	for _, h := range headers {
@@ -23,7 +23,7 @@ func text(headers []kgo.RecordHeader) []string {
 	return all
 }
 
-// made makes the record of a message.
+// made returns the record of a message.
 func made(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Record {
 	t.Helper()
 	c := PublisherConfig{Brokers: []string{"127.0.0.1:1"}, Topic: "out"}
@@ -85,9 +85,9 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 	})
 	t.Run("A1_an_id_of_another_source_is_not_kept", func(t *testing.T) {
 		m := event()
-		m.Identity.Source = "another shop" // as a policy can say: const:another shop
+		m.Identity.Source = "another shop" // as a policy can set it: const:another shop
 		if got := text(made(t, m, nil).Headers); !slices.Contains(got, "ce_id="+m.OutputID("publish", "out")) {
-			t.Errorf("two messages that are told apart here have one id there: %v", got)
+			t.Errorf("two different messages have the same id in the topic: %v", got)
 		}
 	})
 	t.Run("what_is_no_event_becomes_one", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestAMessageNamesItsTopicOnlyWhereItMay(t *testing.T) {
 	if r, err := p.record(named("bills")); err != nil || r.Topic != "bills" {
 		t.Errorf("%v %v", r, err)
 	}
-	wantError(t, p.Publish(t.Context(), named("other\n")), semel.DecidePermanent, `other\n`, "none of those")
+	wantError(t, p.Publish(t.Context(), named("other\n")), semel.DecidePermanent, `other\n`, "not in Topics")
 	wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "no header destination")
 	wantError(t, p.Publish(t.Context(), &semel.Message{}), semel.DecidePermanent, "no Identity")
 }
@@ -140,13 +140,13 @@ func TestAPublisherIsRefusedWithAllItsFaults(t *testing.T) {
 		"nothing":       {PublisherConfig{}, []string{"Brokers is empty", "Topic and TopicHeader are empty"}},
 		"no_allow_list": {PublisherConfig{Brokers: []string{"a:1"}, TopicHeader: "to"}, []string{"Topics is empty"}},
 		"no_header":     {PublisherConfig{Brokers: []string{"a:1"}, Topic: "a", Topics: []string{"b"}}, []string{"TopicHeader"}},
-		"no_name":       {PublisherConfig{Brokers: []string{"a"}, Topic: "a b", Timeout: -1}, []string{`"a" is no host:port`, `"a b"`, "Timeout is -1ns"}},
+		"no_name":       {PublisherConfig{Brokers: []string{"a"}, Topic: "a b", Timeout: -1}, []string{`"a" is not host:port`, `"a b"`, "Timeout is -1ns"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewPublisher(c.config)
 			for _, word := range c.says {
 				if err == nil || !strings.Contains(err.Error(), word) {
-					t.Errorf("it does not say %q: %v", word, err)
+					t.Errorf("the error does not say %q: %v", word, err)
 				}
 			}
 		})
@@ -161,7 +161,7 @@ func TestWhatAPublisherToldIsNotRemembered(t *testing.T) {
 		}
 		_, anew := p.sendings.Begin(t.Context(), producer.Publication{Identity: paid("a").Identity, Topic: theTopic}, 0, time.Now())
 		if all := w.ids(theTopic); strings.Join(all, " ") != "a a" || !anew {
-			t.Errorf("the records are %v, and the last sending is remembered: %t", all, !anew)
+			t.Errorf("the records are %v, and the last sending is kept: %t", all, !anew)
 		}
 	})
 }

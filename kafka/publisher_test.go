@@ -17,14 +17,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// paid is an event of the shop as a handler sees it.
+// paid returns an event of the shop as a handler gets it.
 func paid(id string) *semel.Message {
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: id}, []byte("paid "+id))
 	m.Key = []byte("key")
 	return m
 }
 
-// publisher is a publisher on a wire of its own.
+// publisher returns a publisher with its own wire.
 func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
 	w.t.Helper()
 	c := PublisherConfig{Brokers: w.cluster.ListenAddrs(), Topic: theTopic, Logger: quiet(Config{}).Logger}
@@ -43,7 +43,7 @@ func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
 	return p, wire
 }
 
-// ids are those of the records of a topic, in their order.
+// ids returns the ids of a topic's records in order.
 func (w *world) ids(topic string) []string {
 	w.t.Helper()
 	var all []string
@@ -53,7 +53,7 @@ func (w *world) ids(topic string) []string {
 	return all
 }
 
-// wantIDs fails unless these are the ids of the records.
+// wantIDs fails unless the records have these ids.
 func (w *world) wantIDs(want string) {
 	w.t.Helper()
 	if all := strings.Join(w.ids(theTopic), " "); all != want {
@@ -61,7 +61,7 @@ func (w *world) wantIDs(want string) {
 	}
 }
 
-// records are those of a topic.
+// records returns the records of a topic.
 func (w *world) records(topic string) []*kgo.Record {
 	w.t.Helper()
 	count := int64(0)
@@ -77,7 +77,7 @@ func (w *world) records(topic string) []*kgo.Record {
 	return all
 }
 
-// decision is what the engine would do after an error.
+// decision returns what the engine would do after an error.
 func decision(err error) semel.Decision {
 	var e *semel.HandlerError
 	if errors.As(err, &e) {
@@ -86,7 +86,7 @@ func decision(err error) semel.Decision {
 	return 0
 }
 
-// wantError wants a decision, and words of the text.
+// wantError checks the decision and the text of an error.
 func wantError(t *testing.T, err error, want semel.Decision, words ...string) {
 	t.Helper()
 	if err == nil || decision(err) != want {
@@ -94,7 +94,7 @@ func wantError(t *testing.T, err error, want semel.Decision, words ...string) {
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("it does not say %q: %v", word, err)
+			t.Errorf("the error does not say %q: %v", word, err)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 		wire.freeze()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		wantError(t, p.Publish(ctx, paid("a")), semel.DecideRetry, "nothing was sent", "the call was ended here")
+		wantError(t, p.Publish(ctx, paid("a")), semel.DecideRetry, "nothing was sent", "the caller ended the call")
 	})
 	inWorld(t, "a_topic_made_anew_is_written_to", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)

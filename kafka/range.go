@@ -11,24 +11,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// ErrRange: what was to be read again is not there any more, or is another topic's.
-var ErrRange = errors.New("kafka: what is to be read again is not what it was")
+// ErrRange is wrapped by errors that say that records to be read again are gone, or that their topic is another one.
+var ErrRange = errors.New("kafka: the records to be read again have changed")
 
-// Bound is where a range of a topic begins, or ends. The zero value is the beginning or the
-// end of each partition's log.
+// Bound is where a range of a topic begins or ends. The zero value is the beginning or the end of each partition's log.
 type Bound struct {
-	// Time, if not zero, is that of the first record, or of the first one behind the range.
+	// Time, if not zero, is the time of the first record in the range, or of the first record after it.
 	Time time.Time
-	// Offsets are those of partitions, by the names of their lanes ("orders/0"); a partition
-	// that is not named is left out.
+	// Offsets are offsets by the names of lanes ("orders/0"). A partition that is not named is left out.
 	Offsets map[string]int64
 }
 
-// Range reads topics again, from one bound to another, beside the group that consumes them
-// and without it: it joins no group, and commits nothing. Close it.
+// Range reads topics again, from one bound to another, independently of the group that consumes them: it joins no group
+// and commits nothing. Close it after use.
 type Range struct{ bystander }
 
-// NewRange checks the configuration, which is the consumer's own, and asks nothing yet.
+// NewRange checks the configuration, which is the consumer's own. It sends no requests.
 func NewRange(c Config) (*Range, error) {
 	r := &Range{}
 	if err := r.configure(c); err != nil {
@@ -37,38 +35,37 @@ func NewRange(c Config) (*Range, error) {
 	return r, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (r *Range) Close() { r.close() }
 
-// bystander asks about the topics of a consumer without being a member of its group.
+// bystander sends requests about a consumer's topics without being a member of its group.
 type bystander struct {
 	config  Config
 	brokers brokers
 	topics  *topics
 }
 
-// configure checks the configuration, which is the consumer's own, and asks nothing yet.
+// configure checks the configuration, which is the consumer's own. It sends no requests.
 func (b *bystander) configure(c Config) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
 		return err
 	}
-	c.DeadLetters = "" // nothing is written there
+	c.DeadLetters = "" // nothing is written to it
 	b.config, b.brokers.config = c, &b.config
 	m := &member{}
 	b.topics = newTopics(&b.config, &b.brokers, m, &faultList{config: &b.config, member: m, gate: &gate{}})
 	return nil
 }
 
-// close ends the connections.
+// close closes the connections.
 func (b *bystander) close() {
 	b.brokers.shut()
 	b.brokers.close()
 }
 
-// Lanes are the partitions of the topics that have records between the bounds, as their logs
-// stand now: open transactions are left out, as they are for the group. A lane's Is is its
-// topic's id.
+// Lanes returns the partitions that have records between the bounds now. Open transactions are excluded, as they are for
+// the group. Is of a lane is the id of its topic.
 func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]admin.ReplayLane, error) {
 	logs, err := r.logs(ctx)
 	if err != nil {
@@ -95,7 +92,7 @@ func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]admin.ReplayLane, 
 	return lanes, errors.Join(r.unknownLanes(logs, from), r.unknownLanes(logs, to))
 }
 
-// unknownLanes names partitions of a bound that are not there.
+// unknownLanes returns an error that names the partitions of a bound that do not exist.
 func (r *Range) unknownLanes(logs []log, b Bound) error {
 	var errs error
 	for name := range b.Offsets {
@@ -106,14 +103,14 @@ func (r *Range) unknownLanes(logs []log, b Bound) error {
 	return errs
 }
 
-// log is a partition's, as it stands.
+// log is the current state of a partition's log.
 type log struct {
 	topicPartition
 	id         [16]byte
 	start, end int64
 }
 
-// ask asks the brokers for the topics, and returns those that are read and their ids.
+// ask requests the topics, and returns those that are read and their ids.
 func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16]byte, err error) {
 	if _, err := b.brokers.open(func() {}); err != nil {
 		return nil, nil, err
@@ -124,8 +121,7 @@ func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16
 	return b.topics.read(), b.topics.allIDs(), nil
 }
 
-// logsOf returns the logs of all partitions of one or more topics, by topic and number; ends
-// asks where they end.
+// logsOf returns the logs of all partitions of topics, by topic and number. ends requests where they end.
 func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][16]byte, ends func(*kadm.Client) (kadm.ListedOffsets, error)) (all []log, err error) {
 	ask := kadm.NewClient(b.brokers.client())
 	starts, err := allListed(ask.ListStartOffsets(ctx, names...))
@@ -144,7 +140,7 @@ func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][
 	return all, nil
 }
 
-// logs are those of all partitions, up to where the group would read them now.
+// logs returns the logs of all partitions, up to where the group could read them now.
 func (r *Range) logs(ctx context.Context) ([]log, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -157,7 +153,7 @@ func (r *Range) logs(ctx context.Context) ([]log, error) {
 	})
 }
 
-// at is where a bound lies in each partition; a partition that is left out has none.
+// at returns the offset of a bound in each partition. Partitions that are left out are missing.
 func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log) int64) (map[topicPartition]int64, error) {
 	found := map[topicPartition]int64{}
 	if b.Time.IsZero() {
@@ -179,15 +175,15 @@ func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log)
 	}
 	found, err := r.brokers.listOffsets(ctx, all, b.Time.UnixMilli(), false)
 	for _, l := range logs {
-		if at, known := found[l.topicPartition]; known && at < 0 { // no record is as late
+		if at, known := found[l.topicPartition]; known && at < 0 { // no record has this time or a later one
 			found[l.topicPartition] = l.end
 		}
 	}
 	return found, err
 }
 
-// Check is an error that wraps ErrRange if records of these lanes that are not read yet are gone,
-// or a topic is another one than it was.
+// Check returns an error that wraps ErrRange if unread records of these lanes are gone, or if a topic is another one
+// than before.
 func (r *Range) Check(ctx context.Context, lanes []admin.ReplayLane) error {
 	logs, err := r.logs(ctx)
 	if err != nil {
@@ -200,13 +196,13 @@ func (r *Range) Check(ctx context.Context, lanes []admin.ReplayLane) error {
 		switch {
 		case next >= l.To:
 		case i < 0:
-			errs = errors.Join(errs, fmt.Errorf("partition %s is not there any more: %w", l.Lane, ErrRange))
+			errs = errors.Join(errs, fmt.Errorf("partition %s does not exist any more: %w", l.Lane, ErrRange))
 		case fmt.Sprintf("%x", logs[i].id) != l.Is:
-			errs = errors.Join(errs, fmt.Errorf("partition %s is of a topic that was made anew: %w", l.Lane, ErrRange))
+			errs = errors.Join(errs, fmt.Errorf("partition %s belongs to a topic that was deleted and created again: %w", l.Lane, ErrRange))
 		case logs[i].start > next:
-			errs = errors.Join(errs, fmt.Errorf("partition %s begins at offset %d now: records from %d on are gone: %w", l.Lane, logs[i].start, next, ErrRange))
+			errs = errors.Join(errs, fmt.Errorf("partition %s now begins at offset %d: records from %d on are gone: %w", l.Lane, logs[i].start, next, ErrRange))
 		case logs[i].end < l.To:
-			errs = errors.Join(errs, fmt.Errorf("partition %s ends at offset %d, and ended at %d: %w", l.Lane, logs[i].end, l.To, ErrRange))
+			errs = errors.Join(errs, fmt.Errorf("partition %s ends at offset %d, but ended at %d before: %w", l.Lane, logs[i].end, l.To, ErrRange))
 		}
 	}
 	return errs

@@ -25,33 +25,32 @@ type rangeSource struct {
 	client   *kgo.Client
 	decoder  *message.Decoder
 	observer source.LaneObserver
-	// Of the goroutine that fetches: begun, and when it was asked last whether the topics
-	// are still the same.
+	// Used only by the goroutine that fetches: whether reading has begun, and when the topics were last checked.
 	begun bool
 	asked time.Time
 
-	mutex   sync.Mutex // guards the rest, and what the lanes hold
+	mutex   sync.Mutex // guards the fields below and those of the lanes
 	lanes   map[topicPartition]*rangeLane
 	order   []*rangeLane
-	waiting []*record // polled, and not delivered yet
-	back    []*record // handed back; at says when each is due
-	open    int       // delivered, and not settled
+	waiting []*record // polled and not delivered yet
+	back    []*record // nacked; at is when each is due
+	open    int       // delivered and not settled
 	wake    chan struct{}
 	closed  bool
 }
 
-// rangeLane is a partition that is read.
+// rangeLane is a partition to be read.
 type rangeLane struct {
 	lane   lane
 	to     int64
-	next   int64 // the offset that was not polled yet
+	next   int64 // the next offset to poll
 	paused bool
 }
 
 var _ source.Source = (*rangeSource)(nil)
 
-// Source reads the lanes, which Lanes returned, from where each has come to. Deliveries are
-// those of the group's source, with the same lanes. What is handed back is kept in memory.
+// Source reads lanes that Lanes returned, from their current positions. Its deliveries are like those of the group's
+// source, with the same lanes. Nacked messages are kept in memory.
 func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 	s := &rangeSource{of: r, decoder: r.config.decoder(), lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
 	begin := map[string]map[int32]kgo.Offset{}
@@ -62,7 +61,7 @@ func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 		}
 		own := &rangeLane{lane: lane{topicPartition: p, id: source.Lane{ID: l.Lane, Epoch: 1}}, to: l.To, next: max(l.From, l.After+1)}
 		if _, err := hex.Decode(own.lane.topicID[:], []byte(l.Is)); err != nil || len(l.Is) != 2*len(own.lane.topicID) {
-			return nil, fmt.Errorf("kafka: partition %s: %q is no id of a topic", l.Lane, l.Is)
+			return nil, fmt.Errorf("kafka: partition %s: %q is not the id of a topic", l.Lane, l.Is)
 		}
 		s.lanes[p], s.order = own, append(s.order, own)
 		if own.next >= own.to {
@@ -85,7 +84,7 @@ func laneNamed(lane string) (topicPartition, error) {
 	i := strings.LastIndexByte(lane, '/')
 	n, err := strconv.ParseInt(lane[i+1:], 10, 32)
 	if i < 1 || err != nil {
-		return topicPartition{}, fmt.Errorf("kafka: %q names no partition; one is named as orders/0", lane)
+		return topicPartition{}, fmt.Errorf("kafka: %q is not a partition; write it as orders/0", lane)
 	}
 	return topicPartition{lane[:i], int32(n)}, nil
 }
@@ -96,7 +95,7 @@ func (s *rangeSource) Lanes(o source.LaneObserver) { s.observer = o }
 // Info implements source.Source.
 func (s *rangeSource) Info() source.Info { return source.Info{Bounded: true, AtEnd: s.atEnd} }
 
-// atEnd is source.Info.AtEnd.
+// atEnd implements source.Info.AtEnd.
 func (s *rangeSource) atEnd() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -104,7 +103,7 @@ func (s *rangeSource) atEnd() bool {
 		!slices.ContainsFunc(s.waiting, func(r *record) bool { return !s.lanes[r.lane.topicPartition].paused })
 }
 
-// Fetch implements source.Source. It ends when all that was delivered is settled.
+// Fetch implements source.Source. It returns source.ErrEnd when everything is delivered and settled.
 func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.give()
 	for ctx.Err() == nil {
@@ -127,7 +126,7 @@ func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.De
 	return nil, nil
 }
 
-// give tells of the lanes, once.
+// give notifies the observer of the lanes, once.
 func (s *rangeSource) give() {
 	if s.begun {
 		return
@@ -140,8 +139,7 @@ func (s *rangeSource) give() {
 	}
 }
 
-// take takes what may be delivered; due is when something that was handed back is, and over
-// says that everything is read and settled.
+// take takes deliverable records. due is when a nacked record is due. over means that everything is read and settled.
 func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, over, closed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -168,7 +166,7 @@ func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, o
 	return found, due, over, s.closed
 }
 
-// poll polls the brokers, until something came, or is due, or a settlement roused it.
+// poll polls the brokers until records arrive, a nacked record is due, or a settlement wakes it.
 func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -184,7 +182,7 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 		}
 		return nil
 	}
-	short, stop := context.WithTimeout(ctx, fetchWait) // a settlement is looked at as soon
+	short, stop := context.WithTimeout(ctx, fetchWait) // a settlement is noticed after this time
 	defer stop()
 	fetches := s.client.PollRecords(short, most.Messages)
 	if fetches.NumRecords() == 0 && time.Since(s.asked) > askAgain {
@@ -196,8 +194,8 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 	return s.accept(fetches)
 }
 
-// askAgain is how often it is asked, where nothing comes, whether the topics are still the
-// same: one that was made anew has nothing at the offsets that are waited for.
+// askAgain is how often the topics are checked while no records arrive: a topic that was created again has no records at
+// the expected offsets.
 const askAgain = 2 * time.Second
 
 // reading reports whether there is anything to poll.
@@ -207,7 +205,7 @@ func (s *rangeSource) reading() bool {
 	return slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to && !l.paused })
 }
 
-// accept keeps what was polled, up to the ends of the lanes.
+// accept keeps polled records, up to the ends of the lanes.
 func (s *rangeSource) accept(fetches kgo.Fetches) error {
 	var errs error
 	fetches.EachError(func(topic string, partition int32, err error) {
@@ -243,7 +241,7 @@ func (s *rangeSource) accept(fetches kgo.Fetches) error {
 	return errs
 }
 
-// unchanged is an error if a topic was made anew meanwhile.
+// unchanged returns an error if a topic was deleted and created again since reading began.
 func (s *rangeSource) unchanged(ctx context.Context) error {
 	was := map[string][16]byte{}
 	for _, l := range s.order {
@@ -257,13 +255,13 @@ func (s *rangeSource) unchanged(ctx context.Context) error {
 	}
 	for topic, id := range was {
 		if s.of.topics.id(topic) != id {
-			return fmt.Errorf("topic %s was made anew while it was read: %w", topic, ErrRange)
+			return fmt.Errorf("topic %s was deleted and created again while it was read: %w", topic, ErrRange)
 		}
 	}
 	return nil
 }
 
-// Settle implements source.Source. There are no dead letters.
+// Settle implements source.Source. Dead letters are not supported.
 func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left []int, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -283,7 +281,7 @@ func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left [
 	}
 	s.rouse()
 	if left != nil {
-		err = fmt.Errorf("kafka: what is read again has no dead letters; park the message instead: %w", semel.ErrUnsupported)
+		err = fmt.Errorf("kafka: a range has no dead letters; park the message instead: %w", semel.ErrUnsupported)
 	}
 	return left, err
 }
@@ -307,7 +305,7 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 	s.rouse()
 }
 
-// rouse lets Fetch look again. It never waits.
+// rouse makes Fetch look for work again. It never blocks.
 func (s *rangeSource) rouse() {
 	select {
 	case s.wake <- struct{}{}:

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ranged is a reader of ranges of a cluster.
+// ranged returns a Range of a cluster.
 func ranged(t testing.TB, c Config) *Range {
 	t.Helper()
 	r, err := NewRange(c)
@@ -26,7 +26,7 @@ func ranged(t testing.TB, c Config) *Range {
 	return r
 }
 
-// opened is the source of lanes.
+// opened returns the source of lanes.
 func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	t.Helper()
 	s, err := r.Source(lanes)
@@ -34,7 +34,7 @@ func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	return s
 }
 
-// whole is the source of all that is there.
+// whole returns the source of all existing records.
 func whole(t testing.TB, config Config) source.Source {
 	t.Helper()
 	r := ranged(t, config)
@@ -43,7 +43,7 @@ func whole(t testing.TB, config Config) source.Source {
 	return opened(t, r, lanes)
 }
 
-// write writes records of a partition, with their numbers as values.
+// write writes records to a partition, with their numbers as values.
 func write(t testing.TB, client *kgo.Client, partition int32, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
@@ -52,7 +52,7 @@ func write(t testing.TB, client *kgo.Client, partition int32, from, to int) {
 	}
 }
 
-// readRange reads a source to its end, settling all, and returns what it had by lane.
+// readRange reads a source to its end, settles everything, and returns the values by lane.
 func readRange(t testing.TB, s source.Source) (map[string][]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -123,7 +123,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 			}
 		}
 		if _, err := r.Lanes(t.Context(), Bound{Offsets: map[string]int64{"orders/7": 1}}, Bound{}); err == nil || !strings.Contains(err.Error(), "there is no partition orders/7") {
-			t.Errorf("a partition that is not there: %v", err)
+			t.Errorf("a partition that does not exist: %v", err)
 		}
 	})
 	t.Run("trap_T45_a_range_leaves_the_group_alone", func(t *testing.T) {
@@ -188,21 +188,21 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 		name, want string
 		do         func(t *testing.T, admin *kadm.Client, client *kgo.Client)
 	}{
-		{"G1_records_that_are_gone", "begins at offset 2 now: records from 0 on are gone", func(t *testing.T, admin *kadm.Client, _ *kgo.Client) {
+		{"G1_records_that_are_gone", "now begins at offset 2: records from 0 on are gone", func(t *testing.T, admin *kadm.Client, _ *kgo.Client) {
 			var to kadm.Offsets
 			to.AddOffset("orders", 0, 2, -1)
 			if _, err := admin.DeleteRecords(t.Context(), to); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"G1_the_first_record_that_is_gone", "begins at offset 1 now: records from 0 on are gone", func(t *testing.T, admin *kadm.Client, _ *kgo.Client) {
+		{"G1_the_first_record_that_is_gone", "now begins at offset 1: records from 0 on are gone", func(t *testing.T, admin *kadm.Client, _ *kgo.Client) {
 			var to kadm.Offsets
 			to.AddOffset("orders", 0, 1, -1)
 			if _, err := admin.DeleteRecords(t.Context(), to); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"G1_a_topic_that_was_made_anew", "is of a topic that was made anew", func(t *testing.T, admin *kadm.Client, client *kgo.Client) {
+		{"G1_a_topic_that_was_made_anew", "belongs to a topic that was deleted and created again", func(t *testing.T, admin *kadm.Client, client *kgo.Client) {
 			if _, err := admin.DeleteTopics(t.Context(), "orders"); err != nil {
 				t.Fatal(err)
 			}
@@ -218,13 +218,13 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 			lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
 			must(t, err)
 			if err := r.Check(t.Context(), lanes); err != nil {
-				t.Errorf("what is there: %v", err)
+				t.Errorf("existing records: %v", err)
 			}
 			c.do(t, kadm.NewClient(client), client)
 			if err := r.Check(t.Context(), lanes); !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("it says %v", err)
 			}
-			s, err := r.Source(lanes) // whoever does not ask finds it out by reading
+			s, err := r.Source(lanes) // a caller without this check notices it while reading
 			must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
@@ -232,7 +232,7 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 				_, err = s.Fetch(ctx, wide)
 			}
 			if err == nil || errors.Is(err, source.ErrEnd) {
-				t.Errorf("it was read: %v", err)
+				t.Errorf("the range was read: %v", err)
 			}
 			_ = s.Close(ctx)
 		})

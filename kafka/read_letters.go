@@ -16,39 +16,37 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Letter is a record of a topic of dead letters.
+// Letter is a record of a topic for dead letters.
 type Letter struct {
-	// Topic, Partition and Offset are where it stands.
+	// Topic, Partition and Offset are the position of the letter.
 	Topic     string
 	Partition int32
 	Offset    int64
-	// WrittenAt is when it was written there; zero if the record does not say.
+	// WrittenAt is when the letter was written; zero if the record has no time.
 	WrittenAt time.Time
-	// Foreign says that no consumer of Semel wrote it: the headers of a dead letter are
-	// missing or say nothing. Then only the record's place is known, and Delivery has it as it
-	// is.
+	// Foreign: the record was not written by a consumer of Semel, because the headers of a dead letter are missing or
+	// invalid. Then only its position is known, and Delivery contains the record unchanged.
 	Foreign bool
-	// Consumer is whose dead letter it is; Reason, Error and Attempts say why.
+	// Consumer is the consumer that wrote the letter; Reason, Error and Attempts say why.
 	Consumer string
 	Reason   semel.Reason
 	Error    string
 	Attempts int
-	// Cut says that the topic did not take it whole; see HeaderLength.
+	// Cut: the topic did not accept the whole record; see HeaderLength.
 	Cut bool
-	// Delivery has the message as the consumer's source delivered it, with the topic,
-	// partition, offset and time of the record that it was; Refused, where it cannot be
-	// read. Origin.BrokerID is empty: the topic may be another one by now.
+	// Delivery contains the message as the consumer's source delivered it, with the topic, partition, offset and time of
+	// the original record. Refused is set if it cannot be read. Origin.BrokerID is empty, because the original topic may
+	// have been created again.
 	Delivery source.Delivery
 }
 
-// letterPatience is how long a partition may bring nothing before its end is asked for anew.
+// letterPatience is how long a partition may return nothing before its end is requested again.
 const letterPatience = 5 * time.Second
 
-// ReadLetters calls each with the records of a topic of dead letters, those of a partition in
-// their order, from the beginning to where the topic's partitions end now. It is a member of
-// no group and changes nothing. The configuration is the consumer's own; an empty topic is its
-// DeadLetters. It ends with the first error of each, and with one that wraps ErrRange if the
-// topic was made anew meanwhile.
+// ReadLetters calls each for every record of a topic for dead letters, in order within each partition, from the
+// beginning to the current ends of the partitions. It joins no group and changes nothing. The configuration is the
+// consumer's own; an empty topic means its DeadLetters. It returns the first error of each, or an error that wraps
+// ErrRange if the topic was deleted and created again in the meantime.
 func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) error) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -72,7 +70,7 @@ type letterReader struct {
 	each    func(Letter) error
 	brokers brokers
 	decoder *message.Decoder
-	// ends are of the partitions that have not been read to their ends.
+	// ends contains the ends of the partitions that are not read completely.
 	ends map[int32]int64
 	// id is the topic's.
 	id [16]byte
@@ -107,8 +105,8 @@ func (r *letterReader) read(ctx context.Context) error {
 	return r.unchanged(ctx)
 }
 
-// unchanged is an error if the topic was deleted and created anew since it was asked first: then
-// the offsets are another topic's, and the letters of neither topic were read completely.
+// unchanged returns an error if the topic was deleted and created again since the first request: the offsets then belong
+// to another topic, and neither topic was read completely.
 func (r *letterReader) unchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -123,13 +121,13 @@ func (r *letterReader) unchanged(ctx context.Context) error {
 		case r.id == noTopicID:
 			r.id = t.TopicID
 		case t.TopicID != r.id:
-			return fmt.Errorf("topic %s was made anew while it was read; read it again: %w", r.topic, ErrRange)
+			return fmt.Errorf("topic %s was deleted and created again while it was read; read it again: %w", r.topic, ErrRange)
 		}
 	}
 	return nil
 }
 
-// ask finds where the partitions begin and end.
+// ask requests the beginnings and ends of the partitions.
 func (r *letterReader) ask(ctx context.Context) (starts map[int32]int64, err error) {
 	if err := r.unchanged(ctx); err != nil {
 		return nil, err
@@ -172,8 +170,8 @@ func (r *letterReader) explain(err error) error {
 	return r.brokers.unreachable(err)
 }
 
-// poll takes the records that arrive. If none does, those that are left may have been deleted,
-// and it asks for the ends of the partitions again.
+// poll takes the records that arrive. If none arrive, the remaining ones may have been deleted, and poll requests the
+// ends of the partitions again.
 func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, letterPatience)
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// whoseLetters is a source's configuration, whose letters are read.
+// whoseLetters returns the configuration of the source whose letters are read.
 func whoseLetters(c *kfake.Cluster) Config {
 	return quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 }
@@ -129,7 +129,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 			}
 			return err
 		})
-		if !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), "topic letters was made anew while it was read") {
+		if !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), "topic letters was deleted and created again while it was read") {
 			t.Errorf("it says %v", err)
 		}
 	})
@@ -138,7 +138,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 			t.Errorf("%d letters", len(all))
 		}
 	})
-	t.Run("the first error ends it", func(t *testing.T) {
+	t.Run("the first error ends reading", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
 		put(t, newProducer(t, cluster.ListenAddrs()), "letters", 0, "0", "1")
 		n, stop := 0, errors.New("stop")
@@ -146,13 +146,13 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 			t.Errorf("%d letters: %v", n, err)
 		}
 	})
-	t.Run("a topic that is not there is named", func(t *testing.T) {
+	t.Run("a missing topic is named", func(t *testing.T) {
 		err := ReadLetters(t.Context(), whoseLetters(cluster(t, kfake.SeedTopics(1, "orders"))), "none", func(Letter) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "topic none does not exist") {
 			t.Errorf("it says %v", err)
 		}
 	})
-	t.Run("without a topic it says what is missing", func(t *testing.T) {
+	t.Run("without a topic the error says what is missing", func(t *testing.T) {
 		c := whoseLetters(cluster(t, kfake.SeedTopics(1, "orders")))
 		c.DeadLetters = ""
 		if err := ReadLetters(t.Context(), c, "", nil); err == nil || !strings.Contains(err.Error(), "dead_letter: {topic: …}") {
@@ -175,7 +175,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	})
 }
 
-// random is a value that no compression makes smaller.
+// random returns a value that does not compress.
 func random(t testing.TB, size int) []byte {
 	t.Helper()
 	value := make([]byte, size)
@@ -185,7 +185,7 @@ func random(t testing.TB, size int) []byte {
 	return value
 }
 
-// lettersTake sets how large a batch the topic for dead letters takes.
+// lettersTake sets the largest batch that the topic for dead letters accepts.
 func lettersTake(t testing.TB, c *kgo.Client, bytes int) {
 	t.Helper()
 	text := strconv.Itoa(bytes)
@@ -195,8 +195,7 @@ func lettersTake(t testing.TB, c *kgo.Client, bytes int) {
 	}
 }
 
-// writes counts the requests that write to a topic, and those refused for
-// their size.
+// writes counts the requests to write to a topic, and those that were refused for their size.
 func writes(c *kfake.Cluster) *atomic.Int64 {
 	n := new(atomic.Int64)
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -207,7 +206,7 @@ func writes(c *kfake.Cluster) *atomic.Int64 {
 	return n
 }
 
-// many writes n records of a size that does not compress, and delivers them.
+// many writes n records of a size that do not compress, and delivers them.
 func many(t *testing.T, p *kgo.Client, r *reader, n, size int) []source.Delivery {
 	t.Helper()
 	for range n {
@@ -226,7 +225,7 @@ func TestDeadLettersThatAreLargeTogether(t *testing.T) {
 		requests := writes(cluster)
 		r.settle(semel.DeadLetter, got...)
 		if n := lettersWritten(t, p); n != count {
-			t.Errorf("%d of %d dead letters are there", n, count)
+			t.Errorf("%d of %d dead letters were written", n, count)
 		}
 		if n := requests.Load(); n > 40 {
 			t.Errorf("%d requests for %d letters of which 29 fit a batch: some were refused", n, count)
@@ -243,7 +242,7 @@ func TestDeadLettersThatAreLargeTogether(t *testing.T) {
 		lettersTake(t, p, 15_000)
 		r.settle(semel.DeadLetter, got...)
 		if n := lettersWritten(t, p); n != count {
-			t.Errorf("%d of %d dead letters are there", n, count)
+			t.Errorf("%d of %d dead letters were written", n, count)
 		}
 	})
 }
@@ -252,7 +251,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 	t.Run("trap_T94_one_that_the_topic_does_not_take_is_cut_and_its_neighbours_are_whole", func(t *testing.T) {
 		config, p := setUp(t)
 		lettersTake(t, p, 100_000)
-		var log lockedBuffer // its reader works on
+		var log lockedBuffer // its reader continues
 		config.Logger = logTo(&log)
 		r := read(t, withLetters(config))
 		large := random(t, 200_000)
@@ -265,7 +264,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 			switch {
 			case header(letter, HeaderOffset) != "1":
 				if len(letter.Value) != 1 || header(letter, HeaderLength) != "(none)" {
-					t.Errorf("a neighbour became %d bytes, length %s", len(letter.Value), header(letter, HeaderLength))
+					t.Errorf("another letter became %d bytes, length %s", len(letter.Value), header(letter, HeaderLength))
 				}
 			case !bytes.Equal(letter.Value, large[:message.Kept]) || header(letter, HeaderLength) != "200000" || string(letter.Key) != "k" || header(letter, "ce_id") != "x":
 				t.Errorf("the cut letter has %d bytes, length %s, key %q", len(letter.Value), header(letter, HeaderLength), letter.Key)
@@ -286,7 +285,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 			t.Errorf("it has key %q, ce_id %s, %d bytes, length %s", letter.Key, header(letter, "ce_id"), len(letter.Value), header(letter, HeaderLength))
 		}
 	})
-	t.Run("of what does not fit with its key and headers its place is written", func(t *testing.T) {
+	t.Run("a letter whose key and headers do not fit keeps only its origin", func(t *testing.T) {
 		config, p := setUp(t)
 		lettersTake(t, p, 2_000)
 		r := read(t, withLetters(config))
@@ -301,7 +300,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 		config, p := setUp(t)
 		must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("begin"), Headers: []kgo.RecordHeader{{Key: HeaderLength, Value: []byte("200000")}}}).FirstErr())
 		if d := read(t, config).take(1)[0]; d.Refused != semel.ReasonTooLarge {
-			t.Errorf("it is %q: %s", d.Refused, d.Detail)
+			t.Errorf("the letter is %q: %s", d.Refused, d.Detail)
 		}
 	})
 }

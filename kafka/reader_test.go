@@ -18,17 +18,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience is how long something that must happen may take.
+// patience is the longest wait for an expected event.
 const patience = 2 * time.Minute
 
 var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
-// reader is a source under test and what it told its observer.
+// reader is a source under test, with the notifications of its observer.
 type reader struct {
 	*Source
 	t testing.TB
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	told     []string   // "given orders/0", "revoking orders/0", "lost orders/0"
 	here     map[source.Lane]bool
 	changed  chan struct{}
@@ -47,8 +47,7 @@ func read(t testing.TB, c Config) *reader {
 	return r
 }
 
-// anotherStore is a store of its own that keeps no offsets of lanes: the sources of a
-// group may have one each.
+// anotherStore returns a separate store that keeps no offsets of lanes: each source of a group may have its own.
 func anotherStore() source.PositionStore { return onlyPositions{memstore.New()} }
 
 type onlyPositions struct{ source.PositionStore }
@@ -70,7 +69,7 @@ func (r *reader) note(what string, l source.Lane) {
 	r.changed = make(chan struct{})
 }
 
-// notes are what the observer was told so far; the group may tell it more at any time.
+// notes returns the notifications so far; more may arrive at any time.
 func (r *reader) notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +90,7 @@ func (r *reader) Revoking(ctx context.Context, l source.Lane) {
 	}
 }
 
-// await waits until the observer's notes satisfy a condition.
+// await waits until the notifications satisfy a condition.
 func (r *reader) await(what string, met func(told []string) bool) {
 	r.t.Helper()
 	timer := time.NewTimer(patience)
@@ -121,15 +120,15 @@ func timesTold(told []string, what string) int {
 	return n
 }
 
-// wantTold fails unless the observer was told something so often.
+// wantTold fails unless the observer got a notification this many times.
 func (r *reader) wantTold(what string, times int) {
 	r.t.Helper()
 	if n := timesTold(r.notes(), what); n != times {
-		r.t.Errorf("%d times, not %d, it was told that %s: %v", n, times, what, r.notes())
+		r.t.Errorf("%d times, not %d, the observer was told that %s: %v", n, times, what, r.notes())
 	}
 }
 
-// wantNotes fails unless this is all that the observer was told.
+// wantNotes fails unless these are all notifications.
 func (r *reader) wantNotes(want ...string) {
 	r.t.Helper()
 	if told := r.notes(); !slices.Equal(told, want) {
@@ -137,7 +136,7 @@ func (r *reader) wantNotes(want ...string) {
 	}
 }
 
-// take fetches until n deliveries are there.
+// take fetches until there are n deliveries.
 func (r *reader) take(n int) []source.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -159,7 +158,7 @@ func (r *reader) take(n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until an error comes, and returns it.
+// fails fetches until an error is returned, and returns it.
 func (r *reader) fails() error {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -173,7 +172,7 @@ func (r *reader) fails() error {
 	return nil
 }
 
-// none fails if a delivery comes within d.
+// none fails if a delivery arrives within d.
 func (r *reader) none(d time.Duration) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), d)
@@ -186,7 +185,7 @@ func (r *reader) none(d time.Duration) {
 	}
 }
 
-// keepFetching fetches beside the test until the returned function is called.
+// keepFetching fetches in the background until the returned function is called.
 func (r *reader) keepFetching(f func([]source.Delivery)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
@@ -226,7 +225,7 @@ func (r *reader) ack(all ...source.Delivery) {
 	r.settle(semel.Ack, all...)
 }
 
-// ackPatiently acknowledges again while the group refuses, as a consumer does.
+// ackPatiently repeats acks while the group refuses them, as a consumer does.
 func (r *reader) ackPatiently(all ...source.Delivery) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -242,7 +241,7 @@ func (r *reader) ackPatiently(all ...source.Delivery) {
 	}
 }
 
-// bodies are the bodies of deliveries.
+// bodies returns the bodies of deliveries.
 func bodies(all []source.Delivery) []string {
 	var out []string
 	for _, d := range all {
@@ -260,7 +259,7 @@ func wants(t testing.TB, all []source.Delivery, want ...string) {
 	}
 }
 
-// offset is the group's offset of a partition, -1 without one.
+// offset returns the group's offset of a partition; -1 if there is none.
 func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) int64 {
 	t.Helper()
 	all, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)

@@ -14,52 +14,48 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// Standing says how the store stands to the group in a partition.
+// Standing is how the store's position of a partition compares with the group's offset.
 type Standing uint8
 
-// The standings.
+// Standings.
 const (
-	// Level: the store has all that the group counts as settled.
+	// Level: the store has everything that the group counts as settled.
 	Level Standing = iota
-	// Behind: the store has lost what it had. Effects are missing.
+	// Behind: the store has lost data. Effects are missing.
 	Behind
-	// Ahead: the group's offset was set by a person, or committed by an older
-	// release, to behind what the store knows. Whether effects are missing is known
-	// to who set it.
+	// Ahead: the group's offset was set by an operator, or committed by an older release, to a later offset than the
+	// store has. Only the operator can know whether effects are missing.
 	Ahead
-	// Unknown: the store has no position of the partition, and the group's offset
-	// does not say that it should.
+	// Unknown: the store has no position of the partition, and the group's offset does not say that it should.
 	Unknown
 	// NotBegun: the group has no offset.
 	NotBegun
 )
 
-// String is the word that the command line has for it.
+// String returns the word for s on the command line.
 func (s Standing) String() string {
 	return enum.Name([]string{"level", "behind", "ahead", "unknown", "not_begun"}, s, "Standing")
 }
 
-// PartitionPosition is how far a partition is done, as store and group know it.
+// PartitionPosition is how far a partition is processed according to the store and to the group.
 type PartitionPosition struct {
 	Topic     string
 	Partition int32
 	Standing  Standing
-	// Store and Group are offsets of the first record that is not done;
-	// laneoffset.None where there is none.
+	// Store and Group are offsets of the first unprocessed record; laneoffset.None if there is none.
 	Store, Group int64
-	// Start and End are those of the log: of its first record, and behind its last.
+	// Start and End are the offset of the first record in the log, and the offset after the last one.
 	Start, End int64
-	// Target is where the group has to be set back to, so that what the store lacks
-	// comes again: to the store's position, or, where it has none, to where the group
-	// first began. laneoffset.None where that is not known either.
+	// Target is the offset to which the group must be set back so that missing effects are applied: the store's
+	// position, or, without one, where the group first began. laneoffset.None if that is not known either.
 	Target int64
 
 	id       [16]byte
 	metadata string
 }
 
-// Missing is how many records may lack their effects: those from Target, or from offset 0 if
-// that is not known, to the group's offset.
+// Missing returns how many records may lack their effects: from Target, or from offset 0 if Target is not known, to the
+// group's offset.
 func (p PartitionPosition) Missing() int64 {
 	if p.Standing != Behind && p.Standing != Ahead {
 		return 0
@@ -67,7 +63,7 @@ func (p PartitionPosition) Missing() int64 {
 	return max(p.Group-max(p.Target, 0), 0)
 }
 
-// Gone is how many of those are no longer in the log, and lost for ever.
+// Gone returns how many of these records are no longer in the log, so that their effects cannot be recovered.
 func (p PartitionPosition) Gone() int64 {
 	if p.Missing() == 0 {
 		return 0
@@ -75,17 +71,15 @@ func (p PartitionPosition) Gone() int64 {
 	return max(min(p.Start, p.Group)-max(p.Target, 0), 0)
 }
 
-// Recovery compares what a consumer's store knows of its partitions with the group's
-// offsets, and sets one to the other after the store was restored. Nobody may be a
-// member of the group meanwhile. Close it.
+// Recovery compares the positions in a consumer's store with the group's offsets, and makes them equal after the store
+// was restored. The group must have no members during this. Close it after use.
 type Recovery struct {
 	bystander
 	consumer string
 	store    laneoffset.Store
 }
 
-// NewRecovery checks the configuration, which is the consumer's own, and asks
-// nothing yet.
+// NewRecovery checks the configuration, which is the consumer's own. It sends no requests.
 func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, error) {
 	r := &Recovery{consumer: consumer, store: store}
 	if err := r.configure(c); err != nil {
@@ -94,7 +88,7 @@ func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, 
 	return r, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (r *Recovery) Close() { r.close() }
 
 // Compare returns the position of each partition of the topics that are read, by topic and number.
@@ -105,7 +99,7 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	// Before the ends of the logs, so that no offset of the group is behind an end.
+	// Requested before the ends of the logs, so that no offset of the group is after an end.
 	offsets, err := groupOffsetsOf(ctx, &r.brokers, names, ids)
 	if err != nil {
 		return nil, err
@@ -134,7 +128,7 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	return all, nil
 }
 
-// stand fills in what the store knows, and what follows from it.
+// stand adds the store's positions, and the standings that follow.
 func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
 	names := make([]string, len(all))
 	for i, p := range all {
@@ -158,7 +152,7 @@ func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
 	return nil
 }
 
-// positionName names the position of a partition in the store.
+// positionName returns the name of a partition's position in the store.
 func (r *Recovery) positionName(p PartitionPosition) string {
 	return stored.PartitionName(r.config.Group, topicPartition{p.Topic, p.Partition}.lane(), p.id)
 }
@@ -177,8 +171,7 @@ func standing(p PartitionPosition) Standing {
 	return Ahead
 }
 
-// began is where the group began a partition, as the store remembers it;
-// laneoffset.None where it does not.
+// began returns where the group began a partition, as stored; laneoffset.None if unknown.
 func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
@@ -205,17 +198,16 @@ func (r *Recovery) storeFailed(err error) error {
 	return fmt.Errorf("the store of consumer %s: %w", r.consumer, err)
 }
 
-// Reset sets the group's offsets back to the Targets of these partitions, and never
-// forward. It fails while the group has members; nothing is set then. A Target that
-// has left the log is the caller's to replace with Start, which gives up what is
-// Gone.
+// Reset sets the group's offsets back to the Targets of these partitions, never forward. It fails if the group has
+// members, and then sets nothing. If a Target is no longer in the log, the caller must replace it with Start, and so
+// gives up the records that are Gone.
 func (r *Recovery) Reset(ctx context.Context, which []PartitionPosition) error {
 	offsets := kadm.Offsets{}
 	for _, p := range which {
 		switch {
 		case p.Target < 0 || p.Target > p.Group:
-			return fmt.Errorf("kafka: topic %s, partition %d: the group is at %d, and %d is not before it", p.Topic, p.Partition, p.Group, p.Target)
-		case p.Target == p.Group: // it is there; only the store is told
+			return fmt.Errorf("kafka: topic %s, partition %d: the group is at %d, and the target %d is not before it", p.Topic, p.Partition, p.Group, p.Target)
+		case p.Target == p.Group: // the group is there already; only the store is changed
 			continue
 		case p.Target < p.Start:
 			return fmt.Errorf("kafka: topic %s, partition %d: offset %d is no longer in the log, which begins at %d", p.Topic, p.Partition, p.Target, p.Start)
@@ -236,7 +228,7 @@ func (r *Recovery) commit(ctx context.Context, offsets kadm.Offsets) error {
 	err := kadm.NewClient(r.brokers.client()).CommitAllOffsets(ctx, r.config.Group, offsets)
 	for _, living := range []error{kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.StaleMemberEpoch} {
 		if errors.Is(err, living) {
-			return fmt.Errorf("kafka: group %s has members, and nothing was set: stop all processes of consumer %s; one that was killed is a member until its session has ended (%v): %w",
+			return fmt.Errorf("kafka: group %s has members, so nothing was set: stop all processes of consumer %s; a killed process stays a member until its session ends (%v): %w",
 				r.config.Group, r.consumer, r.config.SessionTimeout, err)
 		}
 	}
@@ -246,13 +238,13 @@ func (r *Recovery) commit(ctx context.Context, offsets kadm.Offsets) error {
 	return nil
 }
 
-// Accept raises the store's positions of these partitions to the group's offsets:
-// what the store lacks is left out, and is not noticed again.
+// Accept raises the store's positions of these partitions to the group's offsets: the missing effects are given up, and
+// are not reported again.
 func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error {
 	return r.raise(ctx, which, func(p PartitionPosition) int64 { return p.Group })
 }
 
-// raise raises the store's positions to at, where they are lower.
+// raise raises the store's positions that are lower than at.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
 	var to []laneoffset.Advance
 	for _, p := range which {

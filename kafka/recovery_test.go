@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// recovery is what an operator works with after a restore.
+// recovery returns the Recovery that an operator uses after a restore.
 func (w *world) recovery(change func(*Config)) *Recovery {
 	w.t.Helper()
 	c := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup}
@@ -25,7 +25,7 @@ func (w *world) recovery(change func(*Config)) *Recovery {
 	return r
 }
 
-// compare is what it says of the partitions.
+// compare returns the positions of the partitions.
 func (w *world) compare(r *Recovery) []PartitionPosition {
 	w.t.Helper()
 	all, err := r.Compare(context.Background())
@@ -33,11 +33,11 @@ func (w *world) compare(r *Recovery) []PartitionPosition {
 	return all
 }
 
-// wantPosition holds what is said of a partition to its figures.
+// wantPosition checks the figures of a partition.
 func wantPosition(t *testing.T, p PartitionPosition, standing Standing, store, group, target, missing, gone int64) {
 	t.Helper()
 	if p.Standing != standing || p.Store != store || p.Group != group || p.Target != target || p.Missing() != missing || p.Gone() != gone {
-		t.Errorf("it is %+v (%v), missing %d, gone %d; want %v, store %d, group %d, target %d, missing %d, gone %d",
+		t.Errorf("the position is %+v (%v), missing %d, gone %d; want %v, store %d, group %d, target %d, missing %d, gone %d",
 			p, p.Standing, p.Missing(), p.Gone(), standing, store, group, target, missing, gone)
 	}
 }
@@ -50,7 +50,7 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 		w.publish(0, numbered("b", 1, 10)...)
 		w.store = restoredFrom(t, restored, w, 10)
 		w.runs(nil)
-		w.store = restored // which has the first ten, and knows of them
+		w.store = restored // it has the first ten effects and positions
 		w.start(count, nil, nil).refuses(t, "the store is at 10, the group at 20: 10 records")
 		r := w.recovery(nil)
 		all := w.compare(r)
@@ -68,7 +68,7 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 		r := w.recovery(nil)
 		wantPosition(t, w.compare(r)[0], Behind, -1, 10, -1, 10, 0)
 		if err := r.Reset(t.Context(), w.compare(r)); err == nil {
-			t.Error("it is set to nowhere")
+			t.Error("Reset without a target succeeded")
 		}
 		from := w.compare(r)
 		from[0].Target = from[0].Start
@@ -87,7 +87,7 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 		w.publish(0, numbered("new", 1, 10)...)
 		w.commitFor(theGroup, 8)
 		if one := w.compare(w.recovery(nil))[0]; one.Target != 0 {
-			t.Errorf("it is to be set to %d: %+v", one.Target, one)
+			t.Errorf("the target is %d: %+v", one.Target, one)
 		}
 	})
 	inWorld(t, "I7_who_accepts_leaves_out_what_the_store_lacks", 1, func(t *testing.T, w *world) {
@@ -108,7 +108,7 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 		all := w.compare(r)
 		all[0].Target = 4
 		if err := r.Reset(t.Context(), all); err == nil || !strings.Contains(err.Error(), "has members") || w.committed(0) != 10 {
-			t.Errorf("it says %v, and the group is at %d", err, w.committed(0))
+			t.Errorf("Reset returned %v, and the group is at %d", err, w.committed(0))
 		}
 		_ = p.leave()
 		for _, target := range []int64{11, laneoffset.None} {
@@ -138,12 +138,12 @@ func TestARecoveryReadsWhatItsConsumerReads(t *testing.T) {
 		w.restore(1, 0)
 		all := w.compare(w.recovery(byPattern))
 		if len(all) != 2 {
-			t.Fatalf("it tells of %+v", all)
+			t.Fatalf("Compare returned %+v", all)
 		}
 		wantPosition(t, all[1], Behind, 0, 1, 0, 1, 0)
 		none := func(c *Config) { c.Topics, c.TopicPattern = nil, "none" }
 		if all := w.compare(w.recovery(none)); len(all) != 0 {
-			t.Errorf("it tells of %+v", all)
+			t.Errorf("Compare returned %+v", all)
 		}
 	})
 	inWorld(t, "I7_a_topic_that_is_missing_and_a_store_that_does_not_answer_are_errors", 1, func(t *testing.T, w *world) {
@@ -168,8 +168,7 @@ func (w *world) deleteBefore(partition int32, at int64) {
 	}
 }
 
-// restoredFrom is another database, which took over from one that stood at an
-// offset of partition 0.
+// restoredFrom returns another database, as after a failover from a database whose position of partition 0 was at.
 func restoredFrom(t *testing.T, from *memstore.Store, w *world, at int64) *memstore.Store {
 	t.Helper()
 	other := memstore.New()
@@ -187,7 +186,7 @@ func TestWhatIsMissingAndGone(t *testing.T) {
 		}{
 			{PartitionPosition{Standing: Behind, Target: 5, Group: 10, Start: 0, End: 90}, 5, 0},
 			{PartitionPosition{Standing: Behind, Target: 5, Group: 10, Start: 7, End: 90}, 5, 2},
-			{PartitionPosition{Standing: Behind, Target: 5, Group: 10, Start: 50, End: 90}, 5, 5}, // the log begins behind the group
+			{PartitionPosition{Standing: Behind, Target: 5, Group: 10, Start: 50, End: 90}, 5, 5}, // the log begins after the group's offset
 			{PartitionPosition{Standing: Ahead, Target: 5, Group: 10, Start: 7, End: 90}, 5, 2},
 			{PartitionPosition{Standing: Behind, Target: -1, Group: 10, Start: 3, End: 90}, 10, 3},
 			{PartitionPosition{Standing: Level, Target: 5, Group: 10, Start: 7, End: 90}, 0, 0},

@@ -19,11 +19,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Source reads topics as a member of a consumer group. It implements
-// [source.Source], and its Info has everything but an end.
+// Source reads topics as a member of a consumer group. It implements [source.Source]. Its Info has all functions except
+// AtEnd.
 type Source struct {
 	config  Config
-	between func() // of tests: after a poll, before its records find their lanes
+	between func() // set by tests: called after a poll, before its records are added to lanes
 
 	decoder     *message.Decoder
 	gate        gate
@@ -42,8 +42,7 @@ type Source struct {
 	group       *group
 	deadLetters *deadLetters
 
-	// open ends when Close begins, life when it ends; background is what runs
-	// until then.
+	// open ends when Close begins, and life when Close ends; background contains the goroutines that run until then.
 	open, life context.Context
 	shut, end  context.CancelFunc
 	background worker.Group
@@ -59,8 +58,8 @@ func (s *Source) Info() source.Info {
 	}
 }
 
-// New checks the configuration and reports every fault of it. It does not
-// connect: the first Fetch does, and says what it finds wrong.
+// New checks the configuration and returns all its faults. It does not connect: the first call of Fetch connects and
+// returns what is wrong.
 func New(c Config) (*Source, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -73,7 +72,7 @@ func New(c Config) (*Source, error) {
 	return s, nil
 }
 
-// assemble makes the parts of a source. Each knows those before it only.
+// assemble creates the parts of a source. Each part knows only earlier ones.
 func (s *Source) assemble(c *Config) {
 	s.decoder = c.decoder()
 	s.brokers.config = c
@@ -101,24 +100,22 @@ func (s *Source) assemble(c *Config) {
 	s.deadLetters = newDeadLetters(c, &s.brokers, s.deliveries, s.life, &s.background)
 }
 
-// keepPositions is source.Info.Positions: where the group first began is kept in
-// the consumer's store, under the name "kafka:GROUP:TOPIC". A store that is a
-// laneoffset.Store is told, before the group is, how far each partition is done,
-// as "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
+// keepPositions implements source.Info.Positions. Where the group first began is stored in the consumer's store, under
+// the name "kafka:GROUP:TOPIC". If the store is a laneoffset.Store, the position of each partition is written before it
+// is committed to the group, under "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
 func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 	s.beginnings.store = stored.Store{Consumer: consumer, Positions: store}
 	s.positions.consumer = consumer
 	s.positions.store, _ = store.(laneoffset.Store)
 }
 
-// Lanes sets the observer of partitions that come and go.
+// Lanes sets the observer of assigned and lost partitions.
 func (s *Source) Lanes(o source.LaneObserver) { s.lanes.observer = o }
 
-// Fetch implements source.Source. The first one connects, checks topics and
-// group, and joins; it fails with what is wrong and can be called again. After
-// Close its error wraps semel.ErrClosed; one that wraps semel.ErrBehind says that the
-// store lost what it had, and that nothing more is read. An error may come with deliveries:
-// other lanes go on.
+// Fetch implements source.Source. The first call connects, checks topics and group, and joins. If it fails, its error
+// says what is wrong, and it can be called again. After Close its error wraps semel.ErrClosed. An error that wraps
+// semel.ErrBehind means that the store lost data, and that nothing more is read. Deliveries may be returned together
+// with an error, because other lanes continue.
 func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.budget.Raise(most.Bytes)
 	for {
@@ -142,7 +139,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// take takes the records that are ready, and what is wrong.
+// take takes the records that are ready, and the faults.
 func (s *Source) take(most source.Bound) found {
 	if s.member.isClosed() {
 		return found{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}
@@ -155,8 +152,8 @@ func (s *Source) take(most source.Bound) found {
 	return f
 }
 
-// poll takes records out of the client and gives them to their lanes. It ends
-// with ctx, when the gate is roused, and when something handed back is due.
+// poll takes records out of the client and adds them to their lanes. It ends with ctx, when the gate is roused, and when
+// a nacked record is due.
 func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
@@ -181,34 +178,31 @@ func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	s.intake.accept(client, polled)
 }
 
-// Flow pauses or resumes a lane. Records that were polled stay here and are
-// delivered after it is resumed.
+// Flow pauses or resumes a lane. Records that were polled already are kept and delivered after it is resumed.
 func (s *Source) Flow(which source.Lane, on bool) {
 	s.intake.flow(which, on)
 	s.gate.rouse()
 }
 
 const (
-	// askTimeout is how long the brokers may take to answer before joining.
+	// askTimeout limits the requests before joining.
 	askTimeout = 10 * time.Second
-	// newTopic is how long a topic that was made just now may be unknown to
-	// some brokers.
+	// newTopic is how long a new topic may be unknown to some brokers.
 	newTopic = time.Second
-	// metadataAge is how old what is known of topics may get: after so long a
-	// new partition is read and a deleted topic noticed.
+	// metadataAge is the largest age of metadata: after this time a new partition is read and a deleted topic is
+	// noticed.
 	metadataAge = 10 * time.Second
-	// metadataWait is how soon the client asks again, for instance for the
-	// leader of a partition that has none, or for a topic that could not be
-	// written to; after five answers that it does not exist the write fails.
+	// metadataWait is the client's shortest interval between metadata requests, for example for the leader of a
+	// partition without one, or for a topic that could not be written to. After five answers that the topic does not
+	// exist, the write fails.
 	metadataWait = 500 * time.Millisecond
-	// heartbeat is how often a member says that it is alive.
+	// heartbeat is the interval of a member's heartbeats.
 	heartbeat = 3 * time.Second
-	// fetchWait is how long a broker holds a fetch that finds nothing. A lane
-	// that is resumed waits for the fetch under way.
+	// fetchWait is how long a broker holds a fetch without records. A resumed lane waits for the current fetch.
 	fetchWait = 500 * time.Millisecond
 )
 
-// memberOptions are of the member; nil if it would have nothing to read.
+// memberOptions returns the options of the member's client; nil if it would have nothing to read.
 func (s *Source) memberOptions() []kgo.Opt {
 	reading, brokers := s.topics.toRead()
 	if len(reading) == 0 {
@@ -237,7 +231,7 @@ func (s *Source) memberOptions() []kgo.Opt {
 	return options
 }
 
-// The fetches that are asked for unless Config says otherwise.
+// Default sizes of fetches.
 const (
 	leastOfBroker    = 1 << 20
 	mostOfBroker     = 16 << 20
@@ -245,13 +239,12 @@ const (
 	shareOfBuffering = 4
 )
 
-// fetchOptions are how much is fetched at once, and who decompresses it.
+// fetchOptions returns the options for the size of fetches and for decompression.
 func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
 	setDefault(&broker, min(max(leastOfBroker, int(s.budget.Most())/shareOfBuffering/max(1, brokers)), mostOfBroker))
 	setDefault(&partition, min(mostOfPartition, broker))
-	// The client that asks was told MaxBatch, and has made a decompressor that
-	// keeps to it.
+	// The client for requests was created with MaxBatch, and its decompressor enforces it.
 	s.budget.Use(s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor))
 	return []kgo.Opt{
 		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
@@ -259,7 +252,7 @@ func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 	}
 }
 
-// join connects and becomes a member of the group, if that has not happened.
+// join connects and joins the group, unless that has happened already.
 func (s *Source) join(ctx context.Context) error {
 	if !s.member.missing() || s.topics.none() {
 		return nil
@@ -290,19 +283,19 @@ func (s *Source) join(ctx context.Context) error {
 	return nil
 }
 
-// startBackground starts what runs until the source is closed.
+// startBackground starts the goroutines that run until the source is closed.
 func (s *Source) startBackground() {
 	s.background.Go(func() { s.commits.run(s.life) })
 	s.background.Go(s.watch)
 	s.background.Go(s.search)
 }
 
-// ask checks that the brokers answer, the topics exist and the group may be
-// used, so that what is wrong is said in words instead of waited for.
+// ask checks that the brokers answer, the topics exist and the group may be used, so that a fault is reported
+// immediately and clearly.
 func (s *Source) ask(ctx context.Context) error {
 	err := s.topics.ask(ctx)
 	if errors.As(err, &connectionError{}) {
-		return err // the group would not be found either, and nobody reads it twice
+		return err // the group would not be found either, and one error is enough
 	}
 	err = untilKnown(ctx, err, s.topics.ask)
 	s.deadLetters.askSize(ctx)
@@ -326,11 +319,10 @@ func (s *Source) askGroup(ctx context.Context) error {
 	return nil
 }
 
-// Close leaves the group, unless the member is static: what was not settled
-// comes again, from this group's next member. It commits what is settled
-// before, within ctx; an error says that the group may not know of it, so that
-// it comes again. A group that could not be left waits for this member until
-// its session ends; that is logged and is no error.
+// Close leaves the group, unless the member is static; unsettled messages are delivered again by the group's next
+// member. Close commits settled messages first, within ctx. An error means that the group may not have them, so that
+// they are delivered again. If the group cannot be left, it waits for this member until its session ends; that is logged
+// and is not an error.
 func (s *Source) Close(ctx context.Context) error {
 	if !s.member.close() {
 		return nil
@@ -350,7 +342,7 @@ func (s *Source) Close(ctx context.Context) error {
 	return err
 }
 
-// LogValue implements slog.LogValuer: the topics and the group.
+// LogValue implements slog.LogValuer. It returns the topics and the group.
 func (s *Source) LogValue() slog.Value {
 	topics := slog.Any("topics", s.config.Topics)
 	if s.config.TopicPattern != "" {

@@ -67,7 +67,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 	})
 }
 
-// transaction writes one value in a transaction that ends as it is told.
+// transaction writes one value in a transaction that it ends as given.
 func transaction(t testing.TB, config Config, value string, end kgo.TransactionEndTry) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(config.Brokers...), kgo.TransactionalID("producer-"+value), kgo.DisableClientMetrics())
@@ -130,10 +130,10 @@ func TestEventsInStructuredModeAreOpened(t *testing.T) {
 		t.Errorf("the event came as %+v", m)
 	}
 	if _, found := m.Headers.Get("content-type"); found {
-		t.Error("the content-type is of the envelope, not of the body")
+		t.Error("the content-type is that of the envelope, not of the body")
 	}
 	if v, _ := m.Headers.Get("traceparent"); string(v) != "00" {
-		t.Error("a header of the record is gone")
+		t.Error("a header of the record is missing")
 	}
 	t.Run("trap_17_a_malformed_event_is_refused_with_its_raw_bytes", func(t *testing.T) {
 		for _, d := range got[1:3] {
@@ -177,11 +177,11 @@ func TestEveryFaultOfAConfigurationIsReportedAtOnce(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, part := range []string{
-		`broker "localhost" is no host:port`, `topic "a b" has a character`, `"x" is named twice`, `dead letters would go to "x"`,
+		`broker "localhost" is not host:port`, `topic "a b" has a character`, `"x" is named twice`, `dead letters would go to "x"`,
 		"Group is empty", "more than one place", "MaxRecord is 1 ", "RevokeTimeout is 1h", "SessionTimeout is 1ms", "format 9",
 	} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("it does not say %q: %v", part, err)
+			t.Errorf("the error does not say %q: %v", part, err)
 		}
 	}
 	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "Brokers") || !strings.Contains(err.Error(), "Topics") {
@@ -204,13 +204,13 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 		config, _ := setUp(t)
 		config.Topics = []string{"orders", "odrers"}
 		r := read(t, config)
-		for range 2 { // and again
+		for range 2 { // and a second time
 			err := r.fails()
 			if !strings.Contains(err.Error(), "topic odrers does not exist") {
 				t.Errorf("it says: %v", err)
 			}
 			if decided := (*semel.HandlerError)(nil); !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent {
-				t.Errorf("it does not say that waiting cannot mend it: %v", err)
+				t.Errorf("the error does not say that waiting cannot fix it: %v", err)
 			}
 		}
 	})
@@ -269,8 +269,8 @@ func TestOptionsOfTheClient(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "kafka: Options ") {
 				t.Errorf("%s: %v", name, err)
 			}
-			if text := fmt.Sprint(err); len(options) == 1 && !strings.Contains(text, "Options holds "+name+", ") && !strings.Contains(text, "cannot be used") {
-				t.Errorf("%s is told as %v", name, err)
+			if text := fmt.Sprint(err); len(options) == 1 && !strings.Contains(text, "Options contains "+name+", ") && !strings.Contains(text, "cannot be used") {
+				t.Errorf("%s is reported as %v", name, err)
 			}
 		}
 	})

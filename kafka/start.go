@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// beginnings are where the group began the topics that are read.
+// beginnings is where the group began the topics that are read.
 type beginnings struct {
 	config  *Config
 	brokers *brokers
@@ -23,20 +23,19 @@ type beginnings struct {
 	intake  *intake
 	store   stored.Store
 
-	// mu guards the rest. Who holds it waits for nothing and takes no other lock.
+	// mu guards the fields below. It is not held during blocking calls, and no other lock is taken while it is held.
 	mu sync.Mutex
-	// known are the topics' beginnings, as the store remembers them; undecided is
-	// why one could not be found.
+	// known contains the topics' beginnings in the store. undecided contains why a beginning could not be found.
 	known     map[string]stored.Beginning
 	undecided map[string]error
 	// next is when to try again.
 	next time.Time
-	// atFirst are the topics that were there when the group first joined.
+	// atFirst contains the topics that existed when the group first joined.
 	atFirst map[stored.TopicKey]bool
 }
 
-// look looks for topics that match the pattern. While the store does not answer
-// where new ones begin, they wait for the next look.
+// look looks for topics that match the pattern. If the store does not answer where new topics begin, they wait for the
+// next call.
 func (b *beginnings) look(ctx context.Context) error {
 	client, added, err := b.topics.look(ctx)
 	if err != nil || len(added) == 0 {
@@ -59,9 +58,8 @@ func (b *beginnings) forgetOthers() {
 	maps.DeleteFunc(b.undecided, func(topic string, _ error) bool { return !slices.Contains(reading, topic) })
 }
 
-// decide finds where each topic began, before anything is read. Of a topic for
-// which it cannot, those partitions wait that have no offset; an error says
-// that nothing can be read.
+// decide finds where each topic began, before anything is read. If that fails for a topic, its partitions without an
+// offset wait. An error means that nothing can be read.
 func (b *beginnings) decide(ctx context.Context) error {
 	if err := b.decideFirstTopics(ctx); err != nil {
 		return err
@@ -96,8 +94,8 @@ func (b *beginnings) decideTopics(ctx context.Context, topics []string) error {
 	return nil
 }
 
-// decideTopic finds where a topic began. With an error, own says whether the
-// group has offsets of it all the same.
+// decideTopic finds where a topic began. If it returns an error, own says whether the group nevertheless has offsets of
+// the topic.
 func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, err error) {
 	id := b.topics.id(topic)
 	b.mu.Lock()
@@ -109,7 +107,7 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 	name := stored.Name(b.config.Group, topic)
 	found, kept, err := b.store.Load(ctx, name)
 	if err != nil {
-		return false, errStore{fmt.Errorf("kafka: topic %s: where group %s began is not known, and nothing is read: position %s of consumer %s in the store: %w", topic, b.config.Group, name, b.store.Consumer, err)}
+		return false, errStore{fmt.Errorf("kafka: topic %s: cannot read where group %s began, so nothing is read: position %s of consumer %s in the store: %w", topic, b.config.Group, name, b.store.Consumer, err)}
 	}
 	if !kept {
 		found = stored.Beginning{TopicID: id, Fresh: true}
@@ -120,7 +118,7 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 			return own, err
 		}
 		if found, err = b.store.Keep(ctx, name, found); err != nil {
-			return own, errStore{fmt.Errorf("kafka: topic %s: where group %s begins could not be kept in the store, and nothing is read: %w", topic, b.config.Group, err)}
+			return own, errStore{fmt.Errorf("kafka: topic %s: where group %s begins could not be written to the store, so nothing is read: %w", topic, b.config.Group, err)}
 		}
 	}
 	b.mu.Lock()
@@ -129,7 +127,7 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 	return own, nil
 }
 
-// startWords say for how many partitions of a topic Start was.
+// startWords returns the metadata word for the number of partitions of a topic to which Start applied.
 func (b *beginnings) startWords(topic string) []string {
 	id := b.topics.id(topic)
 	b.mu.Lock()
@@ -145,8 +143,7 @@ func (b *beginnings) startWords(topic string) []string {
 	return []string{stored.StartWord(n)}
 }
 
-// decideAgain tries again, now and then, what decide could not find. What it
-// finds then, a new member begins.
+// decideAgain retries at intervals what decide could not find. If it succeeds, a new member begins there.
 func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	if b.member.current() == nil {
 		return
@@ -157,7 +154,7 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(life, askTimeout)
 	defer cancel()
-	_ = b.decide(ctx) // what it cannot find is told by the lanes that wait
+	_ = b.decide(ctx) // the waiting lanes report what it cannot find
 	for _, topic := range waiting {
 		if !b.isUndecided(topic) {
 			b.member.demandReplacement("where to begin is known now", allOf(topic))
@@ -165,7 +162,7 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	}
 }
 
-// waiting are the topics whose beginning is to be looked for again now.
+// waiting returns the topics whose beginning must be looked for again now.
 func (b *beginnings) waiting(now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,15 +179,15 @@ func (b *beginnings) isUndecided(topic string) bool {
 	return b.undecided[topic] != nil
 }
 
-// errStore is of a store that does not answer: no topic can begin.
+// errStore is the error of a store that does not answer: no topic can begin.
 type errStore struct{ err error }
 
 func (e errStore) Error() string { return e.err.Error() }
 
 func (e errStore) Unwrap() error { return e.err }
 
-// decideFirstTopics finds out, or keeps in the store, which topics were there when
-// the group first joined by a pattern. It comes before the first topic begins.
+// decideFirstTopics reads or writes in the store which topics existed when the group first joined with a pattern. It
+// runs before the first topic begins.
 func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	b.mu.Lock()
 	known := b.atFirst != nil
@@ -201,7 +198,7 @@ func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	name := stored.FirstTopicsName(b.config.Group)
 	atFirst, err := b.store.FirstTopics(ctx, name, b.topics.there())
 	if err != nil {
-		return errStore{fmt.Errorf("kafka: which topics were there when group %s first joined is not known, and nothing is read: position %s of consumer %s in the store: %w", b.config.Group, name, b.store.Consumer, err)}
+		return errStore{fmt.Errorf("kafka: cannot read which topics existed when group %s first joined, so nothing is read: position %s of consumer %s in the store: %w", b.config.Group, name, b.store.Consumer, err)}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,19 +206,17 @@ func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	return nil
 }
 
-// createdLater reports whether a topic came after the group's first join, so that
-// Start is not for it.
+// createdLater reports whether a topic was created after the group's first join, so that Start does not apply to it.
 func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.topics.pattern != nil && !b.atFirst[stored.TopicKeyOf(topic, id)]
 }
 
-var errNoStore = errors.New("kafka: Start is set, and where it leads must be kept in the consumer's store: call Positions with it before Fetch, as consumer.Consumer does")
+var errNoStore = errors.New("kafka: Start is set, but there is no store for the start offsets: call Info().Positions with the consumer's store before Fetch, as consumer.Consumer does")
 
-// firstStarts finds where Start leads at the first join of a topic, for the
-// partitions it is for. Where the group has an offset already, that is the
-// place. It reports whether the group has any.
+// firstStarts returns the start offsets of a topic at the first join, for the partitions to which Start applies. If the
+// group has an offset of a partition, that is its start. It reports whether the group has any offset.
 func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []int64, own bool, err error) {
 	if b.config.Start == (Start{}) {
 		return nil, false, nil
@@ -240,14 +235,14 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	}
 	known := offsets[topic]
 	n := len(ends[topic])
-	if len(known) > 0 { // the group reads it already, and Start was for as many as its offsets say
+	if len(known) > 0 { // the group reads the topic already; the metadata says for how many partitions Start applied
 		n = min(n, marked(known))
 	}
 	starts, err = b.startsOf(ctx, ask, topic, known, n)
 	return starts, len(known) > 0, err
 }
 
-// marked is for how many partitions Start was, as the group's offsets say.
+// marked returns for how many partitions Start applied, according to the group's offsets.
 func marked(known map[int32]kadm.OffsetResponse) int {
 	n := 0
 	for _, o := range known {
@@ -256,8 +251,8 @@ func marked(known map[int32]kadm.OffsetResponse) int {
 	return n
 }
 
-// startsOf are the group's own offsets of n partitions and, where it has none,
-// where Start leads; that is asked for only if it is needed.
+// startsOf returns the group's own offsets of n partitions and, where there is none, the offsets of Start, which are
+// requested only if needed.
 func (b *beginnings) startsOf(ctx context.Context, ask *kadm.Client, topic string, known map[int32]kadm.OffsetResponse, n int) ([]int64, error) {
 	starts := make([]int64, n)
 	var begin kadm.ListedOffsets
@@ -280,10 +275,10 @@ func (b *beginnings) startsOf(ctx context.Context, ask *kadm.Client, topic strin
 	return starts, nil
 }
 
-// startOffsets are where the partitions of a topic begin by Start.
+// startOffsets returns the offsets of Start for the partitions of a topic.
 func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
 	switch start := b.config.Start; {
-	case start.Now: // what an open transaction holds was not to be read yet
+	case start.Now: // records of an open transaction must not be skipped
 		return b.config.ends(ctx, ask, topic)
 	case start.Group == "":
 		return allListed(ask.ListOffsetsAfterMilli(ctx, start.At.UnixMilli(), topic))
@@ -291,7 +286,7 @@ func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic s
 	return b.othersOffsets(ctx, ask, topic)
 }
 
-// othersOffsets are another group's offsets, or the beginning where it has none.
+// othersOffsets returns another group's offsets, or the beginning of partitions without one.
 func (b *beginnings) othersOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
 	offsets, err := ask.ListStartOffsets(ctx, topic)
 	if err != nil {
@@ -300,7 +295,7 @@ func (b *beginnings) othersOffsets(ctx context.Context, ask *kadm.Client, topic 
 	others, err := ask.FetchOffsets(ctx, b.config.Start.Group)
 	switch {
 	case errors.Is(err, kerr.GroupIDNotFound) || err == nil && len(others) == 0:
-		return nil, fmt.Errorf("Start.Group is %s, and there is no such group with offsets; correct its name, or leave it out to begin at the beginning", b.config.Start.Group)
+		return nil, fmt.Errorf("Start.Group is %s, and there is no such group with offsets; correct its name, or remove it to begin at the beginning", b.config.Start.Group)
 	case err != nil:
 		return nil, explain(err, topic, b.config.Start.Group)
 	}

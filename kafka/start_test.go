@@ -84,7 +84,7 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 				err = added.Error()
 			}
 			must(t, err)
-			fresh := newProducer(t, config.Brokers) // which knows of the new partition
+			fresh := newProducer(t, config.Brokers) // it knows the new partition
 			put(t, fresh, "orders", 1, "first")
 			wants(t, read(t, config).take(1), "first")
 		})
@@ -143,7 +143,7 @@ func TestWhereALaneBeginsIsKnownBeforeItIsRead(t *testing.T) {
 		text := w.logged(now)
 		w.settles(time.Minute)
 		w.once("new")
-		says(t, text.String(), "records have left the log", "from=1", "to=4")
+		says(t, text.String(), "records were removed from the log", "from=1", "to=4")
 	})
 }
 
@@ -164,17 +164,17 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 	inWorld(t, "trap_T93_a_partition_that_has_never_begun_waits_by_name_and_the_others_go_on", 2, func(t *testing.T, w *world) {
 		w.publish(0, "0", "1")
 		w.publish(1, "never begun")
-		// An earlier release was to begin both partitions and did so with one.
+		// An earlier release had to begin both partitions, and did so with one.
 		w.commitMarked(0, 1, "semel-start/2")
 		var text lockedBuffer
 		start := func(c *Config) { c.Start.Group, c.Logger = "old", logTo(&text) }
 		p := w.start(count, start, nil)
-		w.until(time.Minute, "the partition with an offset goes on", func() bool { return w.effect("1") == 1 })
+		w.until(time.Minute, "the partition with an offset continues", func() bool { return w.effect("1") == 1 })
 		w.publish(0, "2")
-		w.until(time.Minute, "the partition with an offset goes on", func() bool { return w.effect("2") == 1 })
+		w.until(time.Minute, "the partition with an offset continues", func() bool { return w.effect("2") == 1 })
 		w.without("0", "never begun")
 		says(t, text.String(), "orders, partition 1", "there is no such group", "old")
-		w.commitFor("old", 0) // it is back, and has no offset of partition 1
+		w.commitFor("old", 0) // the group exists again, and has no offset of partition 1
 		w.settles(5 * time.Minute)
 		w.once("never begun")
 		w.without("0")

@@ -22,19 +22,17 @@ const (
 	defaultMaxRecord = 16 << 20
 	defaultMaxBatch  = 32 << 20
 	defaultClientID  = "semel"
-	// rebalanceTimeout is how long the group waits for a member to give up
-	// what it must.
+	// rebalanceTimeout is how long the group waits for a member to give up revoked partitions.
 	rebalanceTimeout = time.Minute
-	// leastCommit and mostCommit bound how often offsets are committed.
+	// leastCommit and mostCommit are the limits of CommitInterval.
 	leastCommit = 10 * time.Millisecond
 	mostCommit  = 10 * time.Minute
-	// mostRevoke leaves room in it for the last commit and for joining.
+	// mostRevoke leaves time in rebalanceTimeout for the last commit and for joining.
 	mostRevoke = 50 * time.Second
-	// leastRecord is the least MaxRecord, mostRecord what the client reads in one response.
+	// leastRecord is the smallest MaxRecord; mostRecord is the largest record that the client reads in one response.
 	leastRecord = message.Kept
 	mostRecord  = producer.MostRecord
-	// mostBatch is the largest a batch can be, leastFetch the least that it
-	// makes sense to ask for.
+	// mostBatch is the largest possible MaxBatch; leastFetch is the smallest useful fetch size.
 	mostBatch  = 1 << 30
 	leastFetch = 1 << 10
 	// topicName is the longest name Kafka allows.
@@ -61,7 +59,7 @@ func setDefault[T comparable](p *T, d T) {
 	}
 }
 
-// problems collects what is wrong with a configuration.
+// problems collects the faults of a configuration.
 type problems []error
 
 // when adds a problem if the condition holds.
@@ -71,7 +69,7 @@ func (p *problems) when(wrong bool, format string, values ...any) {
 	}
 }
 
-// validate reports every fault of a configuration with its defaults.
+// validate returns all faults of a configuration whose defaults are set.
 func (c Config) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
@@ -79,7 +77,7 @@ func (c Config) validate() error {
 	p.when(c.Group == "", "Group is empty; give the consumer a group of its own")
 	p.when(c.SessionTimeout < time.Second, "SessionTimeout is %v; use at least 1s (brokers allow 6s to 30m unless set otherwise)", c.SessionTimeout)
 	p.when(c.RevokeTimeout < 0 || c.RevokeTimeout > mostRevoke, "RevokeTimeout is %v; use 0 to %v: the group waits %v for a member, and leaving takes time as well", c.RevokeTimeout, mostRevoke, rebalanceTimeout)
-	p.when(c.CommitInterval < leastCommit || c.CommitInterval > mostCommit, "CommitInterval is %v; use %v to %v: until a commit, what was done comes again after a crash", c.CommitInterval, leastCommit, mostCommit)
+	p.when(c.CommitInterval < leastCommit || c.CommitInterval > mostCommit, "CommitInterval is %v; use %v to %v: after a crash, messages since the last commit are delivered again", c.CommitInterval, leastCommit, mostCommit)
 	c.validateStart(&p)
 	c.validateRecords(&p)
 	return errors.Join(append(p, options.Check(c.Options))...)
@@ -90,27 +88,27 @@ func (p *problems) brokers(all []string) {
 	for _, b := range all {
 		host, port, err := net.SplitHostPort(b)
 		n, convert := strconv.Atoi(port)
-		p.when(err != nil || host == "" || convert != nil || n < 1 || n > 65535, "broker %q is no host:port; write it like kafka.example:9092", b)
+		p.when(err != nil || host == "" || convert != nil || n < 1 || n > 65535, "broker %q is not host:port; write it like kafka.example:9092", b)
 	}
 }
 
 func (c Config) validateTopics(p *problems) {
 	_, invalid := CompilePattern(c.TopicPattern)
-	p.when(len(c.Topics) == 0 && c.TopicPattern == "", "Topics and TopicPattern are empty; name what is to be read")
+	p.when(len(c.Topics) == 0 && c.TopicPattern == "", "Topics and TopicPattern are empty; name the topics to read")
 	both := len(c.Topics) > 0 && c.TopicPattern != ""
-	p.when(both, "Topics and TopicPattern are both set; leave one of them out")
-	p.when(invalid != nil && !both, "TopicPattern %q is no regular expression (RE2): %w", c.TopicPattern, invalid)
+	p.when(both, "Topics and TopicPattern are both set; remove one of them")
+	p.when(invalid != nil && !both, "TopicPattern %q is not a regular expression (RE2): %w", c.TopicPattern, invalid)
 	for i, t := range c.Topics {
 		p.topic(t, "")
 		p.when(slices.Contains(c.Topics[:i], t), "topic %q is named twice; name it once", t)
 	}
 	if c.DeadLetters != "" {
 		p.topic(c.DeadLetters, " for dead letters")
-		p.when(slices.Contains(c.Topics, c.DeadLetters), "dead letters would go to %q, which is read: each would come again; use another topic", c.DeadLetters)
+		p.when(slices.Contains(c.Topics, c.DeadLetters), "dead letters would go to %q, which is read: each would be delivered again; use another topic", c.DeadLetters)
 	}
 }
 
-// topic adds what is wrong with the name of a topic, which is for something.
+// topic adds the faults of a topic's name. purpose says what the topic is used for.
 func (p *problems) topic(name, purpose string) {
 	fault := topicFault(name)
 	p.when(fault != "", "topic %q%s %s", name, purpose, fault)
@@ -127,7 +125,7 @@ func topicFault(name string) string {
 		b := name[i]
 		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 		if !letter && b != '.' && b != '_' && b != '-' {
-			return "has a character that Kafka does not allow; letters, digits, '.', '_' and '-' are, patterns are not"
+			return "has a character that Kafka does not allow; use letters, digits, '.', '_' and '-', and TopicPattern for patterns"
 		}
 	}
 	return ""
@@ -141,7 +139,7 @@ func (c Config) validateStart(p *problems) {
 		}
 	}
 	p.when(ways > 1, "Start names more than one place to begin; set one of Now, At and Group")
-	p.when(ways == 1 && c.Start.Group != "" && c.Start.Group == c.Group, "Start.Group is the consumer's own group %q; a group begins at its own offsets anyway", c.Group)
+	p.when(ways == 1 && c.Start.Group != "" && c.Start.Group == c.Group, "Start.Group is the consumer's own group %q; a group always begins at its own offsets", c.Group)
 }
 
 func (c Config) validateRecords(p *problems) {
@@ -150,7 +148,7 @@ func (c Config) validateRecords(p *problems) {
 	p.when(c.MaxRecord < leastRecord || c.MaxRecord > mostRecord, "MaxRecord is %d bytes; use %d to %d", c.MaxRecord, leastRecord, mostRecord)
 	p.when(c.MaxBatch < c.MaxRecord || c.MaxBatch > mostBatch, "MaxBatch is %d bytes; use %d to %d: a batch holds a record of MaxRecord at least", c.MaxBatch, c.MaxRecord, mostBatch)
 	fetch := func(name string, bytes int) {
-		p.when(bytes != 0 && (bytes < leastFetch || bytes > mostRecord), "%s is %d bytes; use %d to %d, or 0 for what follows from MaxUnacked", name, bytes, leastFetch, mostRecord)
+		p.when(bytes != 0 && (bytes < leastFetch || bytes > mostRecord), "%s is %d bytes; use %d to %d, or 0 for a default that depends on MaxUnacked", name, bytes, leastFetch, mostRecord)
 	}
 	fetch("MaxFetch", c.MaxFetch)
 	fetch("MaxPartitionFetch", c.MaxPartitionFetch)

@@ -29,12 +29,12 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// inWorld runs a subtest in virtual time, with a world of its own.
+// inWorld runs a subtest in virtual time, with its own world.
 func inWorld(t *testing.T, name string, partitions int32, f func(*testing.T, *world)) {
 	bubble(t, name, func(t *testing.T) { f(t, newWorld(t, partitions)) })
 }
 
-// control answers requests of a kind as f does. Where f returns nil the brokers answer.
+// control answers requests of a kind with f. If f returns nil, the brokers answer.
 func (w *world) control(key kmsg.Key, f func(kmsg.Request) kmsg.Response) {
 	w.cluster.ControlKey(int16(key), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -43,7 +43,7 @@ func (w *world) control(key kmsg.Key, f func(kmsg.Request) kmsg.Response) {
 	})
 }
 
-// pass lets virtual time pass.
+// pass waits in virtual time.
 func pass(d time.Duration) { <-time.After(d) }
 
 const (
@@ -51,8 +51,7 @@ const (
 	theGroup = "billing"
 )
 
-// world is a cluster with a network in memory, a store, a producer, and the
-// processes of one consumer.
+// world is a cluster with a network in memory, a store, a producer, and the processes of one consumer.
 type world struct {
 	t        testing.TB
 	network  kfake.VirtualNetwork
@@ -61,7 +60,7 @@ type world struct {
 	producer *kgo.Client
 	wires    []*wire
 	latency  time.Duration // of the next process's wire
-	// processes by the name they have for the brokers.
+	// processes by the client ids that the brokers see.
 	processes map[string]*process
 }
 
@@ -78,7 +77,7 @@ func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
 	return w
 }
 
-// close ends the cluster and all connections to it.
+// close closes the cluster and all connections to it.
 func (w *world) close() {
 	w.cluster.Close()
 	for _, wire := range w.wires {
@@ -86,7 +85,7 @@ func (w *world) close() {
 	}
 }
 
-// client is a client beside the consumer, on a wire that is never cut.
+// client returns a client independent of the consumer, on a wire that is never cut.
 func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	w.t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{
@@ -98,7 +97,7 @@ func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// order is a message with an id.
+// order returns a message with an id.
 func order(partition int32, id string) *kgo.Record {
 	return &kgo.Record{
 		Topic: theTopic, Partition: partition, Key: []byte("key"), Value: []byte("order " + id),
@@ -122,7 +121,7 @@ func (w *world) produce(records ...*kgo.Record) {
 	must(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// numbered are ids from first to last.
+// numbered returns the ids from first to last.
 func numbered(prefix string, first, last int) []string {
 	var all []string
 	for n := first; n <= last; n++ {
@@ -144,18 +143,18 @@ type process struct {
 
 type handler func(context.Context, *memstore.Tx, *semel.Message) error
 
-// count is a handler whose effect is a number by id.
+// count is a handler that counts the effects of each id.
 func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("effect "+m.Identity.ID, 1)
 }
 
-// settings are a process's policy, and what befalls it.
+// settings are a process's policy and its injected faults.
 type settings struct {
 	consumer.Config
 	plan faults.Plan
 }
 
-// start starts a process. Either change may be nil.
+// start starts a process. Both changes may be nil.
 func (w *world) start(handle handler, kafka func(*Config), policy func(*settings)) *process {
 	w.t.Helper()
 	p := &process{wire: newWire(&w.network, w.latency), ended: make(chan error, 1)}
@@ -196,7 +195,7 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 	return p
 }
 
-// leave ends a process as a signal does, and returns what Run did.
+// leave ends a process as a signal does, and returns the result of Run.
 func (p *process) leave() error {
 	p.stop()
 	err := <-p.ended
@@ -204,7 +203,7 @@ func (p *process) leave() error {
 	return err
 }
 
-// settled starts a process, and lets it settle what is there.
+// settled starts a process, and waits until everything is settled.
 func (w *world) settled(kafka func(*Config)) *process {
 	w.t.Helper()
 	p := w.start(count, kafka, nil)
@@ -212,13 +211,13 @@ func (w *world) settled(kafka func(*Config)) *process {
 	return p
 }
 
-// runs starts a process, and lets it settle what is there and leave.
+// runs starts a process, waits until everything is settled, and ends it.
 func (w *world) runs(kafka func(*Config)) {
 	w.t.Helper()
 	must(w.t, w.settled(kafka).leave())
 }
 
-// first is its first lane, as it stands.
+// first returns a copy of its first lane.
 func (p *process) first() (l lane) {
 	p.source.lanes.with(func(all []*lane) {
 		if len(all) > 0 {
@@ -228,18 +227,18 @@ func (p *process) first() (l lane) {
 	return l
 }
 
-// kill lets neither store nor brokers hear of the process any more.
+// kill disconnects the process from the store and the brokers.
 func (p *process) kill() {
 	p.dead.Store(true)
 	p.wire.cut()
 	p.stop()
 }
 
-// mortal is the store as a process sees it that can be killed.
+// mortal is the store of a process that can be killed.
 type mortal struct {
 	*memstore.Store
 	dead *atomic.Bool
-	// hangs: where a topic begins is not answered.
+	// hangs: requests for the beginning of a topic are not answered.
 	hangs *atomic.Bool
 }
 
@@ -292,7 +291,7 @@ func (b *mortalBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.Batch.Commit(ctx, e)
 }
 
-// effect is how often a message took effect.
+// effect returns how often a message took effect.
 func (w *world) effect(id string) int {
 	w.t.Helper()
 	v := w.store.Get("effect " + id)
@@ -304,7 +303,7 @@ func (w *world) effect(id string) int {
 	return n
 }
 
-// once fails unless each of these took effect once.
+// once fails unless each of these messages took effect once.
 func (w *world) once(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -314,7 +313,7 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// committed is the group's offset of a partition; -1 without one.
+// committed returns the group's offset of a partition; -1 if there is none.
 func (w *world) committed(partition int32) int64 {
 	info := w.cluster.GroupInfo(theGroup)
 	if info == nil {
@@ -331,7 +330,7 @@ func (w *world) end(partition int32) int64 {
 	return w.cluster.PartitionInfo(theTopic, partition).HighWatermark
 }
 
-// settles waits until the group's offsets are at the end of all partitions.
+// settles waits until the group's offsets are at the ends of all partitions.
 func (w *world) settles(within time.Duration) {
 	w.t.Helper()
 	rested := time.Now()
@@ -349,12 +348,10 @@ func (w *world) settles(within time.Duration) {
 	})
 }
 
-// bury takes members out of a group that does not come to rest: those of dead
-// processes, and all while it is rebalancing; the living join again. It makes
-// up for two ways of kfake. A member that dies between joining and its first
-// heartbeat stays for ever, where real brokers let its session end; and who
-// joins again lets kfake wait a whole rebalance time-out more for those who are
-// gone, where real brokers go on without them.
+// bury removes members from a group that does not become stable: the members of dead processes, and all members during a
+// rebalance; living members join again. This compensates for two differences of kfake. A member that dies between
+// joining and its first heartbeat stays forever, while real brokers end its session. And when a member joins again,
+// kfake waits another rebalance timeout for the missing members, while real brokers continue without them.
 func (w *world) bury() {
 	info := w.cluster.GroupInfo(theGroup)
 	for _, m := range info.Members {
@@ -371,13 +368,13 @@ func (w *world) bury() {
 	}
 }
 
-// until waits for something to become true.
+// until waits for a condition.
 func (w *world) until(within time.Duration, what string, true func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)
 	for !true() {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("within %v it is not so that %s; %s", within, what, w.state())
+			w.t.Fatalf("within %v this did not become true: %s; %s", within, what, w.state())
 		}
 		pass(20 * time.Millisecond)
 	}

@@ -85,7 +85,7 @@ func (b *broken) Lanes(o source.LaneObserver) {
 	b.Memory.Lanes(o)
 }
 
-// acknowledge settles deliveries without the suite knowing.
+// acknowledge settles deliveries without recording it in the suite.
 func (b *broken) acknowledge(ctx context.Context, all ...source.Delivery) {
 	for i := range all {
 		_, _ = b.Memory.Settle(ctx, []source.Settlement{{Delivery: &all[i], Kind: semel.Ack}})

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// faults are sources that break a law, each with the case that must detect it.
+// faults lists sources that break a law, each with the case that must detect it.
 var faults = []struct {
 	name, seenBy string
 	plant        func(*broken)
@@ -35,7 +35,7 @@ var faults = []struct {
 		}
 		return got
 	})},
-	{"turns a batch round", "order_in_a_lane", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"reverses a batch", "order_in_a_lane", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
 		slices.Reverse(got)
 		return got
 	})},
@@ -64,7 +64,7 @@ var faults = []struct {
 			return b.Memory.Fetch(ctx, most)
 		}
 	}},
-	{"loses what it takes when the context ends", "context_end_loses_nothing", func(b *broken) {
+	{"loses fetched messages when the context ends", "context_end_loses_nothing", func(b *broken) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			if ctx.Err() != nil {
 				_, _ = b.Memory.Fetch(context.WithoutCancel(ctx), most)
@@ -98,7 +98,7 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"ends while something is unsettled", "end", func(b *broken) {
+	{"ends while a message is unsettled", "end", func(b *broken) {
 		taken := 0
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
@@ -132,7 +132,7 @@ var faults = []struct {
 		b.acknowledge(context.Background(), got...)
 		return got
 	})},
-	{"forgets what was settled", "settled_stays_away", func(b *broken) {
+	{"forgets settlements", "settled_stays_away", func(b *broken) {
 		b.settle = func(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 	}},
 	{"acknowledges cumulatively", "out_of_order_settlement", func(b *broken) {
@@ -150,21 +150,21 @@ var faults = []struct {
 			return nil, nil
 		}
 	}},
-	{"drops what is handed back", "handed_back_comes_again", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"drops a nacked message", "handed_back_comes_again", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		s.Kind = semel.Ack
 		return s
 	})},
-	{"returns what is handed back at once", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"redelivers a delayed nack at once", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		s.After = 0
 		return s
 	})},
-	{"holds everything up for what is handed back", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"a delayed nack delays everything", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		if s.Kind == semel.Nack {
 			s.After = max(s.After, 2*time.Second)
 		}
 		return s
 	})},
-	{"forgets what is handed back when it is closed", "handed_back_survives", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"loses nacked messages at Close", "handed_back_survives", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		if s.After >= time.Hour {
 			s.Kind = semel.Ack
 		}
@@ -178,7 +178,7 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"says that it made dead letters", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
+	{"reports dead letters without writing them", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Kind == semel.DeadLetter {
 				return nil, nil
@@ -186,7 +186,7 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"says of a quiet broker that it could not be asked", "waiting_ends_with_the_context", func(b *broken) {
+	{"reports a quiet broker as unreachable", "waiting_ends_with_the_context", func(b *broken) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			if len(got) == 0 && err == nil {
@@ -205,13 +205,13 @@ var faults = []struct {
 		}
 		return s
 	})},
-	{"settles for a lane that is gone", "lost_lanes", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"settles in a revoked lane", "lost_lanes", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		d := *s.Delivery
 		d.Lane.Epoch = b.Memory.epoch
 		s.Delivery = &d
 		return s
 	})},
-	{"fails for a lane that is gone", "lost_lanes", func(b *broken) {
+	{"fails for a revoked lane", "lost_lanes", func(b *broken) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Delivery.Lane.Epoch != b.Memory.epoch {
 				return []int{0}, errors.New("not mine")
@@ -219,7 +219,7 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"always says it is the first time", "deliveries_are_counted", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"always reports a first delivery", "deliveries_are_counted", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
 		for i := range got {
 			got[i].Before = 0
 		}
@@ -233,14 +233,14 @@ var faults = []struct {
 			}
 		}
 	}},
-	{"is idle when it has delivered something", "idle_when_everything_is_delivered", func(b *broken) {
+	{"is idle after the first delivery", "idle_when_everything_is_delivered", func(b *broken) {
 		b.idle = func() bool { return true }
 	}},
 	{"is never idle", "idle_when_everything_is_delivered", func(b *broken) {
 		b.idle = func() bool { return false }
 	}},
-	{"says that all is settled when it is delivered", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) { l.Oldest = time.Time{} })},
-	{"says that nothing is ever settled", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) {
+	{"reports delivered messages as settled", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) { l.Oldest = time.Time{} })},
+	{"never reports a lane as settled", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) {
 		if l.Oldest.IsZero() {
 			l.Oldest = time.Now()
 		}
@@ -301,7 +301,7 @@ func TestEveryLawIsBrokenBySomeSourceAndTheSuiteSeesIt(t *testing.T) {
 	}
 }
 
-// poor is a source with the minimum of abilities.
+// poor is a source with the fewest possible abilities.
 type poor struct{ *Memory }
 
 func (p poor) Open() (source.Source, error) {

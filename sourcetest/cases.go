@@ -21,13 +21,13 @@ func deliveryCases() []Case {
 	return []Case{
 		{"everything_is_delivered", "Everything published is delivered at least once, as it was published.", everything},
 		{"order_in_a_lane", "Messages of a lane are first delivered in the order in which they were published.", order},
-		{"lanes_are_given_first", "A lane is given before its first delivery, and every delivery names a lane that is given.", givenFirst},
+		{"lanes_are_given_first", "A lane is assigned before its first delivery, and every delivery names an assigned lane.", givenFirst},
 		{"bounds", "A Fetch returns no more than its bounds allow, but at least one delivery, however large.", bounds},
-		{"what_comes_later", "What is published while Fetch waits is delivered.", later},
-		{"context_end_loses_nothing", "At its context's end Fetch returns what it has taken, and no error but, with nothing, the context's own; nothing is lost.", contextEnd},
-		{"waiting_ends_with_the_context", "A Fetch that has nothing to return waits and ends with its context, without an error where its broker can be asked.", waiting},
-		{"settle_beside_fetch", "Settle may run beside Fetch, and need not wait for one that waits.", beside},
-		{"end", "ErrEnd comes when everything is settled, and not before: what is handed back comes first.", end},
+		{"what_comes_later", "A message that is published while Fetch waits is delivered.", later},
+		{"context_end_loses_nothing", "When its context ends, Fetch returns the messages that it has taken without an error, or, if there are none, perhaps the context's error; nothing is lost.", contextEnd},
+		{"waiting_ends_with_the_context", "Fetch without messages waits until its context ends, and returns no error if its broker is reachable.", waiting},
+		{"settle_beside_fetch", "Settle can run concurrently with Fetch and does not wait for it.", beside},
+		{"end", "Fetch returns ErrEnd only after everything is settled; nacked messages are redelivered first.", end},
 		{"after_close", "After Close, Fetch returns at once and nothing is delivered.", afterClose},
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func ageCases() []Case {
 	return []Case{
-		{"ages_are_of_what_is_not_settled", "A lane of a source that says how far its lanes are has the broker's time of its oldest message that is not settled or not delivered, and is settled when all of its messages are, and not before.", agesOfUnsettled},
+		{"ages_are_of_what_is_not_settled", "If a source implements Ages, a lane has the broker's time of its oldest unsettled or undelivered message, and counts as settled exactly when all its messages are settled.", agesOfUnsettled},
 	}
 }
 
@@ -19,7 +19,7 @@ func ageCases() []Case {
 type lanesAges func() (lanes []source.LaneAge, all bool)
 
 func agesOfUnsettled(s *session) error {
-	began := time.Now().Truncate(time.Millisecond) // which is how exact brokers are
+	began := time.Now().Truncate(time.Millisecond) // brokers store times in milliseconds
 	n := 3 * s.Can.Lanes
 	s.publish(n)
 	s.open()
@@ -56,8 +56,7 @@ func agesOfUnsettled(s *session) error {
 	return s.agesOfSettled(dated, len(lanes))
 }
 
-// agesOfSettled settles all messages but one, then the last one, and checks Ages after each
-// step.
+// agesOfSettled settles all messages except one, then the last one, and checks Ages after each step.
 func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	last := s.first(0)
 	if err := s.settle(semel.Ack, 0, s.without(0)...); err != nil {
@@ -81,8 +80,7 @@ func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	return nil
 }
 
-// settledLanes calls Ages until it knows all lanes and reports the expected number of them as
-// settled.
+// settledLanes calls Ages until all lanes are known and enough of them are settled.
 func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) ([]source.LaneAge, error) {
 	for deadline := time.Now().Add(s.Patience); ; {
 		lanes, all := dated()

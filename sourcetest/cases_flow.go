@@ -15,9 +15,9 @@ import (
 
 func flowCases() []Case {
 	return []Case{
-		{"pause_and_resume", "A paused lane delivers nothing, beyond what was under way, until it is resumed; other lanes go on.", pauseAndResume},
-		{"idle_when_everything_is_delivered", "A source that says whether it is idle says so when everything is delivered and nothing handed back waits, and not before.", idleAtTheEnd},
-		{"flow_loses_nothing", "Pausing and resuming loses nothing, whether the source can or not.", flowLosesNothing},
+		{"pause_and_resume", "Until it is resumed, a paused lane delivers only messages that were already being fetched; other lanes continue.", pauseAndResume},
+		{"idle_when_everything_is_delivered", "A source that implements Idle is idle exactly when everything is delivered and no nacked message waits.", idleAtTheEnd},
+		{"flow_loses_nothing", "Pausing and resuming loses nothing, also if the source does not support it.", flowLosesNothing},
 	}
 }
 
@@ -31,7 +31,7 @@ func pauseAndResume(s *session) error {
 	}
 	s.source.Flow(first.Lane, false)
 	lane := number(first.Message) % s.Can.Lanes
-	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil { // already on its way when the lane was paused
+	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil { // the message was being fetched when the lane was paused
 		return err
 	}
 	if err := s.quiet(s.Quiet, func(n int) bool { return n%s.Can.Lanes != lane }); err != nil {
@@ -39,7 +39,7 @@ func pauseAndResume(s *session) error {
 	}
 	for other := range n {
 		if other%s.Can.Lanes != lane && s.times[string(s.published[other].Body)] == 0 {
-			return fmt.Errorf("message %d was held up by a paused lane that is not its own", other)
+			return fmt.Errorf("message %d was delayed by a paused lane that is not its own", other)
 		}
 	}
 	s.source.Flow(first.Lane, true)
@@ -81,7 +81,7 @@ func idleAtTheEnd(s *session) error {
 		if err := s.settle(semel.Nack, s.Quiet, first); err != nil {
 			return err
 		}
-		if err := s.wantIdle(idler, false, "one was handed back and waits"); err != nil {
+		if err := s.wantIdle(idler, false, "a nacked message waited"); err != nil {
 			return err
 		}
 	}
@@ -119,8 +119,8 @@ func flowLosesNothing(s *session) error {
 	return s.collect(60)
 }
 
-// beside lets a second goroutine settle what the first one fetches. Then the first goroutine
-// settles while the second waits in Fetch.
+// beside settles messages in a second goroutine while the first one fetches. Then the first goroutine settles while the
+// second waits in Fetch.
 func beside(s *session) error {
 	const n = 500
 	s.publish(n)

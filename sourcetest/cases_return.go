@@ -7,17 +7,17 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// returnCases are the laws about redelivery.
+// returnCases tests redelivery.
 func returnCases() []Case {
 	return []Case{
-		{"unsettled_comes_again", "What is not settled is delivered again by the next source.", unsettledAgain},
-		{"settled_stays_away", "What is settled, with everything before it, is not delivered by the next source.", settledStaysAway},
-		{"out_of_order_settlement", "A settlement settles its own delivery only, never one before or after it.", outOfOrder},
-		{"handed_back_comes_again", "What is handed back is delivered again by the same source.", handedBack},
-		{"handed_back_waits", "What is handed back with a delay is not delivered before it, and holds up nothing else.", handedBackWaits},
-		{"handed_back_survives", "What is handed back and not delivered again yet comes from the next source.", handedBackSurvives},
-		{"dead_letters_are_copies_and_not_acknowledged", "A dead letter is a copy with the same key, headers and body, and its delivery stays unsettled until its Ack; a source that keeps none says so.", deadLetter},
-		{"lost_lanes", "A settlement of a lane or epoch that is gone is no error and settles nothing.", lostLane},
+		{"unsettled_comes_again", "An unsettled message is delivered again by the next source.", unsettledAgain},
+		{"settled_stays_away", "A message that is settled together with all earlier messages is not delivered by the next source.", settledStaysAway},
+		{"out_of_order_settlement", "A settlement settles only its own delivery, never an earlier or later one.", outOfOrder},
+		{"handed_back_comes_again", "A nacked message is delivered again by the same source.", handedBack},
+		{"handed_back_waits", "A message that is nacked with a delay is not redelivered earlier, and delays no other message.", handedBackWaits},
+		{"handed_back_survives", "A nacked message that was not yet redelivered is delivered by the next source.", handedBackSurvives},
+		{"dead_letters_are_copies_and_not_acknowledged", "A dead letter is a copy with the same key, headers and body, and its delivery stays unsettled until its Ack; a source without dead letters returns semel.ErrUnsupported.", deadLetter},
+		{"lost_lanes", "A settlement of a revoked lane or an old epoch returns no error and settles nothing.", lostLane},
 		{"deliveries_are_counted", "Before is how often a message was delivered before, or Unknown.", counted},
 	}
 }
@@ -124,7 +124,7 @@ func handedBackWaits(s *session) error {
 		return err
 	}
 	if took := time.Since(began); took >= wait {
-		return fmt.Errorf("another message was held up for %v", took)
+		return fmt.Errorf("another message was delayed by %v", took)
 	}
 	if _, err := s.again(3); err != nil {
 		return err

@@ -33,5 +33,5 @@ func ExampleCases() {
 	// Output:
 	// Everything published is delivered at least once, as it was published.
 	// Messages of a lane are first delivered in the order in which they were published.
-	// A lane is given before its first delivery, and every delivery names a lane that is given.
+	// A lane is assigned before its first delivery, and every delivery names an assigned lane.
 }

@@ -79,7 +79,7 @@ func (c Can) minimum() error {
 	case c.Remembers && !c.Reopens:
 		return errors.New("sourcetest: Can.Remembers without Can.Reopens; a source can remember positions only if it can be opened again")
 	case c.Delays && !c.HandsBack:
-		return errors.New("sourcetest: Can.Delays without Can.HandsBack; only a message that is handed back can be delayed")
+		return errors.New("sourcetest: Can.Delays without Can.HandsBack; only a nacked message can be delayed")
 	}
 	return nil
 }

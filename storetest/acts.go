@@ -28,7 +28,7 @@ func (h *fixture[Tx]) wantActs(number int64, want ...string) {
 	}
 }
 
-// retry, release and discard act on rows as a person does.
+// retry, release and discard carry out a command of an operator on rows.
 func (h *fixture[Tx]) retry(rows ...store.RowRevision) error {
 	return errors.Join(h.requeuer().Requeue(h.t.context(), act("retry"), rows...)...)
 }
@@ -41,10 +41,10 @@ func (h *fixture[Tx]) discard(rows ...store.RowRevision) error {
 	return errors.Join(h.inbox().Discard(h.t.context(), act("discard"), rows...)...)
 }
 
-// acts are the laws of what operators do.
+// acts tests discards.
 func (s suite[Tx]) acts(t *T) {
 	s.run(t, "discard_closes_a_row_and_its_marker",
-		"A discarded row is closed with its marker in one step that is recorded, and copies find it discarded.", func(t *T, h *fixture[Tx]) {
+		"Discard closes a row and its marker in one recorded transaction; copies then find the identity discarded.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			t.must(h.discard(r.Seen()))
 			if after := h.row("a", false); after.State != store.StateDiscarded || after.Revision == r.Revision {
@@ -53,7 +53,7 @@ func (s suite[Tx]) acts(t *T) {
 			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
 			h.wantActs(r.Number, "discard done")
 		})
-	s.run(t, "discarding_a_conflict_leaves_the_marker", "A discarded conflict closes its own row only.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "discarding_a_conflict_leaves_the_marker", "Discarding a conflict closes only the conflict's own row.", func(t *T, h *fixture[Tx]) {
 		h.deliver(h.print("a", 1))
 		h.conflict("a", 2)
 		r := h.row("a", true)
@@ -62,10 +62,10 @@ func (s suite[Tx]) acts(t *T) {
 	})
 }
 
-// requeues are the laws of rows that operators retry.
+// requeues tests retries of rows.
 func (s suite[Tx]) requeues(t *T) {
-	s.run(t, "a_retry_makes_a_row_due_and_whoever_claims_it_works_on_it",
-		"A parked row that somebody retries waits with its marker, is claimed, and takes effect once.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_retry_makes_a_row_due",
+		"A retried parked row and its marker become due; the row is claimed and takes effect once.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			t.must(h.retry(r.Seen()))
 			if after := h.number(r.Number); after.State != store.StateFailedRetryable || after.Revision == r.Revision {
@@ -77,13 +77,13 @@ func (s suite[Tx]) requeues(t *T) {
 			h.wantOutcome("a", store.Applied)
 			h.wantCount("a", 1)
 		})
-	s.run(t, "a_wait_that_somebody_ends_is_due_now", "A row that waits for later is due once somebody says so.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_waiting_row_can_be_retried", "Retry makes a waiting row due at once.", func(t *T, h *fixture[Tx]) {
 		r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
 		t.must(h.retry(r.Seen()))
 		t.wantErr("a second time", h.retry(h.number(r.Number).Seen()), semel.ErrState)
 		h.works(r.Number)
 	})
-	t.Run("law_5_a_claim_that_a_person_released_ends_nothing", "Who had a row that a person released or discarded can end it no more.", func(t *T) {
+	t.Run("law_5_a_claim_that_an_operator_released_ends_nothing", "After an operator releases or discards a row, its previous claim can no longer end it.", func(t *T) {
 		for verb, do := range map[string]func(h *fixture[Tx], r store.StoredRow) error{
 			"release": func(h *fixture[Tx], r store.StoredRow) error {
 				return h.release(r.Seen())
@@ -94,7 +94,7 @@ func (s suite[Tx]) requeues(t *T) {
 		} {
 			h := s.opened(t)
 			c := h.claimed("a")[0]
-			if s.h.Can.OneWriter { // nobody acts while a batch is open
+			if s.h.Can.OneWriter { // an act would wait for the open batch
 				t.must(do(h, h.number(c.Number)))
 				h.wantKinds(h.asks(h.asking(c)), store.Verdict{Kind: store.ClaimLost})
 				h.wantActs(c.Number, verb+" done")
@@ -114,20 +114,20 @@ func (s suite[Tx]) requeues(t *T) {
 			}
 		}
 	})
-	s.run(t, "an_identity_is_worked_on_once_at_a_time",
-		"Of the rows of an identity one waits at a time, and none while it is applied.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "an_identity_has_one_waiting_row",
+		"At most one row of an identity waits at a time, and none waits while the identity is applied.", func(t *T, h *fixture[Tx]) {
 			first := h.park("a")
 			h.conflict("a", 2)
 			other := h.row("a", true)
 			t.must(h.retry(other.Seen()))
-			t.wantErr("beside another that waits", h.retry(first.Seen()), semel.ErrConflict)
+			t.wantErr("while another row of the identity waits", h.retry(first.Seen()), semel.ErrConflict)
 			h.works(other.Number)
-			t.wantErr("of an identity that is applied", h.retry(first.Seen()), semel.ErrConflict)
+			t.wantErr("while the identity is applied", h.retry(first.Seen()), semel.ErrConflict)
 			h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
 			h.wantKinds(h.asks(h.print("a", 1)), conflict)
 			h.wantActs(first.Number)
 		})
-	s.run(t, "what_is_done_is_not_worked_on_again", "A row that is closed, or that changed meanwhile, is refused and stays.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_finished_row_is_not_run_again", "A command on a closed row, or with an outdated revision, is refused and changes nothing.", func(t *T, h *fixture[Tx]) {
 		r := h.park("a")
 		for _, do := range []func(context.Context, store.Act, ...store.RowRevision) []error{h.requeuer().Requeue, h.requeuer().Release} {
 			errs := do(t.context(), act("retry"), store.RowRevision{Number: r.Number, Revision: r.Revision + 1})
@@ -144,7 +144,7 @@ func (s suite[Tx]) requeues(t *T) {
 
 func (h *fixture[Tx]) requeuer() admin.Requeuer { return h.Store.(admin.Requeuer) }
 
-// works claims a row that is due, and lets its message take effect.
+// works claims a row that is due and commits its effect.
 func (h *fixture[Tx]) works(number int64) {
 	h.t.Helper()
 	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
@@ -160,17 +160,17 @@ func (h *fixture[Tx]) works(number int64) {
 	h.wantState("the row", h.number(number), store.StateCompleted)
 }
 
-// refusals are the laws of acts that come too late.
+// refusals tests commands on rows that have changed or are closed.
 func (s suite[Tx]) refusals(t *T) {
 	s.run(t, "an_act_on_a_changed_row_does_nothing",
-		"An act that names an old revision, or a row that is not there, is refused as changed and leaves no trace.", func(t *T, h *fixture[Tx]) {
+		"A command with an outdated revision, or on a row that does not exist, returns ErrChanged and leaves no record.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			for _, at := range [][2]int64{{r.Number, r.Revision + 1}, {r.Number + 1, r.Revision}, {-1, 1}} {
 				t.wantErr("discard", h.discard(store.RowRevision{Number: at[0], Revision: at[1]}), semel.ErrChanged)
 			}
 			h.wantActs(0)
 		})
-	s.run(t, "a_closed_row_stays_closed", "A row that is discarded or completed takes no further act.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_closed_row_stays_closed", "A discarded or completed row accepts no further command.", func(t *T, h *fixture[Tx]) {
 		r := h.park("a")
 		t.must(h.discard(r.Seen()))
 		r = h.row("a", false)
@@ -179,10 +179,10 @@ func (s suite[Tx]) refusals(t *T) {
 	})
 }
 
-// records are the laws of what is kept of acts.
+// records tests which acts are recorded, and how they are listed.
 func (s suite[Tx]) records(t *T) {
 	s.run(t, "acts_are_listed_oldest_first",
-		"Acts are told in the order in which they were done, of one row or of all, up to a limit.", func(t *T, h *fixture[Tx]) {
+		"Acts are listed in the order in which they were done, of one row or of all rows, up to a limit.", func(t *T, h *fixture[Tx]) {
 			a, b, c := h.park("a"), h.park("b"), h.park("c")
 			for _, r := range []store.StoredRow{b, c, a} {
 				t.must(errors.Join(h.inbox().Discard(t.context(), act("discard of "+r.Key.ID), r.Seen())...))
@@ -197,10 +197,10 @@ func (s suite[Tx]) records(t *T) {
 		})
 }
 
-// manyActs are the laws of acts on several rows at once.
+// manyActs tests commands on several rows at once.
 func (s suite[Tx]) manyActs(t *T) {
 	s.run(t, "of_many_rows_each_is_judged_alone",
-		"A retry of many rows makes each row due that may be, with a record, and says of each other row why not.", func(t *T, h *fixture[Tx]) {
+		"A retry of many rows makes each eligible row due, records it, and returns an error for each other row.", func(t *T, h *fixture[Tx]) {
 			a, closed, b := h.park("a"), h.discards(h.park("closed")), h.park("b")
 			stale := store.RowRevision{Number: b.Number, Revision: b.Revision + 1}
 			first, second := h.twins("twin")
@@ -221,7 +221,7 @@ func (s suite[Tx]) manyActs(t *T) {
 			h.wantKinds(h.asks(h.print("b", 1)), already(store.Parked))
 		})
 	s.run(t, "many_rows_are_discarded_at_once",
-		"A discard of many rows closes each with its marker, also both rows of one identity, and says of each other row why not.", func(t *T, h *fixture[Tx]) {
+		"A discard of many rows closes each row with its marker, including two rows of one identity, and returns an error for each other row.", func(t *T, h *fixture[Tx]) {
 			a, closed := h.park("a"), h.discards(h.park("closed"))
 			first, second := h.twins("twin")
 			h.retries(second)
@@ -236,7 +236,7 @@ func (s suite[Tx]) manyActs(t *T) {
 		})
 }
 
-// wantEach checks that the errors wrap the wanted ones, in order.
+// wantEach checks that the errors wrap the wanted errors, in order.
 func (h *fixture[Tx]) wantEach(got []error, want ...error) {
 	h.t.Helper()
 	if len(got) != len(want) {
@@ -244,15 +244,15 @@ func (h *fixture[Tx]) wantEach(got []error, want ...error) {
 	}
 	for i, err := range got {
 		if !errors.Is(err, want[i]) {
-			h.t.Errorf("row %d of the act: %v, want %v", i, err, want[i])
+			h.t.Errorf("row %d of the command: %v, want %v", i, err, want[i])
 		}
 	}
 }
 
-// rowless is the law of a store without an inbox.
+// rowless tests a store without an inbox.
 func (s suite[Tx]) rowless(t *T) {
 	s.run(t, "case_7_without_an_inbox_a_commit_with_a_row_is_refused_and_writes_nothing",
-		"A store that keeps no rows does not commit a batch that has one: the message of the row would be acked and exist nowhere.", func(t *T, h *fixture[Tx]) {
+		"A store without an inbox must not commit a batch that has a row: the message would be acked and exist nowhere.", func(t *T, h *fixture[Tx]) {
 			parked := h.mark("b")
 			parked.As = store.Parked
 			marks := []store.Mark{h.mark("a"), parked}
@@ -263,7 +263,7 @@ func (s suite[Tx]) rowless(t *T) {
 				{Mark: 1, State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("b")}},
 			}})
 			if r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent || r.Err == nil {
-				t.Errorf("the commit says %+v, want not committed, of class permanent, with an error", r)
+				t.Errorf("Commit returned %+v, want not committed, class permanent, with an error", r)
 			}
 			h.wantCount("a", 0)
 			h.wantKinds(h.deliver(h.markAll("a", "b")...), fresh, fresh)
@@ -271,7 +271,7 @@ func (s suite[Tx]) rowless(t *T) {
 		})
 }
 
-// looks asks what became of marks, outside of any transaction.
+// looks looks up marks outside of any transaction and returns their verdicts.
 func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	v, err := h.Store.(store.Leases).LookUpMarkers(h.t.context(), marks)
@@ -282,10 +282,10 @@ func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
 	return v
 }
 
-// looked are the laws of a look at markers.
+// looked tests lookups of markers.
 func (s suite[Tx]) looked(t *T) {
-	s.run(t, "case_16_a_look_says_what_is_committed",
-		"Of each mark it says whether its identity is marked, and as what, as the mark itself would be answered; and it writes nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "case_16_a_lookup_returns_committed_marks",
+		"Lookup returns for each mark the outcome that Begin would return, and writes nothing.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("a", 1), h.mark("none"))
 			h.park("parked")
 			long := strings.Repeat("long", 100)
@@ -297,8 +297,8 @@ func (s suite[Tx]) looked(t *T) {
 			h.wantKinds(h.looks())
 			h.wantKinds(h.asks(h.print("b", 1)), fresh)
 		})
-	s.run(t, "case_5_a_look_waits_for_nobody",
-		"A mark in flight elsewhere is not to be seen before its commit, and after a rollback never.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "case_5_a_lookup_waits_for_no_batch",
+		"Lookup does not see another batch's mark before its commit, and never sees it after a rollback.", func(t *T, h *fixture[Tx]) {
 			b, _ := h.begin(h.print("a", 1))
 			h.wantKinds(h.looks(h.print("a", 1)), fresh)
 			b.Rollback(t.context())

@@ -19,7 +19,7 @@ func (h *fixture[Tx]) starts(c store.Claim, lease time.Duration) store.CallStart
 	got, err := h.Store.(store.Leases).StartCalls(h.t.context(), []store.Claim{c}, lease)
 	h.t.must(err)
 	if len(got) != 1 {
-		h.t.Fatalf("%d answers to one claim", len(got))
+		h.t.Fatalf("%d answers to one StartCalls with one claim", len(got))
 	}
 	return got[0]
 }
@@ -30,7 +30,7 @@ func (h *fixture[Tx]) endsClaim(e store.ClaimEnding) {
 	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{e})
 	h.t.must(err)
 	if len(lost) != 0 {
-		h.t.Fatal("the claim does not stand")
+		h.t.Fatal("the claim is lost")
 	}
 }
 
@@ -39,15 +39,15 @@ func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.Store
 	h.t.Helper()
 	r := h.number(number)
 	if r.CallsStarted != started || r.CallsFinished != finished || r.CalledAt.IsZero() != (started == 0) {
-		h.t.Errorf("the row has %d calls that were started, %d that finished, the first at %v; want %d and %d", r.CallsStarted, r.CallsFinished, r.CalledAt, started, finished)
+		h.t.Errorf("the row has %d started calls and %d finished calls, the first at %v; want %d and %d", r.CallsStarted, r.CallsFinished, r.CalledAt, started, finished)
 	}
 	return r
 }
 
-// calls are the laws of calls that rows remember.
+// calls tests what rows remember of calls.
 func (s suite[Tx]) calls(t *T) {
 	s.run(t, "E3_a_call_is_remembered_before_it_is_made",
-		"Who claims a row after a process that died in its call learns that its outcome is unknown, and since when.", func(t *T, h *fixture[Tx]) {
+		"A worker that claims a row after a process died during a call learns that the outcome is unknown, and when the first call began.", func(t *T, h *fixture[Tx]) {
 			n := h.receive("a", 0, nil).Number
 			first := h.takes(n, brief)[0]
 			if got := h.starts(first.Claim, brief); !got.Stands || got.Started != 1 || got.Finished != 0 || got.Unknown() || got.Since < 0 || got.Since > long {
@@ -62,11 +62,11 @@ func (s suite[Tx]) calls(t *T) {
 				t.Errorf("the first call is at %v, and was at %v", r.CalledAt, since)
 			}
 			if h.starts(first.Claim, long).Stands {
-				t.Error("a claim that is lost begins a call")
+				t.Error("a lost claim begins a call")
 			}
 			h.wantCalls(n, 2, 0)
 		})
-	s.run(t, "E3_the_same_start_asked_again_counts_once", "A start whose answer was lost is written down once.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "E3_a_repeated_start_counts_once", "A start whose answer was lost and that is repeated is counted once.", func(t *T, h *fixture[Tx]) {
 		n := h.receive("a", 0, nil).Number
 		c := h.takes(n, long)[0]
 		for range 3 {
@@ -76,8 +76,8 @@ func (s suite[Tx]) calls(t *T) {
 		}
 		h.wantCalls(n, 1, 0)
 	})
-	s.run(t, "law_5_each_of_several_starts_is_for_itself",
-		"Of claims that begin calls together those that stand do, in their order, and their leases are extended.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_5_each_of_several_starts_is_separate",
+		"When several claims begin calls together, the valid claims do, in order, and their leases are extended.", func(t *T, h *fixture[Tx]) {
 			a, b := h.receive("a", 0, nil).Number, h.receive("b", 0, nil).Number
 			one, two := h.takes(a, long)[0], h.takes(b, long)[0]
 			before := h.number(b).LockedUntil
@@ -93,8 +93,8 @@ func (s suite[Tx]) calls(t *T) {
 	for o, want := range map[store.CallOutcome][2]int{
 		store.CallNone: {2, 0}, store.CallNotMade: {1, 0}, store.CallUnknown: {2, 0}, store.CallFailed: {2, 1}, store.CallDecided: {2, 2},
 	} {
-		s.run(t, "E3_what_is_known_of_calls_when_a_claim_ends/"+o.String(),
-			"One call that is known says nothing of another before it; a decision says what became of all; one that was not made is taken back.", func(t *T, h *fixture[Tx]) {
+		s.run(t, "E3_the_end_of_a_claim_settles_calls/"+o.String(),
+			"A failed call settles only itself; CallDecided settles all calls of the row; CallNotMade takes its start back.", func(t *T, h *fixture[Tx]) {
 				n := h.receive("a", 0, nil).Number
 				first := h.takes(n, long)[0]
 				h.starts(first.Claim, long)
@@ -107,7 +107,7 @@ func (s suite[Tx]) calls(t *T) {
 			})
 	}
 	s.run(t, "E3_a_call_that_was_not_made_leaves_nothing",
-		"A start that is taken back, and an end without a start, leave a row as if there had been none.", func(t *T, h *fixture[Tx]) {
+		"A start that is taken back, or an end without a start, leaves the row unchanged.", func(t *T, h *fixture[Tx]) {
 			n := h.receive("a", 0, nil).Number
 			for i, o := range []store.CallOutcome{store.CallNotMade, store.CallFailed, store.CallNotMade} {
 				c := h.takes(n, long)[0]
@@ -120,11 +120,11 @@ func (s suite[Tx]) calls(t *T) {
 		})
 }
 
-// resolutions are the laws about a person who reports the outcome of a call.
+// resolutions tests operators' reports of what became of a call.
 func (s suite[Tx]) resolutions(t *T) {
-	s.run(t, "E3_what_was_done_is_completed",
-		"A row whose call was done, as somebody found out, is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {
-			r := h.doubted("a", store.RowParked)
+	s.run(t, "E3_a_call_resolved_as_done_completes_its_row",
+		"If an operator resolves a call as done, the row is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {
+			r := h.unknownCall("a", store.RowParked)
 			t.must(h.resolve(r, admin.ResolvedDone))
 			if after := h.wantCalls(r.Number, 1, 1); after.State != store.StateCompleted || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
@@ -134,9 +134,9 @@ func (s suite[Tx]) resolutions(t *T) {
 			t.wantErr("a second time", h.resolve(h.number(r.Number), admin.ResolvedDone), semel.ErrState)
 		})
 	for _, event := range []store.RowEvent{store.RowParked, store.RowFailed, store.RowDeadLettered} {
-		s.run(t, "E3_what_was_not_done_is_due/"+event.String(),
-			"A row whose calls had no effect, as somebody found out, is due at once as if none had been made.", func(t *T, h *fixture[Tx]) {
-				r := h.doubted("a", event)
+		s.run(t, "E3_a_call_resolved_as_not_done_is_due/"+event.String(),
+			"If an operator resolves the calls of a row as not done, the row is due at once, as if no call had been made.", func(t *T, h *fixture[Tx]) {
+				r := h.unknownCall("a", event)
 				t.must(h.resolve(r, admin.ResolvedNotDone))
 				h.wantCalls(r.Number, 0, 0)
 				h.wantOutcome("a", store.Waiting)
@@ -144,8 +144,8 @@ func (s suite[Tx]) resolutions(t *T) {
 				h.works(r.Number)
 			})
 	}
-	s.run(t, "E3_what_was_not_done_is_due/after_one_of_which_it_was_known",
-		"A row of whose calls one is known is due as if none had been made, too.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "E3_a_call_resolved_as_not_done_is_due/after_one_of_which_it_was_known",
+		"A row with one known and one unknown call that is resolved as not done is due as if no call had been made.", func(t *T, h *fixture[Tx]) {
 			n := h.callKnown("a", store.RowFailed, 0)
 			c := h.takes(n, long)[0]
 			h.starts(c.Claim, long)
@@ -153,22 +153,22 @@ func (s suite[Tx]) resolutions(t *T) {
 			t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
 			h.wantCalls(n, 0, 0)
 		})
-	s.run(t, "E3_trap_T77_a_retry_that_would_be_blind_is_refused",
-		"A row that was parked because its outcome is unknown is not made due until somebody says what became of it.", func(t *T, h *fixture[Tx]) {
-			r := h.doubted("a", store.RowParked)
+	s.run(t, "E3_trap_T77_a_retry_with_an_unknown_outcome_is_refused",
+		"A row that is parked because its outcome is unknown cannot be retried before an operator resolves the outcome.", func(t *T, h *fixture[Tx]) {
+			r := h.unknownCall("a", store.RowParked)
 			t.wantErr("a blind retry", h.retry(r.Seen()), semel.ErrState)
 			if after := h.number(r.Number); after.State != store.StateParked || after.Revision != r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
 			h.wantActs(r.Number)
 		})
-	s.run(t, "E3_what_is_known_is_not_resolved",
-		"Nothing is resolved of a row that is claimed, has changed, or has no outcome that is unknown, nor by no finding.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "E3_a_known_outcome_cannot_be_resolved",
+		"Resolve refuses a row that is claimed, has changed, or has no unknown outcome, and refuses an invalid resolution.", func(t *T, h *fixture[Tx]) {
 			known, called := h.park("known"), h.number(h.callKnown("called", store.RowParked, long))
 			claimed := h.receive("claimed", 0, nil).Number
 			h.starts(h.takes(claimed, long)[0].Claim, long)
-			doubted := h.doubted("a", store.RowParked)
-			older := doubted
+			unknownCall := h.unknownCall("a", store.RowParked)
+			older := unknownCall
 			older.Revision--
 			for _, refused := range []struct {
 				row  store.StoredRow
@@ -176,10 +176,10 @@ func (s suite[Tx]) resolutions(t *T) {
 				err  error
 			}{
 				{known, admin.ResolvedDone, semel.ErrState}, {called, admin.ResolvedDone, semel.ErrState}, {h.number(claimed), admin.ResolvedNotDone, semel.ErrState},
-				{older, admin.ResolvedDone, semel.ErrChanged}, {doubted, 0, nil},
+				{older, admin.ResolvedDone, semel.ErrChanged}, {unknownCall, 0, nil},
 			} {
 				if err := h.resolve(refused.row, refused.with); err == nil || refused.err != nil && !errors.Is(err, refused.err) {
-					t.Errorf("%v of row %d says %v, want %v", refused.with, refused.row.Number, err, refused.err)
+					t.Errorf("%v of row %d returned %v, want %v", refused.with, refused.row.Number, err, refused.err)
 				}
 			}
 			h.wantActs(0)
@@ -190,8 +190,8 @@ func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
 	return errors.Join(h.Store.(admin.Resolver).Resolve(h.t.context(), as, act("resolve"), r.Seen())...)
 }
 
-// doubted returns a row whose only call has an unknown outcome, and whose claim ended with the event as.
-func (h *fixture[Tx]) doubted(id string, as store.RowEvent) store.StoredRow {
+// unknownCall returns a row whose only call has an unknown outcome, and whose claim ended with the event as.
+func (h *fixture[Tx]) unknownCall(id string, as store.RowEvent) store.StoredRow {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
 	c := h.takes(n, long)[0]
@@ -200,8 +200,8 @@ func (h *fixture[Tx]) doubted(id string, as store.RowEvent) store.StoredRow {
 	return h.number(n)
 }
 
-// callKnown is the number of a row whose only call failed, as is known, and whose claim ended
-// so.
+// callKnown returns the number of a row whose only call is known to have failed, and whose claim ended with the event
+// as.
 func (h *fixture[Tx]) callKnown(id string, as store.RowEvent, after time.Duration) int64 {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
@@ -211,7 +211,7 @@ func (h *fixture[Tx]) callKnown(id string, as store.RowEvent, after time.Duratio
 	return n
 }
 
-// takesAgain claims a row whose brief lease ends meanwhile.
+// takesAgain claims a row again after its short lease has ended.
 func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
@@ -219,11 +219,11 @@ func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 			return got[0]
 		}
 	}
-	h.t.Fatalf("row %d is not claimable again", number)
+	h.t.Fatalf("row %d cannot be claimed again", number)
 	return store.Claimed{}
 }
 
-// manyBytes returns n bytes that count up from 0, again after 255.
+// manyBytes returns n bytes that count from 0 to 255, repeatedly.
 func manyBytes(n int) []byte {
 	all := make([]byte, n)
 	for i := range all {
@@ -232,8 +232,7 @@ func manyBytes(n int) []byte {
 	return all
 }
 
-// sameSteps reports whether two lists of steps are equal; an output that is none is not an
-// empty one.
+// sameSteps reports whether two lists of steps are equal. A missing output differs from an empty output.
 func sameSteps(x, y []store.StepDone) bool {
 	return slices.EqualFunc(x, y, func(a, b store.StepDone) bool {
 		return a.Name == b.Name && bytes.Equal(a.Output, b.Output) && (a.Output == nil) == (b.Output == nil)
@@ -251,21 +250,21 @@ func (h *fixture[Tx]) claimNext() store.Claimed {
 	return got[0]
 }
 
-// steps are the laws of steps.
+// steps tests the steps of a message.
 func (s suite[Tx]) steps(t *T) {
 	done := []store.StepDone{{Name: "reserve", Output: manyBytes(steplimit.Output)}, {Name: "zahlen, \"ü\"", Output: nil}, {Name: "ship", Output: []byte{}}}
 	s.run(t, "C11_a_step_is_written_with_its_effect",
-		"The steps of a row, its state and the effect of a step change in one commit, and not before; the next claim is told of them, and of all bytes of their outputs.", func(t *T, h *fixture[Tx]) {
+		"A step, the state of its row and its effect commit together and become visible only then; the next claim returns all steps with the full bytes of their outputs.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			for n := range done {
 				if !sameSteps(c.Row.Steps, done[:n]) {
-					t.Errorf("after %d steps the claim tells of %d", n, len(c.Row.Steps))
+					t.Errorf("after %d steps the claim has %d steps", n, len(c.Row.Steps))
 				}
 				b, v := h.begin(h.asking(c))
 				h.wantKinds(v, fresh)
 				h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
 				if r := h.number(c.Number); !sameSteps(r.Steps, done[:n]) {
-					t.Errorf("before its commit step %d is written", n)
+					t.Errorf("step %d is visible before its commit", n)
 				}
 				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowStepped, Ran: true, Steps: done[:n+1]}}})
 				h.wantCount("a", n+1)
@@ -283,7 +282,7 @@ func (s suite[Tx]) steps(t *T) {
 			}
 			h.wantOutcome("a", store.Applied)
 		})
-	s.run(t, "C11_a_step_that_is_rolled_back_is_not_done", "What does not commit leaves the steps of a row as they are.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C11_a_step_that_is_rolled_back_is_not_done", "A rollback leaves the steps of a row unchanged.", func(t *T, h *fixture[Tx]) {
 		c := h.claimed("a")[0]
 		b, _ := h.begin(h.asking(c))
 		h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
@@ -294,7 +293,7 @@ func (s suite[Tx]) steps(t *T) {
 		h.wantCount("a", 0)
 	})
 	s.run(t, "law_5_a_stale_token_ends_no_step",
-		"A step under a claim that is another's commits nothing, in a batch or outside of one.", func(t *T, h *fixture[Tx]) {
+		"A step under a lost claim commits nothing, inside or outside of a batch.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b")
 			stepped := func(c store.Claim, mark int) store.ClaimEnding {
 				return store.ClaimEnding{Claim: c, Mark: mark, Event: store.RowStepped, Ran: true, Steps: done[:1]}
@@ -311,14 +310,14 @@ func (s suite[Tx]) steps(t *T) {
 				t.Errorf("lost %v, %v", lost, err)
 			}
 			if r := h.number(all[0].Number); !sameSteps(r.Steps, done[:1]) || r.State != store.StateReceived {
-				t.Errorf("the step of the claim that stands: %+v", r)
+				t.Errorf("the step under the valid claim: %+v", r)
 			}
 			if r := h.number(all[1].Number); len(r.Steps) != 0 || r.State != store.StateInProgress {
 				t.Errorf("%+v", r)
 			}
 		})
-	s.run(t, "C11_attempts_begin_anew_with_each_step",
-		"A step takes back the attempts before it, and leaves no start without an end.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C11_each_step_resets_the_attempts",
+		"A committed step resets attempts, starts and the last error of its row.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			end := func(e store.ClaimEnding, attempts int) {
 				t.Helper()
@@ -346,8 +345,8 @@ func (s suite[Tx]) steps(t *T) {
 				t.Errorf("%d steps", len(r.Steps))
 			}
 		})
-	s.run(t, "C11_steps_outlive_what_happens_between_them",
-		"A failure, a release, parking and a person's retry leave the steps of a row as they are.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C11_steps_outlive_failures_and_retries",
+		"A failure, a release, a park and an operator's retry leave the steps of a row unchanged.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			for _, e := range []store.RowEvent{store.RowStepped, store.RowFailed, store.RowReleased, store.RowParked} {
 				ending := store.ClaimEnding{Claim: c.Claim, Event: e}

@@ -27,17 +27,17 @@ func (s suite[Tx]) leased(t *T) {
 	s.requeues(t)
 	s.manyActs(t)
 	s.transitions(t)
-	s.rivals(t)
-	s.owned(t)
+	s.concurrentActs(t)
+	s.markerOwner(t)
 	s.reopened(t)
-	s.beside(t)
+	s.besideOpenRow(t)
 	s.twinTable(t)
-	s.aheads(t)
+	s.clockAhead(t)
 }
 
 func (h *fixture[Tx]) leases() store.Leases { return h.Store.(store.Leases) }
 
-// receive delivers a message that is to wait in the inbox, and returns its row.
+// receive delivers a message that waits in the inbox, and returns its row.
 func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateReceived, After: after, Message: &semel.Message{Body: body}})
@@ -66,14 +66,14 @@ func (h *fixture[Tx]) claimed(ids ...string) []store.Claimed {
 	return got
 }
 
-// asking returns the mark of a claim.
+// asking returns a mark that carries the claim.
 func (h *fixture[Tx]) asking(c store.Claimed) store.Mark {
 	m := h.print(c.Row.Key.ID, 1)
 	m.Claim = c.Claim
 	return m
 }
 
-// steal gives a row to another worker.
+// steal lets another worker claim a row.
 func (h *fixture[Tx]) steal(c store.Claimed) store.Claim {
 	h.t.Helper()
 	t := store.NewToken()
@@ -89,11 +89,11 @@ func (h *fixture[Tx]) wantOutcome(id string, o store.Outcome) {
 	h.wantKinds(h.asks(h.print(id, 1)), already(o))
 }
 
-// claims are the laws of a claim inside a batch.
+// claims tests a claim in a batch.
 func (s suite[Tx]) claims(t *T) {
 	for event, state := range endings {
 		s.run(t, "law_12_a_claim_ends_with_its_batch/"+event.String(),
-			"Row, marker and effect of a claim change in one commit, and not before.", func(t *T, h *fixture[Tx]) {
+			"The row, marker and effect of a claim change in one commit, and not before.", func(t *T, h *fixture[Tx]) {
 				c := h.claimed("a")[0]
 				b, v := h.begin(h.asking(c))
 				h.wantKinds(v, fresh)
@@ -105,26 +105,26 @@ func (s suite[Tx]) claims(t *T) {
 				h.wantState("before the commit the row", h.number(c.Number), store.StateInProgress)
 				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
 				if r := h.number(c.Number); r.State != state || r.Attempts != 1 {
-					t.Errorf("the row is %+v, want it %s", r, state)
+					t.Errorf("the row is %+v, want state %s", r, state)
 				}
 				h.wantOutcome("a", state.Outcome())
 				h.wantCount("a", done)
 			})
 	}
 	s.run(t, "law_5_an_effect_whose_claim_is_lost_is_rolled_back",
-		"A batch that is to end a claim which another worker has commits nothing, of no message.", func(t *T, h *fixture[Tx]) {
+		"A batch that ends a claim which another worker holds commits nothing, for none of its messages.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b")
 			marks := []store.Mark{h.asking(all[0]), h.mark("c"), h.asking(all[1])}
 			b, v := h.begin(marks...)
 			h.wantKinds(v, fresh, fresh, fresh)
 			h.apply(b, marks, v)
 			heir, told := all[1].Claim, store.Claim{Number: all[1].Number, Token: store.NewToken()}
-			if !s.h.Can.OneWriter { // else nobody can take it while the batch is open
+			if !s.h.Can.OneWriter { // otherwise nobody can claim the row while the batch is open
 				heir, told = h.steal(all[1]), all[1].Claim
 			}
 			e := store.Ending{Claims: []store.ClaimEnding{{Claim: all[0].Claim, Event: store.RowCompleted}, {Claim: told, Mark: 2, Event: store.RowCompleted}}}
 			if r := b.Commit(t.context(), e); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
-				t.Errorf("the commit says %+v, want that a claim is lost", r)
+				t.Errorf("Commit returned %+v, want a lost claim", r)
 			}
 			for _, id := range []string{"a", "b", "c"} {
 				h.wantCount(id, 0)
@@ -133,8 +133,8 @@ func (s suite[Tx]) claims(t *T) {
 			h.wantKinds(h.asks(append(marks, store.Mark{Scope: h.scope, ID: []byte("b"), Claim: heir})...),
 				fresh, fresh, store.Verdict{Kind: store.ClaimLost}, fresh)
 		})
-	s.run(t, "law_5_a_claim_that_is_lost_is_told_when_its_batch_begins",
-		"Of the claims that a batch asks for, those that do not stand are told, and the others go on.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_5_a_lost_claim_is_reported_when_its_batch_begins",
+		"Begin reports which claims of a batch are lost; the other claims continue.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b")
 			h.steal(all[0])
 			b, v := h.begin(h.asking(all[0]), h.mark("c"), h.asking(all[1]))
@@ -143,8 +143,8 @@ func (s suite[Tx]) claims(t *T) {
 			h.wantOutcome("b", store.Applied)
 			h.wantOutcome("a", store.Waiting)
 		})
-	s.run(t, "law_5_an_extension_beside_a_batch_says_which_claims_are_lost",
-		"Beside a batch that is open, too, an extension tells which claims do not stand.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_5_an_extension_during_a_batch_reports_lost_claims",
+		"While a batch is open, an extension also reports which claims are lost.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b")
 			h.steal(all[0])
 			b, _ := h.begin(h.asking(all[1]))
@@ -154,8 +154,8 @@ func (s suite[Tx]) claims(t *T) {
 			}
 			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Event: store.RowCompleted}}})
 		})
-	s.run(t, "law_6_a_lease_that_has_ended_is_told_when_its_batch_begins",
-		"A claim whose lease has ended is not begun, also if nobody else has taken it.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_6_an_expired_lease_is_reported_when_its_batch_begins",
+		"A claim whose lease has ended does not begin, even if nobody else has claimed the row.", func(t *T, h *fixture[Tx]) {
 			h.receive("a", 0, nil)
 			got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: brief})
 			t.must(err)
@@ -164,10 +164,10 @@ func (s suite[Tx]) claims(t *T) {
 					return
 				}
 			}
-			t.Error("the claim stands beyond its lease")
+			t.Error("the claim is valid after its lease has ended")
 		})
-	s.run(t, "D3_a_claim_that_its_batch_does_not_end_goes_on",
-		"A batch that was rolled back, or that leaves a claim out, leaves it as it was.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D3_a_claim_that_its_batch_does_not_end_stays_valid",
+		"A batch that rolls back, or that does not end one of its claims, leaves that claim unchanged.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			b, _ := h.begin(h.asking(c))
 			b.Rollback(t.context())
@@ -178,10 +178,10 @@ func (s suite[Tx]) claims(t *T) {
 		})
 }
 
-// waiting are the laws of copies of what waits in the inbox.
+// waiting tests copies of messages that wait in the inbox.
 func (s suite[Tx]) waiting(t *T) {
-	s.run(t, "law_9_a_copy_of_what_waits_is_a_duplicate",
-		"A copy of a message in the inbox finds that it waits, also while it is claimed, and can be counted on its row.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_9_a_copy_of_a_waiting_message_is_a_duplicate",
+		"A copy of a message in the inbox gets the verdict waiting, also while the row is claimed, and can be counted on the row.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			b, v := h.begin(h.print("a", 1))
 			h.wantKinds(v, already(store.Waiting))
@@ -194,11 +194,11 @@ func (s suite[Tx]) waiting(t *T) {
 			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted}}})
 			h.wantOutcome("a", store.Applied)
 		})
-	s.run(t, "law_10_other_content_of_what_waits_is_a_conflict", "An identity that waits is kept for its content.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_10_other_content_of_a_waiting_message_is_a_conflict", "The content of a waiting identity is fixed; other content is a conflict.", func(t *T, h *fixture[Tx]) {
 		h.receive("a", 0, nil)
 		h.wantKinds(h.asks(h.print("a", 2)), conflict)
 	})
-	s.run(t, "law_6_a_row_waits_by_the_stores_clock", "When a row that waits is due is told with it.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_6_a_row_waits_by_the_stores_clock", "The verdict on a waiting message says when its row is due.", func(t *T, h *fixture[Tx]) {
 		r := h.receive("a", long, nil)
 		if wait := r.DueAt.Sub(r.ReceivedAt); wait < long-time.Second || wait > long+time.Second {
 			t.Errorf("due %v after it was received, want %v", wait, long)
@@ -206,10 +206,10 @@ func (s suite[Tx]) waiting(t *T) {
 	})
 }
 
-// endCases are the laws of ending.
+// endCases tests how claims end.
 func endCases(run runCase) {
 	for event, state := range endings {
-		run("D4_a_claim_ends_as_its_event_says/"+event.String(), "Each ending leaves the row in its state, without a claim, and with what is said of the run.", func(h *claims) {
+		run("D4_each_event_ends_a_claim_in_its_state/"+event.String(), "Each event puts the row into the event's state, without a claim, and with the error and reason of the run.", func(h *claims) {
 			n := h.put("a")
 			c := h.one(long)
 			lost, err := h.Store.Start(h.t.context(), []store.Claim{c.Claim})
@@ -217,7 +217,7 @@ func endCases(run runCase) {
 				h.t.Fatalf("lost %v, %v", lost, err)
 			}
 			if !h.end(store.ClaimEnding{Claim: c.Claim, Event: event, After: long, Reason: semel.ReasonPermanent, Ran: true, Began: true, Error: "why"}) {
-				h.t.Fatal("the claim does not stand")
+				h.t.Fatal("the claim is lost")
 			}
 			r := h.wantState(n, state)
 			if r.Attempts != 1 || r.Started != 0 || r.Reason != semel.ReasonPermanent || r.FirstError != "why" || r.LastError != "why" || !r.LockedUntil.IsZero() {
@@ -226,24 +226,24 @@ func endCases(run runCase) {
 			if h.end(store.ClaimEnding{Claim: c.Claim, Event: event}) {
 				h.t.Error("it ends twice")
 			}
-			if again := h.claim(10, long); len(again) != 0 { // of those that wait, none before its time
+			if again := h.claim(10, long); len(again) != 0 { // no waiting row is claimed before it is due
 				h.t.Errorf("claimed again: %+v", again)
 			}
 		})
 	}
-	run("D3_what_was_released_is_due_at_once", "A row that was released, or failed and is due again, is claimed anew and is not suspect.", func(h *claims) {
+	run("D3_a_released_row_is_due_at_once", "A row that was released, or failed and is due again, is claimed again and is not suspect.", func(h *claims) {
 		n := h.put("a")
 		for _, event := range []store.RowEvent{store.RowReleased, store.RowFailed} {
 			c := h.one(long)
 			if !h.end(store.ClaimEnding{Claim: c.Claim, Event: event}) {
-				h.t.Fatal("the claim does not stand")
+				h.t.Fatal("the claim is lost")
 			}
 		}
 		if c := h.one(long); c.Number != n || c.Suspect {
 			h.t.Errorf("%+v", c)
 		}
 	})
-	run("D5_a_release_takes_back_its_own_start_only", "Who had a claim whose lease has ended may have died of it: that is known until a handler comes to an end, whoever claims the row and gives it back.", func(h *claims) {
+	run("D5_a_release_takes_back_only_its_own_start", "A row stays suspect after a lease ended without a result until a handler returns, even if other workers claim and release the row in between.", func(h *claims) {
 		n := h.put("a")
 		h.one(brief)
 		suspect := func(starts int) store.Claimed {
@@ -256,7 +256,7 @@ func endCases(run runCase) {
 		}
 		c := suspect(1)
 		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased}) {
-			h.t.Fatal("the claim does not stand")
+			h.t.Fatal("the claim is lost")
 		}
 		c = suspect(1)
 		if lost, err := h.Store.Start(h.t.context(), []store.Claim{c.Claim}); err != nil || len(lost) > 0 {
@@ -266,17 +266,17 @@ func endCases(run runCase) {
 			h.t.Errorf("%+v", r)
 		}
 		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased, Began: true}) {
-			h.t.Fatal("the claim does not stand")
+			h.t.Fatal("the claim is lost")
 		}
 		c = suspect(1)
 		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowFailed, Ran: true}) {
-			h.t.Fatal("the claim does not stand")
+			h.t.Fatal("the claim is lost")
 		}
 		if c := h.one(long); c.Suspect || c.Row.Started != 0 {
 			h.t.Errorf("%+v", c)
 		}
 	})
-	run("law_7_one_that_is_lost_does_not_keep_others_from_ending", "Of several endings in one call each is for itself.", func(h *claims) {
+	run("law_7_a_lost_claim_does_not_prevent_others_from_ending", "If several claims end in one call, each ending succeeds or fails alone.", func(h *claims) {
 		a, b := h.put("a"), h.put("b")
 		both := h.claim(2, long)
 		if len(both) != 2 || !h.end(store.ClaimEnding{Claim: both[0].Claim, Event: store.RowParked}) {
@@ -291,7 +291,7 @@ func endCases(run runCase) {
 	})
 }
 
-// gathers runs the handler of a claim, which adds to an effect, before a transaction begins.
+// gathers queues a batch for a claim: its handler adds to an effect before a transaction begins.
 func (h *fixture[Tx]) gathers(c store.Claimed, effect string) admin.QueuedBatch[Tx] {
 	h.t.Helper()
 	b := h.Store.(admin.QueueStore[Tx]).Combinable(h.asking(c))
@@ -303,7 +303,7 @@ func (h *fixture[Tx]) commitsGathered(all ...admin.QueuedBatch[Tx]) store.Result
 	return h.Store.(admin.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
 }
 
-// wantGathered checks the state of the row of a claim, and its effects.
+// wantGathered checks the state of a claim's row and the number of its effects.
 func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effects int) {
 	h.t.Helper()
 	if r, n := h.number(c.Number), h.Count(h.t, c.Row.Key.ID); r.State != state || n != effects {
@@ -311,10 +311,10 @@ func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effect
 	}
 }
 
-// gathered are the laws of transactions that the handlers of several claims share.
+// gathered tests transactions that the handlers of several claims share.
 func (s suite[Tx]) gathered(t *T) {
 	s.run(t, "K10_law_1_claims_that_share_a_transaction_end_with_their_effects",
-		"Of several claims all effects and all ends are in one commit.", func(t *T, h *fixture[Tx]) {
+		"All effects and all endings of claims that share a transaction are in one commit.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b", "c")
 			var gathered []admin.QueuedBatch[Tx]
 			for _, c := range all {
@@ -331,7 +331,7 @@ func (s suite[Tx]) gathered(t *T) {
 			}
 		})
 	s.run(t, "law_5_a_claim_that_is_lost_leaves_nothing_of_a_shared_transaction",
-		"If one claim does not stand, no effect and no end of any is there, and each of the others can be committed by itself.", func(t *T, h *fixture[Tx]) {
+		"If one claim is lost, no effect and no ending of the shared transaction is visible, and each other claim can commit alone.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b")
 			a, b := h.gathers(all[0], "a"), h.gathers(all[1], "b")
 			h.steal(all[1])
@@ -342,16 +342,16 @@ func (s suite[Tx]) gathered(t *T) {
 				h.wantGathered(c, store.StateInProgress, 0)
 			}
 			if r := h.commitsGathered(b); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
-				t.Errorf("the lost one by itself: %+v", r)
+				t.Errorf("the lost claim alone: %+v", r)
 			}
 			if r := a.Batch.Commit(t.context(), a.Ending); r.Outcome != store.Committed {
-				t.Errorf("the other by itself: %+v", r)
+				t.Errorf("the other claim alone: %+v", r)
 			}
 			h.wantGathered(all[0], store.StateCompleted, 1)
 			h.wantGathered(all[1], store.StateInProgress, 0)
 		})
-	s.run(t, "law_3_what_was_gathered_and_rolled_back_is_nowhere",
-		"A handler that failed before its transaction began leaves nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_3_a_queued_batch_that_fails_leaves_nothing",
+		"A handler that failed before its transaction began leaves nothing behind.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			h.gathers(c, "a").Batch.Rollback(t.context())
 			h.wantGathered(c, store.StateInProgress, 0)
@@ -361,7 +361,7 @@ func (s suite[Tx]) gathered(t *T) {
 			h.wantGathered(c, store.StateCompleted, 1)
 		})
 	s.run(t, "law_5_a_claim_that_ended_has_no_second_effect",
-		"What was gathered under a claim is written once, however often it is given.", func(t *T, h *fixture[Tx]) {
+		"A queued batch is written once, however often it is passed to the store.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			g := h.gathers(c, "a")
 			again := h.gathers(c, "a")

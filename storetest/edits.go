@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyedEdit is how the act of an edit begins in a store whose hashes are keyed (admin.EditAct).
+// keyedEdit matches the start of the recorded act of an edit in a store whose hashes are keyed (admin.EditAct).
 var keyedEdit = regexp.MustCompile(`^hmac-sha256 [0-9a-f]{64} \(1 bytes\) to [0-9a-f]{64} \(3 bytes\): `)
 
 func hasEdits(store any) bool {
@@ -25,14 +25,14 @@ func hasEdits(store any) bool {
 
 func (h *fixture[Tx]) editor() admin.Editor { return h.Store.(admin.Editor) }
 
-// edits gives a row another body.
+// edits replaces the body of a row.
 func (h *fixture[Tx]) edits(r store.StoredRow, body string) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte(body), act("edit")))
 	return h.number(r.Number)
 }
 
-// wantEdits wants edits with these bodies before them, of which the last gave the row its own.
+// wantEdits checks that a row's edits kept these bodies in order. The last body is the row's current one.
 func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	h.t.Helper()
 	all, err := h.editor().Edits(h.t.context(), number, true)
@@ -56,10 +56,10 @@ func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	}
 }
 
-// edited are the laws of bodies that people give rows.
+// edited tests edits of bodies.
 func (s suite[Tx]) edited(t *T) {
-	s.run(t, "G5_an_edit_changes_the_body_and_keeps_the_one_before",
-		"An edited row has the new body and all else that it had, and the store has each body that it had before.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G5_an_edit_changes_the_body_and_keeps_the_previous_one",
+		"An edit changes only the body; the store keeps every previous body.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			after := h.edits(r, "b\x00\xff")
 			if after.Key != r.Key || after.Fingerprint != r.Fingerprint || after.State != r.State || after.Revision == r.Revision || after.Reason != r.Reason {
@@ -74,11 +74,11 @@ func (s suite[Tx]) edited(t *T) {
 			acts, err := h.inbox().Acts(t.context(), r.Number, 0)
 			t.must(err)
 			if want := fmt.Sprintf("sha256 %x (1 bytes) to %x (3 bytes): ", sha256.Sum256([]byte("a")), sha256.Sum256([]byte("b\x00\xff"))); !strings.HasPrefix(acts[0].Why, want) && !keyedEdit.MatchString(acts[0].Why) {
-				t.Errorf("the act says %q, want %q", acts[0].Why, want)
+				t.Errorf("the act has the reason %q, want %q", acts[0].Why, want)
 			}
 		})
 	s.run(t, "G5_copies_of_the_original_are_duplicates_of_the_edit",
-		"What the producer sent is known as before an edit: a copy of it is a duplicate, and another content, also the edited one, a conflict.", func(t *T, h *fixture[Tx]) {
+		"After an edit the store still recognises what the producer sent: a copy is a duplicate; other content, even the edited content, is a conflict.", func(t *T, h *fixture[Tx]) {
 			r := h.edits(h.park("a"), "b")
 			h.wantKinds(h.asks(h.print("a", 1)), already(store.Parked))
 			t.must(h.retry(r.Seen()))
@@ -88,8 +88,8 @@ func (s suite[Tx]) edited(t *T) {
 			h.wantKinds(h.asks(h.print("a", 2)), conflict)
 			h.wantCount("a", 1)
 		})
-	s.run(t, "trap_T46_nothing_is_edited_that_has_taken_effect",
-		"An edit is refused, and nothing changed, where the row, or the first content of a conflict, has taken effect or may.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T46_a_row_that_has_taken_effect_is_not_edited",
+		"An edit is refused and changes nothing if the row, or the first content of a conflict, has taken effect or may have.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("a", 1))
 			h.conflict("a", 2)
 			h.wantUnedited(h.row("a", true), semel.ErrConflict)
@@ -102,15 +102,15 @@ func (s suite[Tx]) edited(t *T) {
 			t.must(h.discard(closed.Seen()))
 			h.wantUnedited(h.number(closed.Number), semel.ErrState)
 		})
-	s.run(t, "trap_T46_nothing_is_edited_that_was_seen_otherwise",
-		"An edit names the revision that it saw, and is refused once the row has another.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T46_a_row_that_has_changed_is_not_edited",
+		"An edit names the revision that it is based on, and is refused if the row has changed since.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			h.edits(r, "b")
 			h.wantUnedited(r, semel.ErrChanged)
 			r.Number += 1000
 			h.wantUnedited(r, semel.ErrChanged)
 		})
-	s.run(t, "G5_what_was_sent_without_an_identity_is_not_edited", "A row that is never run gets no other body.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G5_a_row_without_an_identity_is_not_edited", "A row without an identity never runs, so its body cannot be edited.", func(t *T, h *fixture[Tx]) {
 		r := h.put("a", store.Row{Surrogate: true, State: store.StateParked, Reason: semel.ReasonNoIdentity, Message: &semel.Message{Body: []byte("a")}})
 		h.wantUnedited(r, semel.ErrState)
 	})
@@ -119,7 +119,7 @@ func (s suite[Tx]) edited(t *T) {
 	}
 }
 
-// wantUnedited wants an edit refused, of which nothing is left.
+// wantUnedited checks that an edit is refused and leaves nothing behind.
 func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	h.t.Helper()
 	kept, err := h.editor().Edits(h.t.context(), r.Number, true)
@@ -130,19 +130,19 @@ func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	left, err := h.editor().Edits(h.t.context(), r.Number, true)
 	h.t.must(err)
 	if len(left) != len(kept) {
-		h.t.Errorf("an edit that was refused is kept: %+v", left)
+		h.t.Errorf("a refused edit is kept: %+v", left)
 	}
 	for _, row := range h.list(store.RowFilter{Numbers: []int64{r.Number}, Bodies: true}) {
 		if string(row.Message.Body) == "refused" {
-			h.t.Errorf("an edit that was refused changed the body")
+			h.t.Errorf("a refused edit changed the body")
 		}
 	}
 }
 
-// editedAndReaped: what a body was is removed with the body that is.
+// editedAndReaped tests that the reaper removes the previous bodies of a row together with its current body.
 func (s suite[Tx]) editedAndReaped(t *T) {
-	s.run(t, "law_11_bodies_before_an_edit_go_with_the_row_s_own",
-		"Where the bodies of what has ended are removed, so are those before edits, and the hashes stay.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_11_bodies_before_an_edit_are_removed_with_the_current_body",
+		"When the reaper removes the bodies of finished messages, it also removes their bodies before edits; the hashes stay.", func(t *T, h *fixture[Tx]) {
 			r := h.edits(h.park("a"), "b")
 			t.must(h.retry(r.Seen()))
 			h.works(r.Number)
@@ -156,7 +156,7 @@ func (s suite[Tx]) editedAndReaped(t *T) {
 		})
 }
 
-// bodiless reaps until the row has no body.
+// bodiless calls the reaper until the row has no body.
 func (h *fixture[Tx]) bodiless(number int64) {
 	h.t.Helper()
 	ctx := h.t.context()
@@ -175,12 +175,12 @@ func hasAudit(store any) bool {
 	return auditor && recorder
 }
 
-// auditKey is a key, of no secret.
+// auditKey is a test key; it is not secret.
 var auditKey = []byte("0123456789abcdef0123456789abcdef")
 
 func (h *fixture[Tx]) auditor() admin.Auditor { return h.Store.(admin.Auditor) }
 
-// does records acts of no row.
+// does records acts that belong to no row.
 func (h *fixture[Tx]) does(verbs ...string) {
 	h.t.Helper()
 	for _, verb := range verbs {
@@ -197,7 +197,7 @@ func (h *fixture[Tx]) wantSealed(o admin.Sealing, want int) {
 	}
 }
 
-// sealed are the verbs of the chain's lines, in their order, a few read at a time.
+// sealed returns the verbs of the chain's lines in order. It reads a few lines at a time.
 func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	h.t.Helper()
 	for after := int64(math.MinInt64); ; {
@@ -212,7 +212,7 @@ func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	}
 }
 
-// wantChain holds the chain to be of these acts, and whole.
+// wantChain checks that the chain consists of these acts and is unbroken.
 func (h *fixture[Tx]) wantChain(key []byte, want ...string) {
 	h.t.Helper()
 	verbs, lines := h.sealed()
@@ -233,7 +233,7 @@ func (h *fixture[Tx]) wantWhole(key []byte, lines []admin.AuditedSeal) {
 		v.Add(audit.Line{Seal: l.Seal, Compared: true, Now: l.Now})
 	}
 	for _, f := range v.End().Findings {
-		if f.Kind == audit.Unkeyed { // a case's key may come later
+		if f.Kind == audit.Unkeyed { // a chain may start without a key
 			continue
 		}
 		h.t.Errorf("the chain: %s", f)
@@ -243,10 +243,10 @@ func (h *fixture[Tx]) wantWhole(key []byte, lines []admin.AuditedSeal) {
 	}
 }
 
-// audited are the laws of admin.Auditor.
+// audited tests admin.Auditor.
 func (s suite[Tx]) audited(t *T) {
-	s.run(t, "G6_acts_are_sealed_each_once_in_their_order",
-		"What is committed and not sealed is sealed, some at a time, in the order of the acts, with what was done, by whom, when and why; nothing is sealed twice.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G6_acts_are_sealed_once_and_in_order",
+		"Seal seals committed acts in order, up to its limit, with the act, who, when and why; no act is sealed twice.", func(t *T, h *fixture[Tx]) {
 			h.wantSealed(admin.Sealing{Whole: true}, 0)
 			h.wantChain(nil)
 			h.does("a", "b", "c", "d", "e")
@@ -259,8 +259,8 @@ func (s suite[Tx]) audited(t *T) {
 			h.wantChain(nil, "a", "b", "c", "d", "e")
 			h.wantUnsealed()
 		})
-	s.run(t, "G6_a_line_has_its_act_as_it_stands",
-		"A line has the row, verb, who, why and result of its act, its time to the microsecond, and a time of its own.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G6_a_line_contains_its_act",
+		"A line holds the row, verb, who, why and result of its act, the time of the act in microseconds, and its own time.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			t.must(h.discard(r.Seen()))
 			h.wantSealed(admin.Sealing{}, 1)
@@ -273,8 +273,8 @@ func (s suite[Tx]) audited(t *T) {
 				t.Errorf("the line is %+v of %+v, the act %+v", l.Seal, l.Now, want)
 			}
 		})
-	s.run(t, "G6_a_chain_under_a_key_goes_on_under_one",
-		"A chain may get a key, and then goes on with one; who has none is refused, and nothing is sealed.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G6_a_chain_with_a_key_continues_only_with_it",
+		"A key can be added to a chain; from then on a call without the key is refused and seals nothing.", func(t *T, h *fixture[Tx]) {
 			h.does("a")
 			h.wantSealed(admin.Sealing{}, 1)
 			h.does("b")
@@ -287,8 +287,8 @@ func (s suite[Tx]) audited(t *T) {
 			h.wantSealed(admin.Sealing{Key: auditKey}, 1)
 			h.wantChain(auditKey, "a", "b", "c")
 		})
-	s.run(t, "G6_a_chain_under_a_key_that_is_only_continued_is_not_begun",
-		"Who only continues a chain seals nothing under a key where no line is, and nothing behind an end under another key.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G6_continue_begins_no_chain_with_a_key",
+		"With Continue, a call seals nothing under a key if the chain has no line, and nothing after a line under another key.", func(t *T, h *fixture[Tx]) {
 			refused := func(key []byte) {
 				if done, err := h.auditor().Seal(t.context(), admin.Sealing{Key: key, Continue: true}); !errors.Is(err, semel.ErrState) || done.Lines != 0 {
 					t.Errorf("%+v, %v", done, err)
@@ -304,8 +304,8 @@ func (s suite[Tx]) audited(t *T) {
 			h.wantSealed(admin.Sealing{Key: auditKey, Continue: true}, 1)
 			h.wantChain(auditKey, "a", "b")
 		})
-	s.run(t, "G6_a_chain_without_a_key_is_begun_and_gets_one",
-		"Without a key Continue changes nothing, and with a key it lets a chain without one get its first line under the key.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G6_a_chain_without_a_key_can_get_one",
+		"Without a key Continue has no effect; with a key it lets a chain without a key get its first line under the key.", func(t *T, h *fixture[Tx]) {
 			h.does("a")
 			h.wantSealed(admin.Sealing{Continue: true}, 1)
 			h.does("b")
@@ -313,8 +313,8 @@ func (s suite[Tx]) audited(t *T) {
 			h.wantChain(auditKey, "a", "b")
 		})
 	s.run(t, "G6_acts_and_seals_at_once",
-		"Of several that seal at once, beside operators that act, no act is sealed twice and none is left out.", func(t *T, h *fixture[Tx]) {
-			auditor, recorder := h.auditor(), h.Store.(admin.Recorder) // what a store lacks fails here
+		"If several processes seal while operators act, no act is sealed twice and none is left out.", func(t *T, h *fixture[Tx]) {
+			auditor, recorder := h.auditor(), h.Store.(admin.Recorder) // a store that lacks one fails here
 			together(8, func(i int) {
 				for range 10 {
 					var err error
@@ -331,7 +331,7 @@ func (s suite[Tx]) audited(t *T) {
 			done, err := auditor.Seal(t.context(), admin.Sealing{Whole: true})
 			t.must(err)
 			if done.Elsewhere {
-				t.Error("nobody seals any more, and somebody is said to")
+				t.Error("all sealing has ended, but the store reports that it is in progress")
 			}
 			_, lines := h.sealed()
 			if len(lines) != 40 {
@@ -342,7 +342,7 @@ func (s suite[Tx]) audited(t *T) {
 		})
 }
 
-// wantUnsealed holds the acts that are not sealed to be these.
+// wantUnsealed checks which acts are not sealed.
 func (h *fixture[Tx]) wantUnsealed(want ...string) {
 	h.t.Helper()
 	var verbs []string
@@ -359,6 +359,6 @@ func (h *fixture[Tx]) wantUnsealed(want ...string) {
 		}
 	}
 	if fmt.Sprint(verbs) != fmt.Sprint(want) {
-		h.t.Errorf("not sealed are %q, want %q", verbs, want)
+		h.t.Errorf("unsealed acts are %q, want %q", verbs, want)
 	}
 }

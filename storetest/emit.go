@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// emits has the outputs of causes sent again.
+// emits sends the intents of causes again.
 func (h *fixture[Tx]) emits(o admin.EmitOptions, causes ...string) admin.Emitted {
 	h.t.Helper()
 	for _, c := range causes {
@@ -29,7 +29,7 @@ func (h *fixture[Tx]) wantEmitted(got, want admin.Emitted) {
 	}
 }
 
-// causes writes outputs of a cause, which wait.
+// causes writes waiting intents of a cause.
 func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	h.t.Helper()
 	b, _ := h.begin()
@@ -56,29 +56,29 @@ func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallO
 	h.t.Helper()
 	c := h.takes(number, long)
 	if len(c) != 1 {
-		h.t.Fatalf("row %d is not to be claimed", number)
+		h.t.Fatalf("row %d cannot be claimed", number)
 	}
 	started := h.starts(c[0].Claim, long)
 	h.endsClaim(store.ClaimEnding{Claim: c[0].Claim, Event: event, Ran: true, Call: o})
 	return started
 }
 
-// sent are outputs of a cause that were sent.
+// sent writes intents of a cause and sends them.
 func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 	h.t.Helper()
 	numbers := h.causes(cause, ids...)
 	for _, n := range numbers {
 		if s := h.callsFor(n, store.RowCompleted, store.CallDecided); s.Again {
-			h.t.Errorf("the first start of row %d says that it is sent again", n)
+			h.t.Errorf("the first start of row %d is reported as a repeated one", n)
 		}
 	}
 	return numbers
 }
 
-// emission are the laws of what is sent again.
+// emission tests sending intents again.
 func (s suite[Tx]) emission(t *T) {
-	s.run(t, "C12_what_was_sent_is_due_again_under_its_identity",
-		"It waits as what was just received, and its sender is told; it is sent once, and is the same.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C12_a_sent_intent_is_due_again_under_its_identity",
+		"An intent that is sent again waits like a new one; its sender learns that it is a repetition; it is sent once, unchanged.", func(t *T, h *fixture[Tx]) {
 			n := h.sent("cause", "a", "b")
 			other := h.sent("another", "c")[0]
 			before := h.number(n[0])
@@ -86,21 +86,21 @@ func (s suite[Tx]) emission(t *T) {
 			h.wantEmitted(h.emits(admin.EmitOptions{}), admin.Emitted{})
 			r := h.wantCalls(n[0], 1, 0)
 			if r.State != store.StateReceived || r.Attempts != 0 || r.Started != 0 || r.Key != before.Key || r.ReceivedAt.Before(before.ReceivedAt) || string(r.Message.Body) != string(before.Message.Body) || r.Revision == before.Revision {
-				t.Errorf("%+v, and before %+v", r, before)
+				t.Errorf("the row is %+v, and before %+v", r, before)
 			}
 			h.wantOutcome("a", store.Waiting)
-			h.wantState("what another message caused", h.number(other), store.StateCompleted)
+			h.wantState("the intent of another message", h.number(other), store.StateCompleted)
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 2})
 			if got := h.callsFor(n[0], store.RowCompleted, store.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
 				t.Errorf("the start answers %+v", got)
 			}
 			h.wantOutcome("a", store.Applied)
 			if again := h.takes(n[0], long); len(again) != 0 {
-				t.Error("it is to be sent a third time")
+				t.Error("the intent is to be sent a third time")
 			}
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1, Left: 1})
 		})
-	s.run(t, "C12_what_ended_not_long_ago_or_was_called_for_too_long_ago_stays", "It is counted, and nothing of it is written.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C12_an_intent_is_not_sent_again_too_early_or_after_its_window", "An intent that ended too recently, or whose first call is too long ago, is counted and not changed.", func(t *T, h *fixture[Tx]) {
 		n := h.sent("cause", "a")[0]
 		before := h.number(n)
 		windows := map[string]time.Duration{"others": 1, "billing": 365 * 24 * time.Hour}
@@ -109,12 +109,12 @@ func (s suite[Tx]) emission(t *T) {
 			return h.emits(admin.EmitOptions{Windows: map[string]time.Duration{"billing": time.Millisecond}, Every: long}, "cause") == admin.Emitted{Forgotten: 1}
 		})
 		if r := h.number(n); r.Revision != before.Revision {
-			t.Errorf("%+v, and before %+v", r, before)
+			t.Errorf("the row is %+v, and before %+v", r, before)
 		}
 		h.wantEmitted(h.emits(admin.EmitOptions{Windows: windows}, "cause"), admin.Emitted{Again: 1})
 	})
-	s.run(t, "C12_of_many_at_once_one_has_it_sent_again",
-		"However many copies come at once, each output is made due by one of them.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C12_one_of_many_copies_sends_an_intent_again",
+		"Of many copies at once, exactly one makes each intent due.", func(t *T, h *fixture[Tx]) {
 			h.sent("cause", "a", "b")
 			did := make([]admin.Emitted, 4)
 			together(len(did), func(i int) { did[i] = h.emits(admin.EmitOptions{}, "cause") })
@@ -124,7 +124,7 @@ func (s suite[Tx]) emission(t *T) {
 			}
 			h.wantEmitted(all, admin.Emitted{Again: 2, Left: 6})
 		})
-	s.run(t, "C12_law_1_what_was_not_sent_stays", "What waits, was set aside, or was done in a transaction is left as it is.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C12_law_1_an_intent_that_was_not_sent_is_unchanged", "An intent that waits, is parked or was completed in a transaction is left unchanged.", func(t *T, h *fixture[Tx]) {
 		n := h.causes("cause", "waits", "claimed", "parked", "discarded", "inside", "nowhere")
 		h.takes(n[1], long)
 		h.callsFor(n[2], store.RowParked, store.CallDecided)
@@ -143,8 +143,8 @@ func (s suite[Tx]) emission(t *T) {
 			t.Errorf("rows had the revisions %v, and have %v", before, now)
 		}
 	})
-	s.run(t, "C12_E3_what_somebody_found_not_done_is_done_for_the_first_time",
-		"Its calls are forgotten, and so is that it was done.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C12_E3_an_intent_resolved_as_not_done_is_sent_for_the_first_time",
+		"Its calls and the operator's resolution are forgotten.", func(t *T, h *fixture[Tx]) {
 			n := h.sent("cause", "a")[0]
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1})
 			h.callsFor(n, store.RowFailed, store.CallUnknown)
@@ -156,7 +156,7 @@ func (s suite[Tx]) emission(t *T) {
 	if !s.h.Can.Retention {
 		return
 	}
-	s.run(t, "C12_what_has_lost_its_body_stays", "A body that was removed is never sent as an empty one.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C12_an_intent_without_body_is_not_sent_again", "An intent whose body was removed is never sent with an empty body.", func(t *T, h *fixture[Tx]) {
 		n := h.sent("cause", "a")[0]
 		h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
 		h.until(func() bool {
@@ -174,26 +174,26 @@ func (h *fixture[Tx]) revisions(numbers []int64) (all []int64) {
 	return all
 }
 
-// until waits until a condition holds that depends on the store's clock.
+// until waits until a condition that depends on the store's clock is true.
 func (h *fixture[Tx]) until(reached func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !reached(); moment(ctx) {
 		if ctx.Err() != nil {
-			h.t.Fatal("it does not come")
+			h.t.Fatal("the condition does not become true")
 		}
 	}
 }
 
-// hasIntents reports whether messages can be written into the inbox in a handler's
-// transaction, waiting or parked, and be suppressed.
+// hasIntents reports whether a handler's transaction can write messages into the inbox, as waiting or parked, and
+// whether they can be suppressed.
 func hasIntents[Tx any](st store.TxStore[Tx]) bool {
 	_, caller := st.(store.CallerTx[Tx])
 	_, queue := st.(admin.QueueStore[Tx])
 	return has[admin.Requeuer](st) && (queue || caller)
 }
 
-// writes writes messages in the transaction of a batch, waiting, or parked for a reason. The
-// verdicts are there when the batch has committed.
+// writes writes messages in the transaction of a batch, as waiting, or as parked for a reason. The verdicts are valid
+// after the batch has committed.
 func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...store.Mark) *[]store.Verdict {
 	h.t.Helper()
 	messages := make([]*semel.Message, len(marks))
@@ -215,10 +215,10 @@ func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...st
 	return told
 }
 
-// intents are the laws of messages that a handler writes for another consumer.
+// intents tests messages that a handler writes for another consumer.
 func (s suite[Tx]) intents(t *T) {
-	s.run(t, "law_1_what_a_handler_writes_down_shares_the_fate_of_its_transaction",
-		"Its rows are there when it has committed, and none when it has rolled back.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_1_an_intent_commits_with_its_handlers_transaction",
+		"The intents of a handler are visible after its commit, and never after a rollback.", func(t *T, h *fixture[Tx]) {
 			for _, reason := range []semel.Reason{reasonname.None, reasonname.Suppressed} {
 				b, _ := h.begin(h.mark("cause"))
 				h.writes(b, reason, h.print("a", 1), h.print("b", 1))
@@ -240,8 +240,8 @@ func (s suite[Tx]) intents(t *T) {
 			h.wantOutcome("b", store.Parked)
 			h.works(rows[0].Number)
 		})
-	s.run(t, "law_7_what_was_written_down_before_is_left_as_it_is",
-		"A copy, or another content, is told what became of the first, and changes nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_7_an_intent_that_exists_is_not_changed",
+		"A copy of an intent, or other content, gets the outcome of the first one and changes nothing.", func(t *T, h *fixture[Tx]) {
 			for _, reason := range []semel.Reason{reasonname.None, reasonname.Suppressed} {
 				b, _ := h.begin()
 				h.writes(b, reason, h.print(string(reason)+"a", 1))
@@ -261,12 +261,12 @@ func (s suite[Tx]) intents(t *T) {
 				}
 				rows := h.list(store.RowFilter{})
 				if len(rows) != len(before)+1 || rows[len(before)-1].Revision != before[len(before)-1].Revision || rows[len(before)-1].State != before[len(before)-1].State {
-					t.Errorf("%+v, and before %+v", rows, before)
+					t.Errorf("the rows are %+v, and before %+v", rows, before)
 				}
 			}
 		})
-	s.run(t, "E4_what_is_suppressed_waits_for_a_person",
-		"It is claimed by nobody, and its act is recorded; made due again it is worked on once.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "E4_a_suppressed_intent_waits_for_an_operator",
+		"A suppressed intent is not claimed, and the suppression is recorded; after a retry the intent runs once.", func(t *T, h *fixture[Tx]) {
 			r := h.receive("a", 0, nil)
 			suppressor := h.requeuer()
 			act := store.Act{Verb: "suppress", Who: "me", Why: "a replay"}
@@ -286,6 +286,6 @@ func (s suite[Tx]) intents(t *T) {
 			t.wantErr("suppressed twice", errors.Join(suppressor.Suppress(t.context(), act, now.Seen())...), semel.ErrState)
 			t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "send", Who: "me", Why: "it is needed"}, now.Seen())...))
 			h.works(r.Number)
-			t.wantErr("suppressed when it is done", errors.Join(suppressor.Suppress(t.context(), act, h.number(r.Number).Seen())...), semel.ErrState)
+			t.wantErr("a suppression of a completed intent", errors.Join(suppressor.Suppress(t.context(), act, h.number(r.Number).Seen())...), semel.ErrState)
 		})
 }

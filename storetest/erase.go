@@ -20,7 +20,7 @@ func hasErasure(store any) bool {
 	return able
 }
 
-// erases erases what a filter chooses, so many looked at in a transaction.
+// erases erases what a filter matches, with at most this many identities in a transaction.
 func (h *fixture[Tx]) erases(f admin.ErasureFilter, most int, dry bool) (sum admin.Erased) {
 	h.t.Helper()
 	for calls := 0; sum.Next.Part != admin.ErasureDone; calls++ {
@@ -30,13 +30,13 @@ func (h *fixture[Tx]) erases(f admin.ErasureFilter, most int, dry bool) (sum adm
 		sum.Identities, sum.Rows = sum.Identities+done.Identities, sum.Rows+done.Rows
 		sum.Results, sum.Keys = sum.Results+done.Results, sum.Keys+done.Keys
 		if calls > 1000 {
-			h.t.Fatalf("an erasure does not end: it is at %+v", sum.Next)
+			h.t.Fatalf("the erasure does not end: it is at %+v", sum.Next)
 		}
 	}
 	return sum
 }
 
-// wantErased holds an erasure to have erased this.
+// wantErased checks what an erasure reports.
 func (h *fixture[Tx]) wantErased(got admin.Erased, identities, rows, results int64, left ...admin.ErasureWhy) {
 	h.t.Helper()
 	if got.Identities != identities || got.Rows != rows || got.Results != results || got.Keys != 0 {
@@ -51,7 +51,7 @@ func (h *fixture[Tx]) wantErased(got admin.Erased, identities, rows, results int
 	}
 }
 
-// wantGone holds a row to have nothing of its message but what it was of.
+// wantGone checks that nothing of a row's message is left except its identity.
 func (h *fixture[Tx]) wantGone(number int64) {
 	h.t.Helper()
 	r := h.number(number)
@@ -62,7 +62,7 @@ func (h *fixture[Tx]) wantGone(number int64) {
 	}
 }
 
-// secret is a message with a word at every place that a producer can write to.
+// secret returns a message that has a word in every field that a producer can write.
 func secret(word string) *semel.Message {
 	return &semel.Message{
 		Topic: "payments", Key: []byte(word), Body: []byte("{\"mail\": \"" + word + "\"}"),
@@ -72,7 +72,7 @@ func secret(word string) *semel.Message {
 	}
 }
 
-// closed is a message that was set aside and is discarded.
+// closed parks and discards a message and returns its row.
 func (h *fixture[Tx]) closed(id, word string) store.StoredRow {
 	h.t.Helper()
 	r := h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: secret(word), FirstError: "of " + word, LastError: "of " + word})
@@ -80,10 +80,10 @@ func (h *fixture[Tx]) closed(id, word string) store.StoredRow {
 	return h.number(r.Number)
 }
 
-// erasures are the laws of what is erased.
+// erasures tests what an erasure removes.
 func (s suite[Tx]) erasures(t *T) {
 	s.run(t, "P4_an_identity_is_erased_with_all_its_rows_and_absorbs_copies",
-		"Of each row of an identity the message and its errors go; the identity and its marker stay, and its copies are duplicates.", func(t *T, h *fixture[Tx]) {
+		"The message and the errors of each row of an identity are erased; the identity and its marker stay, so copies are duplicates.", func(t *T, h *fixture[Tx]) {
 			r := h.closed("a", "Ana")
 			h.conflict("a", 2)
 			other := h.row("a", true)
@@ -104,8 +104,8 @@ func (s suite[Tx]) erasures(t *T) {
 			h.wantActs(r.Number, "discard done", "erase done")
 			h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 0, 0, 0)
 		})
-	s.run(t, "P4_what_may_still_be_worked_on_is_left_and_told",
-		"An identity is erased whole or not at all; nothing is taken from what may run.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "P4_a_row_that_may_run_is_left_and_reported",
+		"An identity is erased completely or not at all; a row that may still run is not touched.", func(t *T, h *fixture[Tx]) {
 			h.closed("a", "Ana")
 			h.conflict("a", 2)
 			parked := h.row("a", true)
@@ -120,21 +120,21 @@ func (s suite[Tx]) erasures(t *T) {
 			}
 			h.wantActs(parked.Number)
 		})
-	s.run(t, "P4_nobody_makes_an_erased_row_due", "What is erased has nothing to be worked on.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "P4_an_erased_row_cannot_be_retried", "An erased row can be neither retried nor discarded.", func(t *T, h *fixture[Tx]) {
 		r := h.closed("a", "Ana")
 		h.erases(admin.ErasureFilter{}, 0, false)
 		r = h.number(r.Number)
 		if requeuer, able := h.Store.(admin.Requeuer); able {
 			if err := errors.Join(requeuer.Requeue(t.context(), act("retry"), r.Seen())...); err == nil {
-				t.Error("an erased row is due")
+				t.Error("an erased row was retried")
 			}
 		}
 		if err := h.discard(r.Seen()); err == nil {
-			t.Error("an erased row is discarded")
+			t.Error("an erased row was discarded")
 		}
 		h.wantGone(r.Number)
 	})
-	s.run(t, "P4_a_dry_run_counts_what_a_run_does", "It changes and records nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "P4_a_dry_run_counts_what_a_run_does", "A dry run counts what a run would erase; it changes and records nothing.", func(t *T, h *fixture[Tx]) {
 		r := h.closed("a", "Ana")
 		h.closed("b", "Bo")
 		h.park("c")
@@ -147,8 +147,8 @@ func (s suite[Tx]) erasures(t *T) {
 	})
 	s.erasureFilters(t)
 	if s.h.Can.Edits {
-		s.run(t, "P4_G5_what_a_body_was_before_an_edit_is_erased_with_it",
-			"No payload of an erased row is kept anywhere; the hashes of its edits stay, as the acts have them.", func(t *T, h *fixture[Tx]) {
+		s.run(t, "P4_G5_bodies_before_edits_are_erased",
+			"No payload of an erased row is kept anywhere; the hashes of its edits stay, because the acts contain them.", func(t *T, h *fixture[Tx]) {
 				r := h.edits(h.park("Ana"), "Bo")
 				h.t.must(h.discard(r.Seen()))
 				h.wantErased(h.erases(admin.ErasureFilter{}, 0, false), 1, 1, 0)
@@ -168,7 +168,7 @@ func (s suite[Tx]) erasures(t *T) {
 		s.erasedGenerations(t)
 	}
 	if s.h.Can.Audit {
-		s.run(t, "P4_G6_the_chain_of_acts_stays_whole", "An erasure adds acts, and changes none that are sealed.", func(t *T, h *fixture[Tx]) {
+		s.run(t, "P4_G6_the_chain_of_acts_stays_unbroken", "An erasure adds acts and changes no sealed act.", func(t *T, h *fixture[Tx]) {
 			h.closed("a", "Ana")
 			h.wantSealed(admin.Sealing{Whole: true}, 1)
 			h.erases(admin.ErasureFilter{}, 0, false)
@@ -178,9 +178,9 @@ func (s suite[Tx]) erasures(t *T) {
 	}
 }
 
-// erasureFilters are the laws of what an erasure chooses.
+// erasureFilters tests which identities a filter matches.
 func (s suite[Tx]) erasureFilters(t *T) {
-	s.run(t, "P4_each_filter_chooses_alone_and_with_others", "An identity is chosen if one of its rows fits all of a filter.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "P4_each_filter_chooses_alone_and_with_others", "A filter matches an identity if one of its rows matches all fields of the filter.", func(t *T, h *fixture[Tx]) {
 		a, b := h.closed("a", "Ana"), h.closed("b", "Bo")
 		all := func(f admin.ErasureFilter, want int64) {
 			t.Helper()
@@ -209,8 +209,8 @@ func (s suite[Tx]) erasureFilters(t *T) {
 		all(admin.ErasureFilter{From: b.ReceivedAt.Add(time.Millisecond)}, 0)
 		all(admin.ErasureFilter{Before: a.ReceivedAt}, 0)
 	})
-	s.run(t, "P4_slices_go_through_all_once",
-		"Each call goes on where the one before has come to, and an identity of several rows is one.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "P4_slices_visit_each_identity_once",
+		"Each call continues where the previous one ended, and an identity with several rows counts once.", func(t *T, h *fixture[Tx]) {
 			for i := range 5 {
 				id := fmt.Sprint("m", i)
 				h.closed(id, "Ana")
@@ -225,10 +225,10 @@ func (s suite[Tx]) erasureFilters(t *T) {
 		})
 }
 
-// erasedResults are the laws of results that are erased.
+// erasedResults tests the erasure of results.
 func (s suite[Tx]) erasedResults(t *T) {
 	s.run(t, "P4_a_result_is_erased_and_its_marker_stays",
-		"A copy is a duplicate as before, and is told of no result. The record has no row, and a hash of the identity.", func(t *T, h *fixture[Tx]) {
+		"After an erasure a copy is still a duplicate and gets no result. The record has no row, and a hash of the identity.", func(t *T, h *fixture[Tx]) {
 			longest := 1000
 			if s.h.Can.LongestID > 0 {
 				longest = s.h.Can.LongestID
@@ -254,13 +254,13 @@ func (s suite[Tx]) erasedResults(t *T) {
 		})
 }
 
-// erasedOutputs are the laws of what goes with the message that caused it.
+// erasedOutputs tests that an erasure includes the intents that a message caused.
 func (s suite[Tx]) erasedOutputs(t *T) {
 	cause := func() string {
 		return string(intents.Cause(semel.Key{Consumer: "billing", Source: "shop", ID: "a"}))
 	}
-	s.run(t, "P4_what_a_message_caused_is_erased_with_it",
-		"Intents have the same person's data; with the message they go, or nothing does.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "P4_intents_are_erased_with_their_message",
+		"Intents contain the same person's data: they are erased together with their message, or neither is.", func(t *T, h *fixture[Tx]) {
 			r := h.closed("a", "Ana")
 			n := h.sent(cause(), "x", "y")
 			waits := h.causes(cause(), "z")[0]
@@ -283,10 +283,10 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 		})
 }
 
-// erasedGenerations: a rebuild has processed a message again, in a generation of its own.
+// erasedGenerations tests a message that a rebuild has processed again, in a second generation.
 func (s suite[Tx]) erasedGenerations(t *T) {
 	s.run(t, "P4_G2_an_identity_is_erased_in_each_generation_of_its_consumer",
-		"Whatever chose it, as a header that only one generation has kept.", func(t *T, h *fixture[Tx]) {
+		"An erasure covers all generations, even if the filter matches a header that only one generation has kept.", func(t *T, h *fixture[Tx]) {
 			generations := h.Store.(admin.Generations)
 			h.t.must(generations.BeginGenerations(t.context(), "billing"))
 			_, err := generations.OpenGeneration(t.context(), "billing", act("rebuild"))
@@ -313,15 +313,15 @@ func (s suite[Tx]) erasedGenerations(t *T) {
 		})
 }
 
-// first is a mark of a version of a stream that begins with what is met first. One that
-// does not run is not judged.
+// first returns a mark of a version of a stream that begins with the first version seen. A mark that does not run is not
+// checked against the stream.
 func (h *fixture[Tx]) first(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.version(stream, n, as)
 	m.Version.Start, m.Version.Asks = 0, as == store.Applied
 	return m
 }
 
-// firstSeen is where streams begin whose first versions have not taken effect.
+// firstSeen tests where a stream begins if its first versions have not taken effect.
 func (h *fixture[Tx]) firstSeen() {
 	row := func(i int, state store.RowState) store.Row {
 		return store.Row{Mark: i, State: state, Reason: semel.ReasonPermanent, Message: &semel.Message{}}
@@ -344,7 +344,7 @@ func (h *fixture[Tx]) firstSeen() {
 		h.wantKinds(h.asks(h.first(stream, 7, store.Applied)), gap)
 	}
 	h.wantAt("trimmed", 0)
-	// One that has begun is not begun again, and one of which a copy was met is.
+	// A stream that has begun does not begin again; a stream of which only a copy was seen begins.
 	b, _ = h.begin(h.first("parked", 3, store.Parked))
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("parked", 4)
@@ -359,8 +359,7 @@ func (h *fixture[Tx]) firstSeen() {
 	h.wantAt("copied", 7)
 }
 
-// passesParked skips a version that was parked for a reason of its own: it stays parked,
-// and so does its marker.
+// passesParked skips a version that was parked for a reason other than a gap: its row and its marker stay parked.
 func (h *fixture[Tx]) passesParked() {
 	m := h.version("passed", 1, store.Parked)
 	m.Version.Asks = false
@@ -369,7 +368,7 @@ func (h *fixture[Tx]) passesParked() {
 	h.blocks("passed", 2, long)
 	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 1, act("skip")))
 	if got := h.row(string(m.ID), false); got.State != store.StateParked || got.Reason != semel.ReasonPrecondition {
-		h.t.Errorf("what was parked is %s, %s", got.State, got.Reason)
+		h.t.Errorf("the parked version is %s, %s", got.State, got.Reason)
 	}
 	h.wantOutcome(string(m.ID), store.Parked)
 	h.wantAt("passed", 1)

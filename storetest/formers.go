@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// changed is a fixture whose consumer finds identities in another way than before: the
-// former ones are of its scope, and those of today of now.
+// changed is a fixture of a consumer whose way of finding identities has changed: scope belongs to the previous
+// identities and now to the current ones.
 type changed[Tx any] struct {
 	*fixture[Tx]
 	now int64
@@ -26,22 +26,22 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 	return changed[Tx]{h, h.scopeOf("billing", "shop", 1)}
 }
 
-// both is a mark of an identity of today with a former one.
+// both returns a mark of a current identity with a previous identity.
 func (h changed[Tx]) both(id, former string, content byte) store.Mark {
 	m := h.own(id, content)
 	m.Previous = &store.PreviousMark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 
-// own is a mark of an identity of today alone.
+// own returns a mark of a current identity without a previous one.
 func (h changed[Tx]) own(id string, content byte) store.Mark {
 	return h.under(h.print(id, content), h.now)
 }
 
-// formers are the laws of marks under a former identity.
+// formers tests marks under a previous identity.
 func (s suite[Tx]) formers(t *T) {
-	t.Run("A7_a_mark_is_fresh_where_both_identities_are",
-		"What is applied under a former identity and its own is seen under either; what is rolled back or trimmed, under none.", func(t *T) {
+	t.Run("A7_a_mark_is_fresh_if_both_identities_are",
+		"A message that is applied under both identities is seen under either; after a rollback or a trim it is seen under neither.", func(t *T) {
 			h := s.changed(t)
 			h.wantKinds(h.deliver(h.both("a", "1", 1)), fresh)
 			h.wantKinds(h.asks(h.both("a", "1", 1), h.own("a", 1), h.print("1", 1)), already(store.Applied), already(store.Applied), already(store.Applied))
@@ -51,20 +51,20 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(h.both("b", "2", 1), h.own("c", 1), h.print("3", 1)), fresh, fresh, fresh)
 			h.wantCount("a", 1)
 		})
-	t.Run("A7_equal_content_under_the_former_identity_is_a_duplicate",
-		"A message that is applied under its former identity is seen, and no marker of its own says that it was applied again.", func(t *T) {
+	t.Run("A7_equal_content_under_the_previous_identity_is_a_duplicate",
+		"A message that is applied under its previous identity is seen, and no marker under its current identity says that it was applied again.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
 			b, v := h.begin(h.both("a", "1", 1), h.own("b", 1))
 			h.wantKinds(v, already(store.Applied), fresh)
 			if !v[0].Former || v[1].Former {
-				t.Errorf("which identity decided is told as %t and %t", v[0].Former, v[1].Former)
+				t.Errorf("whether the previous identity decided is reported as %t and %t", v[0].Former, v[1].Former)
 			}
 			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.own("a", 1), h.own("b", 1)), fresh, already(store.Applied))
 		})
-	t.Run("A7_other_content_under_the_former_identity_is_a_conflict",
-		"Of messages that had one former identity none is taken for a copy of another.", func(t *T) {
+	t.Run("A7_other_content_under_the_previous_identity_is_a_conflict",
+		"Several messages with the same previous identity are not copies of each other.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
 			b, v := h.begin(h.both("a", "1", 2))
@@ -72,8 +72,8 @@ func (s suite[Tx]) formers(t *T) {
 			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.own("a", 2)), fresh)
 		})
-	t.Run("A7_what_cannot_be_compared_is_a_conflict_where_that_is_asked",
-		"A marker without a fingerprint, or with one of another rule, shows no equal content.", func(t *T) {
+	t.Run("A7_content_that_cannot_be_compared_is_a_conflict_on_request",
+		"A marker without a fingerprint, or with a fingerprint of another version, does not prove equal content.", func(t *T) {
 			h := s.changed(t)
 			other := h.print("2", 1)
 			other.Fingerprint.Version = 2
@@ -83,8 +83,8 @@ func (s suite[Tx]) formers(t *T) {
 			one.Previous.Strict, two.Previous.Strict = false, false
 			h.wantKinds(h.asks(one, two), already(store.Applied), already(store.Applied))
 		})
-	t.Run("A7_the_own_identity_decides_where_it_is_marked",
-		"What is marked under its own identity is judged by that, and leaves nothing under a former one.", func(t *T) {
+	t.Run("A7_the_current_identity_decides_if_it_is_marked",
+		"A message that is marked under its current identity is judged by that marker, and leaves no mark under a previous identity.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.own("a", 1))
 			b, v := h.begin(h.both("a", "1", 1), h.both("a2", "2", 1))
@@ -92,7 +92,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.print("1", 1), h.print("2", 1)), fresh, already(store.Applied))
 		})
-	t.Run("A7_the_outcome_under_a_former_identity_is_told", "What was set aside under its former identity counts as that, and not as applied.", func(t *T) {
+	t.Run("A7_the_outcome_under_a_previous_identity_is_returned", "A message that is parked under its previous identity counts as parked, not as applied.", func(t *T) {
 		h := s.changed(t)
 		for _, o := range []store.Outcome{store.Applied, store.Waiting, store.Parked, store.DeadLettered, store.Discarded} {
 			m := h.print(fmt.Sprint(o), 1)
@@ -101,8 +101,8 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(h.both("a", fmt.Sprint(o), 1)), already(o))
 		}
 	})
-	t.Run("A7_of_two_with_one_former_identity_in_a_batch_the_second_waits",
-		"Nothing follows from a mark that the batch itself wrote and may still take back.", func(t *T) {
+	t.Run("A7_two_messages_of_a_batch_with_one_previous_identity_are_processed_in_turn",
+		"A mark that the batch itself wrote, and may still take back, decides nothing.", func(t *T) {
 			h := s.changed(t)
 			b, v := h.begin(h.both("a", "1", 1), h.both("b", "1", 1), h.both("c", "1", 2))
 			h.wantKinds(v, fresh, busy, busy)
@@ -112,7 +112,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(h.both("c", "1", 2)), fresh)
 		})
 	t.Run("A7_marks_of_many_in_any_order_are_judged_one_by_one",
-		"Whatever a batch's size, each mark is answered by what stands under its own identity, or else under its former one.", s.changedAtRandom)
+		"In batches of any size each mark is answered by the marker under its current identity, or else by the one under its previous identity.", s.changedAtRandom)
 	if s.h.Can.Inbox {
 		s.formerRows(t)
 	}
@@ -122,11 +122,11 @@ func (s suite[Tx]) formers(t *T) {
 	s.formersAtOnce(t)
 }
 
-// changedAtRandom compares batches with a model. Ids n and n+4000 had one former identity.
+// changedAtRandom compares batches with a model. Ids n and n+4000 have the same previous identity.
 func (s suite[Tx]) changedAtRandom(t *T) {
 	h := s.changed(t)
 	random := rand.New(rand.NewPCG(7, 7))
-	own, former := map[int]bool{}, map[int]int{} // former: which of the two is marked there
+	own, former := map[int]bool{}, map[int]int{} // former: which of the two is marked under the previous identity
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
 		var marks []store.Mark
 		var want []store.Verdict
@@ -154,10 +154,10 @@ func (s suite[Tx]) changedAtRandom(t *T) {
 	}
 }
 
-// formerRows are the laws of rows of conflicts with a former identity.
+// formerRows tests rows of conflicts with a previous identity.
 func (s suite[Tx]) formerRows(t *T) {
-	t.Run("A7_a_conflict_with_a_former_identity_has_a_row_of_its_own",
-		"Its row is under its own identity; copies are counted on it, and what was found under a former identity on the row there.", func(t *T) {
+	t.Run("A7_a_conflict_with_a_previous_identity_has_its_own_row",
+		"The row of a conflict is under the current identity and counts its copies; a conflict found under a previous identity is counted on the row there.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
 			h.conflict("1", 3) // the older release parks it
@@ -182,8 +182,8 @@ func (s suite[Tx]) formerRows(t *T) {
 				}
 			}
 		})
-	t.Run("A7_a_conflict_with_a_former_identity_is_retried_under_its_own",
-		"A person has it run; nothing stands under its own identity before, and no other conflict without a marker is let through.", func(t *T) {
+	t.Run("A7_a_conflict_with_a_previous_identity_is_retried_under_its_current_one",
+		"An operator retries the conflict; no marker exists under its current identity before, and no other conflict without a marker is retried.", func(t *T) {
 			h := s.changed(t)
 			if !s.h.Can.Leases {
 				return
@@ -202,16 +202,16 @@ func (s suite[Tx]) formerRows(t *T) {
 			lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: store.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, Event: store.RowCompleted, Ran: true}})
 			t.must(err)
 			if len(lost) > 0 {
-				t.Error("the claim was lost")
+				t.Error("the claim is lost")
 			}
 			h.wantKinds(h.asks(h.own("a", 2), h.print("1", 1)), already(store.Applied), already(store.Applied))
 		})
 }
 
-// formerCallers are the laws of former identities in a transaction of the caller's.
+// formerCallers tests previous identities in a transaction of the caller.
 func (s suite[Tx]) formerCallers(t *T) {
-	t.Run("A7_a_callers_marks_are_of_both_identities",
-		"MarkIn and ReceiveIn mark under the former identity, too, judge by it, and take back what does not stand.", func(t *T) {
+	t.Run("A7_a_callers_marks_use_both_identities",
+		"MarkIn and ReceiveIn also mark under the previous identity, judge by it, and take back the marks that do not apply.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1), h.own("c", 1))
 			b, _ := h.begin()
@@ -231,10 +231,10 @@ func (s suite[Tx]) formerCallers(t *T) {
 		})
 }
 
-// formersAtOnce are the laws of two releases at once.
+// formersAtOnce tests two releases that run at once.
 func (s suite[Tx]) formersAtOnce(t *T) {
 	t.Run("A7_two_releases_at_once_have_one_effect",
-		"Batches that mark under former identities only, and under both, wait for each other in one order, and one of them has the effect.", func(t *T) {
+		"Batches that mark under previous identities only, and batches that mark under both, wait for each other in one order, and one of them has the effect.", func(t *T) {
 			h := s.changed(t)
 			const n = 8
 			together(n, func(i int) {
@@ -256,8 +256,8 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 	if s.h.Can.OneWriter {
 		return
 	}
-	t.Run("A7_a_former_identity_in_flight_elsewhere_is_busy",
-		"Where another transaction has the former identity in hand, nothing is known yet, and nothing stays under the own one.", func(t *T) {
+	t.Run("A7_a_previous_identity_in_flight_elsewhere_is_busy",
+		"While another transaction holds the previous identity, the verdict is busy, and no mark under the current identity stays.", func(t *T) {
 			h := s.changed(t)
 			other, _ := h.begin(h.print("1", 1))
 			b, v, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, []store.Mark{h.both("a", "1", 1)})
@@ -274,7 +274,7 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 
 func (h *fixture[Tx]) derivations() admin.Derivations { return h.Store.(admin.Derivations) }
 
-// derivations are the laws of what a store remembers of identities.
+// derivations tests what a store remembers of how identities are derived.
 func (s suite[Tx]) derivations(t *T) {
 	if s.h.Can.OneConsumer {
 		s.oneDerivation(t)
@@ -282,7 +282,7 @@ func (s suite[Tx]) derivations(t *T) {
 	}
 	s.formers(t)
 	s.run(t, "A7_derivations_are_kept_by_consumer",
-		"One that is recorded comes back as it was; its generation and its text are its consumer's for ever, also when many ask at once.", func(t *T, h *fixture[Tx]) {
+		"A derivation is stored unchanged; its generation and text belong to its consumer permanently, even if many processes record it at once.", func(t *T, h *fixture[Tx]) {
 			d := h.derivations()
 			long := strings.Repeat("\xff\x00 'long\"", admin.MaxDerivation/8)
 			added := make([]bool, 16)
@@ -313,11 +313,11 @@ func (s suite[Tx]) derivations(t *T) {
 				t.Errorf("there are %.300v", all)
 			}
 			if every, err := d.Derivations(t.context(), ""); err != nil || len(every) != 3 || every[0].Consumer != "audit" {
-				t.Errorf("of all there are %.300v, %v", every, err)
+				t.Errorf("all derivations are %.300v, %v", every, err)
 			}
 		})
 	s.run(t, "A7_a_derivation_is_retired_with_the_act",
-		"Retiring is recorded once, ends what named it as former, and can be taken back.", func(t *T, h *fixture[Tx]) {
+		"Retiring a derivation is recorded once, ends derivations that named it as previous, and can be taken back.", func(t *T, h *fixture[Tx]) {
 			d := h.derivations()
 			for g, former := range []int64{admin.NoFormer, 0} {
 				_, err := d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Generation: int64(g), Text: string(rune('a' + g)), Former: former})
@@ -345,7 +345,7 @@ func (s suite[Tx]) derivations(t *T) {
 			}
 		})
 	s.run(t, "trap_23_a_consumers_name_has_an_owner",
-		"An owner is replaced only by who knows it; names of which something is kept are listed.", func(t *T, h *fixture[Tx]) {
+		"An owner is replaced only by a caller that names the current owner; all names that have records are listed.", func(t *T, h *fixture[Tx]) {
 			d := h.derivations()
 			for _, c := range []struct {
 				was, owner string
@@ -368,10 +368,10 @@ func (s suite[Tx]) derivations(t *T) {
 		})
 }
 
-// oneDerivation is the law of a store that keeps markers of one generation.
+// oneDerivation tests a store that keeps markers of one generation.
 func (s suite[Tx]) oneDerivation(t *T) {
-	t.Run("A7_a_store_of_one_generation_takes_one_derivation",
-		"Where markers of another generation cannot be kept, another derivation is refused when it is recorded.", func(t *T) {
+	t.Run("A7_a_store_of_one_generation_accepts_one_derivation",
+		"If a store cannot keep markers of another generation, it refuses to record another derivation.", func(t *T) {
 			d := s.opened(t).derivations()
 			added, err := d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Text: "first", Former: admin.NoFormer})
 			if err != nil || !added {

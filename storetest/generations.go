@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fenceTime is how long fences last that a case ends itself.
+// fenceTime is the duration of fences that a case lifts itself.
 const fenceTime = time.Minute
 
-// generations are the laws of admin.Generations.
+// generations tests admin.Generations.
 func (s suite[Tx]) generations(t *T) {
 	t.Run("G2_a_consumer_has_one_active_generation_and_opens_the_next",
-		"The first is 0 and active; one at a time is being built, and says who opened it and why.", func(t *T) {
+		"The first generation is 0 and active; at most one is being built at a time, and the store keeps who opened it and why.", func(t *T) {
 			h := s.generationed(t)
-			t.wantErr("of a consumer without any", errOf(h.gens.OpenGeneration(t.context(), "other", order("rebuild", "ana", "x"))), semel.ErrState)
+			t.wantErr("a consumer without generations", errOf(h.gens.OpenGeneration(t.context(), "other", order("rebuild", "ana", "x"))), semel.ErrState)
 			n, err := h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "ana", "a new column"))
 			t.must(err)
-			t.wantErr("a second one at once", errOf(h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "bo", "too"))), semel.ErrState)
+			t.wantErr("a second open generation", errOf(h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "bo", "too"))), semel.ErrState)
 			t.must(h.gens.BeginGenerations(t.context(), "billing"))
 			h.wantStates(generations.Active, generations.Building)
 			all, _ := h.gens.Generations(t.context(), "billing")
@@ -31,8 +31,8 @@ func (s suite[Tx]) generations(t *T) {
 				t.Errorf("%d: %+v", n, g)
 			}
 		})
-	t.Run("G2_a_batch_works_in_the_generation_that_it_names_and_in_no_other_state",
-		"A batch begins only while its generation has the state that it names; otherwise nothing is open, and the store counts as down.", func(t *T) {
+	t.Run("G2_a_batch_needs_its_generation_in_the_named_state",
+		"A batch begins only while its generation has the state that the batch names; otherwise no transaction is open, and the store counts as down.", func(t *T) {
 			h := s.generationed(t)
 			h.open()
 			h.wantWorks(0, generations.Active)
@@ -41,8 +41,8 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantRefused(0, generations.Building)
 			h.wantRefused(2, generations.Active)
 		})
-	t.Run("G2_a_switch_is_at_once_and_needs_both_fences",
-		"Without the fences nothing is switched; after it only the new one is worked in, and the old one is kept.", func(t *T) {
+	t.Run("G2_a_switch_needs_both_fences",
+		"A switch needs the fences; after it only the new generation accepts batches, and the old one is kept.", func(t *T) {
 			h := s.generationed(t)
 			h.open()
 			h.wantNoSwitch()
@@ -59,9 +59,9 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantWorks(1, generations.Active)
 		})
 	t.Run("law_14_who_opens_switches_and_drops_a_generation_and_why_is_recorded",
-		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.", s.generationActs)
+		"Each command records an act without a row that names the consumer and the generation, in the same transaction.", s.generationActs)
 	t.Run("G2_a_fence_ends_by_itself_or_is_lifted",
-		"Whoever set a fence and died keeps nobody for longer than he said; a second fence beside it is refused.", func(t *T) {
+		"A fence of a process that died ends at its own time limit; a second fence of the same generation is refused.", func(t *T) {
 			h := s.generationed(t)
 			h.open()
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
@@ -76,37 +76,37 @@ func (s suite[Tx]) generations(t *T) {
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
 			h.wantNoSwitch()
 		})
-	t.Run("trap_T113_a_fence_that_was_dated_ahead_is_cut_to_the_longest",
-		"A fence that was set while the clock was ahead keeps nobody for longer than a fence may stand; until then it holds.", s.fencedAhead)
-	t.Run("law_12_a_fence_waits_for_who_works_in_the_generation",
-		"When a fence stands, no batch is open that began before it, however long its process was frozen.", s.fenceWaits)
+	t.Run("trap_T113_a_fence_dated_in_the_future_is_cut_to_the_longest",
+		"A fence that was set while the clock was ahead holds, but not longer than the longest fence.", s.fencedAhead)
+	t.Run("law_12_a_fence_waits_for_open_batches",
+		"While a fence is set, no batch that began before it is open, however long its process was frozen.", s.fenceWaits)
 	if !s.h.Can.OneConsumer {
 		t.Run("G2_the_fences_of_another_consumer_stay",
-			"Who lifts the fences of one consumer, or switches it, lets nobody work where another is being switched.", func(t *T) {
+			"Lifting the fences of one consumer, or switching it, does not allow batches of another consumer that is being switched.", func(t *T) {
 				h := s.generationed(t)
 				t.must(h.gens.BeginGenerations(t.context(), "other"))
 				t.must(h.gens.FenceGeneration(t.context(), "other", 0, fenceTime))
 				t.must(h.gens.LiftFences(t.context(), "billing"))
 				if all, err := h.gens.Generations(t.context(), "other"); err != nil || len(all) != 1 || all[0].Fenced == 0 {
-					t.Errorf("the other's are %+v: %v", all, err)
+					t.Errorf("the generations of the other consumer are %+v: %v", all, err)
 				}
 				w := generations.Working{Consumer: "other", Number: 0, In: generations.Active}
 				if _, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: w}, h.markAll("asks")); !errors.Is(err, generations.ErrNotUsable) {
-					t.Errorf("work in the other's: %v", err)
+					t.Errorf("a batch of the other consumer: %v", err)
 				}
 			})
 		t.Run("P4_G2_of_a_dropped_generation_no_message_and_no_result_is_left",
-			"Its rows go, with what their bodies were before edits, and its results.", s.forgottenContents)
+			"Dropping a generation removes its rows, their bodies before edits, and its results.", s.forgottenContents)
 		t.Run("G2_a_dropped_generation_is_removed_in_slices",
-			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.", s.forgotten)
+			"Dropping a generation removes its markers in portions and nothing of another generation; an active generation cannot be dropped.", s.forgotten)
 	}
 }
 
-// fencedAhead has a switch be killed while the clock was ahead.
+// fencedAhead tests a switch that was killed while the clock was ahead.
 func (s suite[Tx]) fencedAhead(t *T) {
 	h := s.generationed(t)
 	if err := h.gens.FenceGeneration(t.context(), "billing", 0, admin.LongestFence+time.Second); err == nil {
-		t.Error("a fence is longer than the longest")
+		t.Error("a fence lasts longer than admin.LongestFence")
 	}
 	if h.Ahead == nil {
 		return
@@ -122,13 +122,13 @@ func (s suite[Tx]) fencedAhead(t *T) {
 		}
 		h.wantRefused(0, generations.Active)
 	}
-	h.Ahead(t, fenceTime-admin.LongestFence) // so much later
+	h.Ahead(t, fenceTime-admin.LongestFence) // shift the times by the difference
 	if all, err := h.gens.Generations(t.context(), "billing"); err != nil || all[0].Fenced > fenceTime {
-		t.Errorf("the fence was cut for those who ask, and ends in %v: %v", all[0].Fenced, err)
+		t.Errorf("the fence is shortened in the answer, and ends in %v: %v", all[0].Fenced, err)
 	}
 }
 
-// fenceWaits has a batch open while a fence is set.
+// fenceWaits keeps a batch open while a fence is set.
 func (s suite[Tx]) fenceWaits(t *T) {
 	h := s.generationed(t)
 	marks := h.markAll("frozen")
@@ -140,12 +140,12 @@ func (s suite[Tx]) fenceWaits(t *T) {
 	go func() {
 		err := h.gens.FenceGeneration(ctx, "billing", 0, fenceTime)
 		if err == nil && !committed.Load() {
-			err = errors.New("the fence stands, and a batch is open")
+			err = errors.New("the fence is set while a batch is open")
 		}
 		stood <- err
 	}()
 	if !s.h.Can.OneWriter {
-		for range 20 { // the fence is there by then, if it does not wait
+		for range 20 { // a fence that does not wait is set by now
 			h.until(func() bool { return h.works(0, generations.Active) != nil })
 		}
 	}
@@ -165,15 +165,15 @@ func (s suite[Tx]) forgotten(t *T) {
 	own := h.scope
 	h.scope = h.scopeOf(admin.GenerationName("billing", 1), "shop", 0)
 	h.deliver(h.markAll("a", "b", "c")...)
-	t.wantErr("the active one is dropped", h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "ana", "x")), semel.ErrState)
-	t.wantErr("one that is not dropped is removed", errOf(h.gens.ForgetGeneration(t.context(), "billing", 1, 2)), semel.ErrState)
+	t.wantErr("dropping the active generation", h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "ana", "x")), semel.ErrState)
+	t.wantErr("removing a generation that is not dropped", errOf(h.gens.ForgetGeneration(t.context(), "billing", 1, 2)), semel.ErrState)
 	t.must(h.gens.EndGeneration(t.context(), "billing", 1, order("drop", "ana", "x")))
 	h.wantRefused(1, generations.Building)
 	for _, want := range []int{2, 1, 0} {
 		n, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 2)
 		t.must(err)
 		if n != want {
-			t.Errorf("%d are removed, want %d", n, want)
+			t.Errorf("%d markers are removed, want %d", n, want)
 		}
 	}
 	h.wantKinds(h.asks(h.mark("a")), fresh)
@@ -184,7 +184,7 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.wantStates(generations.Active, generations.Dropped, generations.Building)
 }
 
-// generationActs opens, switches and drops.
+// generationActs opens, switches and drops generations and checks the recorded acts.
 func (s suite[Tx]) generationActs(t *T) {
 	h := s.generationed(t)
 	h.open()
@@ -207,7 +207,7 @@ func (s suite[Tx]) generationActs(t *T) {
 	}
 }
 
-// forgottenContents drops a generation that has a row, and a result where the store keeps those.
+// forgottenContents drops a generation that has a row, and a result if the store keeps results.
 func (s suite[Tx]) forgottenContents(t *T) {
 	h := s.generationed(t)
 	h.open()
@@ -269,7 +269,7 @@ func (h *generationed[Tx]) working(number int64, in generations.State) generatio
 	return generations.Working{Consumer: "billing", Number: number, In: in}
 }
 
-// works begins a batch in a generation, and returns why it cannot.
+// works begins a batch in a generation, and returns the error if it cannot.
 func (h *generationed[Tx]) works(number int64, in generations.State) error {
 	b, _, err := h.Store.Begin(h.t.context(), store.TxOptions{Working: h.working(number, in)}, h.markAll("asks"))
 	if err == nil {
@@ -281,14 +281,14 @@ func (h *generationed[Tx]) works(number int64, in generations.State) error {
 func (h *generationed[Tx]) wantWorks(number int64, in generations.State) {
 	h.t.Helper()
 	if err := h.works(number, in); err != nil {
-		h.t.Errorf("nobody may work in generation %d as %v: %v", number, in, err)
+		h.t.Errorf("a batch in generation %d as %v: %v", number, in, err)
 	}
 }
 
 func (h *generationed[Tx]) wantRefused(number int64, in generations.State) {
 	h.t.Helper()
 	if err := h.works(number, in); !errors.Is(err, generations.ErrNotUsable) || h.Store.Classify(err) != store.ClassDown {
-		h.t.Errorf("work in generation %d as %v: %v, want generations.ErrNotUsable, of ClassDown", number, in, err)
+		h.t.Errorf("a batch in generation %d as %v: %v, want generations.ErrNotUsable, of ClassDown", number, in, err)
 	}
 	h.wantKinds(h.asks(h.mark("asks")), fresh)
 }
@@ -313,7 +313,7 @@ func (h *generationed[Tx]) wantStates(want ...generations.State) {
 	}
 }
 
-// until asks again and again until something is so.
+// until repeats so until it returns true.
 func (h *generationed[Tx]) until(so func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !so(); {
@@ -321,7 +321,7 @@ func (h *generationed[Tx]) until(so func() bool) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			h.t.Fatal("it never came to be so")
+			h.t.Fatal("the condition does not become true")
 		}
 	}
 }

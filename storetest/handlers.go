@@ -17,10 +17,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// handlers are the laws about handlers that misbehave in their transaction.
+// handlers tests handlers that misbehave in their transaction.
 func (s suite[Tx]) handlers(t *T) {
-	s.run(t, "an_error_of_a_handlers_own_is_retryable",
-		"An error that the store does not know is worth another attempt, also when it is wrapped.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_handlers_error_is_retryable",
+		"An error that the store does not know is retried, also when it is wrapped.", func(t *T, h *fixture[Tx]) {
 			for _, err := range []error{errHandler, fmt.Errorf("charging: %w", errHandler)} {
 				b, _ := h.begin(h.mark("a"))
 				if c := h.classify(b, err); c != store.ClassRetry {
@@ -29,18 +29,17 @@ func (s suite[Tx]) handlers(t *T) {
 				b.Rollback(t.context())
 			}
 		})
-	s.run(t, "trap_T84_what_a_handler_met_elsewhere_is_its_own",
-		"An end of file, a network error or a transaction that is over, met beside the batch, is worth an attempt of its message; the store works.", s.elsewhere)
-	s.run(t, "trap_95_a_swallowed_error_costs_no_neighbour_its_effect",
-		"When a handler swallows an error of its statement, either the batch knows that it is broken and nothing commits, or everything else commits.", s.swallowed)
+	s.run(t, "trap_T84_a_handlers_error_from_elsewhere_is_its_own",
+		"If a handler meets an end of file, a network error or an ended transaction elsewhere, its message is retried; the store is not blamed.", s.elsewhere)
+	s.run(t, "trap_95_a_swallowed_error_harms_no_other_message",
+		"If a handler swallows an error of its statement, either the batch reports that it is broken and nothing commits, or everything else commits.", s.swallowed)
 	t.Run("trap_96_a_handler_that_commits_by_itself_leaves_no_marker_without_effect",
-		"After a handler's own commit no neighbour is marked without its effect, and the batch says that it is broken.", func(t *T) { s.endsItself(t, true) })
+		"If a handler commits the transaction itself, no other message of the batch is marked without its effect, and the batch reports that it is broken.", func(t *T) { s.endsItself(t, true) })
 	t.Run("trap_96_a_handler_that_rolls_back_by_itself_leaves_nothing",
-		"After a handler's own rollback nothing of the batch is left, and the batch says that it is broken.", func(t *T) { s.endsItself(t, false) })
+		"If a handler rolls back the transaction itself, nothing of the batch is left, and the batch reports that it is broken.", func(t *T) { s.endsItself(t, false) })
 }
 
-// elsewhere are errors as a handler meets them at a provider or in another
-// database.
+// elsewhere lists errors as a handler meets them at a provider or in another database.
 var elsewhere = []error{
 	io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, os.ErrDeadlineExceeded,
 	&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, context.DeadlineExceeded, context.Canceled,
@@ -66,13 +65,13 @@ func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 		t.Fatal("Spoil did not fail")
 	}
 	if c := h.classify(b, io.EOF); c != store.ClassRetry && c != store.ClassPermanent {
-		t.Errorf("after an error of the database an end of file is of class %v, want an attempt of the message", c)
+		t.Errorf("after an error of the database an end of file is of class %v, want a retry of the message", c)
 	}
 	b.Rollback(t.context())
 	h.wantCount("a", 0)
 }
 
-// classify says what an error that a handler returned means for its batch.
+// classify returns the class of an error that a handler returned, as its batch or else its store reports it.
 func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	if knows, ok := b.(store.TxStatus); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
@@ -90,7 +89,7 @@ func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
 		t.Fatal("Spoil did not fail")
 	}
 	if c := h.classify(b, err); c != store.ClassPermanent && c != store.ClassRetry {
-		t.Errorf("%v is of class %v, want an attempt of the message", err, c)
+		t.Errorf("%v is of class %v, want a retry of the message", err, c)
 	}
 	if broken, ok := b.(store.TxStatus); ok && broken.TxAborted() {
 		h.brokenAs(b, h.Store.Classify(err))
@@ -102,15 +101,14 @@ func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
 	s.whole(h, b.Commit(t.context(), store.Ending{Trim: []int{1}}), "a", "c")
 }
 
-// brokenAs checks that a batch which says what broke it says an error of this
-// class, or that it does not know.
+// brokenAs checks that the error which the batch reports as its cause has this class, or that the batch reports none.
 func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 	knows, ok := b.(store.TxStatus)
 	if !ok {
 		return
 	}
 	if by := knows.AbortCause(); by != nil && h.Store.Classify(by) != class {
-		h.t.Errorf("the batch says that %v broke it, of class %v, want class %v", by, h.Store.Classify(by), class)
+		h.t.Errorf("the batch reports that %v broke it, of class %v, want class %v", by, h.Store.Classify(by), class)
 	}
 }
 
@@ -125,22 +123,22 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	t.must(h.Effect(t.context(), b.Tx(0), "a"))
 	failed := h.End(b.Tx(0), commit)
 	if broken, ok := b.(store.TxStatus); ok && !broken.TxAborted() {
-		t.Error("the batch does not know that its transaction is over")
+		t.Error("the batch does not report that its transaction has ended")
 	}
 	h.brokenAs(b, store.ClassPermanent)
 	if len(all) > 1 {
 		s.refuses(h, b.Tx(1))
 		if commit && failed == nil {
-			t.Error("the handler was told that its commit succeeded")
+			t.Error("the handler's own commit returned no error")
 		}
 	}
 	r := b.Commit(t.context(), store.Ending{})
 	if r.Outcome == store.Committed || r.Outcome == store.NotCommitted && r.Class != store.ClassAborted {
-		t.Errorf("the commit says %+v, want not committed as aborted, or unknown", r)
+		t.Errorf("Commit returned %+v, want not committed as aborted, or unknown", r)
 	}
 	applied := h.asks(h.mark("a"))[0].Already(store.Applied)
 	if applied && (!commit || len(all) > 1 || r.Outcome != store.CommitUnknown) {
-		t.Error("a marker is left")
+		t.Error("a marker is left behind")
 	}
 	h.deliver(h.markAll(all...)...)
 	for _, id := range all {
@@ -148,11 +146,10 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	}
 }
 
-// statements are the laws about handlers that end their transaction with a
-// statement, of which the driver of the database knows nothing.
+// statements tests handlers that end their transaction with a statement, which the database driver does not notice.
 func (s suite[Tx]) statements(t *T) {
 	t.Run("trap_T99_what_a_handler_writes_after_its_own_rollback_leaves_nothing",
-		"After a handler sent ROLLBACK or COMMIT as a statement, nothing of its batch and nothing that it writes afterwards is left, or the statement was refused and all of it commits with the marks; a store may declare that what is written afterwards stands.", func(t *T) {
+		"If a handler sends ROLLBACK or COMMIT, either nothing of the batch and of its later writes is left, or the statement was refused and everything commits with the marks. A store may declare that later writes stay (LeavesLate).", func(t *T) {
 			for _, ending := range []string{"rollback", "ROLLBACK", "/* x */ rollback; -- x", "commit", "end"} {
 				s.endsByStatement(t, ending, "")
 				s.endsByStatement(t, ending, "begin")
@@ -160,8 +157,8 @@ func (s suite[Tx]) statements(t *T) {
 		})
 }
 
-// endsByStatement lets the second handler of a batch end the transaction, open
-// another perhaps, and write.
+// endsByStatement lets the second handler of a batch end the transaction with a statement, perhaps open another one, and
+// write.
 func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	h := s.opened(t)
 	t.needs("Instance.Send", h.Send != nil)
@@ -187,7 +184,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	if broken, ok := b.(store.TxStatus); ok && broken.TxAborted() {
 		b.Rollback(t.context())
 	} else if r := b.Commit(t.context(), store.Ending{}); r.Outcome == store.Committed {
-		want = 1 // the ending was refused, and all of it is one batch still
+		want = 1 // the ending was refused, so everything is still one batch
 	}
 	if late := h.Count(t, "late"); late != want && !(late == 1 && s.h.Can.LeavesLate) {
 		t.Errorf("after %q %q: %d effects that the handler wrote afterwards are left, want %d", ending, again, late, want)
@@ -198,18 +195,18 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	}
 }
 
-// contents are the laws of fingerprints.
+// contents tests fingerprints.
 func (s suite[Tx]) contents(t *T) {
 	s.run(t, "trap_73_one_identity_with_another_content_is_a_conflict",
-		"The same identity with another fingerprint is a conflict, in another batch and in the same.", func(t *T, h *fixture[Tx]) {
+		"The same identity with another fingerprint is a conflict, in the same batch and in a later one.", func(t *T, h *fixture[Tx]) {
 			v := h.deliver(h.print("a", 1), h.print("a", 2), h.print("a", 1))
 			h.wantKinds(v, fresh, conflict, already(store.Applied))
 			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 			h.wantKinds(h.asks(h.print("a", 2)), conflict)
 			h.wantCount("a", 1)
 		})
-	s.run(t, "law_10_a_conflict_is_told_whatever_the_outcome",
-		"A marker of any outcome keeps its fingerprint and tells a conflict.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_10_a_conflict_is_reported_for_every_outcome",
+		"A marker keeps its fingerprint whatever its outcome, so other content is a conflict.", func(t *T, h *fixture[Tx]) {
 			for _, o := range []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded} {
 				m := h.print(string(rune('a'+o)), 1)
 				m.As = o
@@ -218,7 +215,7 @@ func (s suite[Tx]) contents(t *T) {
 			}
 		})
 	s.run(t, "case_14_a_changed_rule_makes_no_false_conflict",
-		"Only fingerprints of one version are compared, and none equals every other.", func(t *T, h *fixture[Tx]) {
+		"Only fingerprints of the same version are compared; a missing fingerprint matches every other.", func(t *T, h *fixture[Tx]) {
 			newer, none := h.print("a", 9), h.mark("a")
 			newer.Fingerprint.Version = 2
 			h.deliver(h.print("a", 1))
@@ -228,7 +225,7 @@ func (s suite[Tx]) contents(t *T) {
 			h.wantKinds(h.asks(h.print("b", 1)), already(store.Applied))
 		})
 	s.run(t, "trap_74_every_bit_of_a_fingerprint_counts",
-		"Two fingerprints differ if any byte of them does, the first and the last.", func(t *T, h *fixture[Tx]) {
+		"Two fingerprints differ if any of their bytes differ, including the first and the last.", func(t *T, h *fixture[Tx]) {
 			m := h.print("a", 1)
 			h.deliver(m)
 			for _, i := range []int{0, 15} {
@@ -239,8 +236,7 @@ func (s suite[Tx]) contents(t *T) {
 		})
 }
 
-// conflict delivers another content of an identity, as the engine does: with a
-// new row, or counted on the one that is known.
+// conflict delivers other content of an identity, as the engine does: with a new row, or counted on the row that exists.
 func (h *fixture[Tx]) conflict(id string, content byte) store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
@@ -249,7 +245,7 @@ func (h *fixture[Tx]) conflict(id string, content byte) store.Verdict {
 	return v[0]
 }
 
-// conflictRow is the ending of a batch whose first mark met another content.
+// conflictRow returns the ending of a batch whose first mark is a conflict.
 func conflictRow(content byte, known bool) store.Ending {
 	return store.Ending{Rows: []store.Row{{
 		Conflict: true, Repeat: known, State: store.StateParked, Reason: semel.ReasonConflict,
@@ -257,10 +253,10 @@ func conflictRow(content byte, known bool) store.Ending {
 	}}}
 }
 
-// conflicts are the laws of rows of conflicts.
+// conflicts tests rows of conflicts.
 func (s suite[Tx]) conflicts(t *T) {
 	s.run(t, "case_8_a_conflict_has_a_row_of_its_own",
-		"Each content of an identity has one row; the marker stays as it is; copies are counted on the row of their content.", func(t *T, h *fixture[Tx]) {
+		"Each content of an identity has one row; the marker does not change; copies are counted on the row of their content.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("a", 1))
 			for i, known := range []bool{false, true, true} {
 				if v := h.conflict("a", 2); v.Known != known {
@@ -268,7 +264,7 @@ func (s suite[Tx]) conflicts(t *T) {
 				}
 			}
 			if v := h.conflict("a", 3); v.Known {
-				t.Error("a third content is called known")
+				t.Error("a third content is reported as known")
 			}
 			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 			rows := h.list(store.RowFilter{IDs: []string{"a"}})
@@ -277,8 +273,8 @@ func (s suite[Tx]) conflicts(t *T) {
 			}
 			h.wantCount("a", 1)
 		})
-	s.run(t, "the_first_content_of_a_conflict_is_told",
-		"A store that tells of markers says what became of an identity and when, and nothing of one that it never saw.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "the_marker_keeps_the_first_content_of_a_conflict",
+		"Marker returns the outcome of an identity and its time, and finds nothing for an identity that was never seen.", func(t *T, h *fixture[Tx]) {
 			reader, able := h.Store.(admin.MarkerReader)
 			if !able {
 				return
@@ -307,10 +303,10 @@ func (s suite[Tx]) conflicts(t *T) {
 		})
 }
 
-// conflictsAtOnce are the laws of conflicts that several batches meet.
+// conflictsAtOnce tests conflicts that several batches meet.
 func (s suite[Tx]) conflictsAtOnce(t *T) {
 	s.run(t, "a_conflict_that_two_batches_meet_at_once_has_one_row",
-		"However many batches meet a conflict at once, its content has one row and every other delivery is counted.", func(t *T, h *fixture[Tx]) {
+		"However many batches meet a conflict at once, its content has one row and every other delivery is counted on it.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("a", 1))
 			together(10, func(int) { h.conflict("a", 2) })
 			rows := h.list(store.RowFilter{IDs: []string{"a"}})
@@ -319,7 +315,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 			}
 		})
 	t.Run("two_batches_that_both_saw_a_conflict_keep_one_row_and_its_count",
-		"Of two batches that both met a content before either committed, the second counts on the row of the first, and so does a third that came later; also when one of them is rolled back.", func(t *T) {
+		"If two batches met a content before either committed, the second counts on the row of the first, and so does a later third; also if one of them rolls back.", func(t *T) {
 			if s.h.Can.OneWriter {
 				return // the second begins when the first has ended
 			}
@@ -332,7 +328,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 					both[i], v = h.begin(h.print("a", 2))
 					h.wantKinds(v, conflict)
 					if v[0].Known {
-						t.Error("a row is known before anybody wrote it")
+						t.Error("a row is reported as known before any batch wrote it")
 					}
 				}
 				want := int64(2)
@@ -344,7 +340,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 				}
 				h.commit(both[1], conflictRow(2, false))
 				if v := h.conflict("a", 2); !v.Known {
-					t.Error("the row that was written is not known")
+					t.Error("the row that was written is not reported as known")
 				}
 				rows := h.list(store.RowFilter{IDs: []string{"a"}})
 				if len(rows) != 1 || int64(rows[0].Repeated) != want {

@@ -46,15 +46,15 @@ type Abilities struct {
 	Days bool
 	// Leases: store.Leases, with claims in batches.
 	Leases bool
-	// Calls: admin.Resolver, beside claims and an inbox.
+	// Calls: admin.Resolver, with claims and an inbox.
 	Calls bool
 	// Steps: store.Limits.StepOutput, with steps in ends of claims.
 	Steps bool
-	// Gather: admin.QueueStore, beside claims.
+	// Gather: admin.QueueStore, with claims.
 	Gather bool
 	// Intents: store.CallerTx or admin.QueueStore, and admin.Requeuer.
 	Intents bool
-	// Emission: admin.Emitter, beside intents and calls.
+	// Emission: admin.Emitter, with intents and calls.
 	Emission bool
 	// Results: admin.Results.
 	Results bool
@@ -66,9 +66,9 @@ type Abilities struct {
 	Controls bool
 	// Derivations: admin.Derivations, with former identities in marks.
 	Derivations bool
-	// Edits: admin.Editor, beside an inbox.
+	// Edits: admin.Editor, with an inbox.
 	Edits bool
-	// Erasure: admin.Eraser, beside an inbox.
+	// Erasure: admin.Eraser, with an inbox.
 	Erasure bool
 	// Audit: admin.Auditor and admin.Recorder.
 	Audit bool
@@ -180,7 +180,7 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}{
 		{true, []func(*T){s.abilities, s.marks, s.setbacks, s.mixtures, s.newer, s.copies, s.waits, s.contents, s.identities, s.batches, s.ends, s.handlers, s.statements, s.scopes}},
 		{can.MarkIn, []func(*T){s.callers}},
-		{can.Inbox, []func(*T){s.rows, s.strangers, s.messages, s.lists, s.conflicts, s.conflictsAtOnce, s.acts, s.refusals, s.records}},
+		{can.Inbox, []func(*T){s.rows, s.unknownStates, s.messages, s.lists, s.conflicts, s.conflictsAtOnce, s.acts, s.refusals, s.records}},
 		{!can.Inbox, []func(*T){s.rowless}},
 		{can.Leases, []func(*T){s.leased, s.calls, s.looked}},
 		{can.Calls, []func(*T){s.resolutions}},
@@ -221,7 +221,7 @@ type ability struct {
 
 func (s suite[Tx]) abilities(t *T) {
 	t.Run("a_store_has_the_abilities_it_declares_and_no_others",
-		"What a store declares it has, and what it does not declare it has not, so that a missing ability is an error at start.", func(t *T) {
+		"A store has exactly the abilities that its harness declares, so a missing ability is reported at start.", func(t *T) {
 			for _, a := range abilitiesOf(s.h.Can, s.h.Open(t).Store) {
 				switch {
 				case a.declared && !a.has:

@@ -40,13 +40,13 @@ type claims struct {
 
 func (h *claims) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
 
-// long is a lease that does not end during a case, brief one that ends at once.
+// long is a lease that does not end during a case, brief is a lease that ends at once.
 const (
 	long  = time.Hour
 	brief = time.Millisecond
 )
 
-// claim claims what is due, up to most.
+// claim claims up to most rows that are due.
 func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
 	h.t.Helper()
 	o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: most, Lease: lease}
@@ -70,7 +70,7 @@ func (h *claims) one(lease time.Duration) store.Claimed {
 	return got[0]
 }
 
-// again claims a row whose brief lease ends meanwhile.
+// again claims a row again after its brief lease has ended.
 func (h *claims) again(number int64) store.Claimed {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
@@ -80,7 +80,7 @@ func (h *claims) again(number int64) store.Claimed {
 			}
 		}
 	}
-	h.t.Fatalf("row %d is not claimable again", number)
+	h.t.Fatalf("row %d cannot be claimed again", number)
 	return store.Claimed{}
 }
 
@@ -112,9 +112,9 @@ func leases(t *T, h LeaseHarness) {
 
 type runCase = func(name, law string, f func(h *claims))
 
-// claimCases are the laws of taking.
+// claimCases tests which rows a call claims.
 func claimCases(run runCase) {
-	run("D3_what_is_due_is_claimed_once", "A row that is due is claimed by one call, with its message, and by no other while its lease lasts.", func(h *claims) {
+	run("D3_a_due_row_is_claimed_once", "A due row is claimed by one call, with its message, and by no other call while its lease lasts.", func(h *claims) {
 		n := h.put("a")
 		c := h.one(long)
 		if c.Number != n || c.Suspect || c.Row.Key.ID != "a" || c.Row.Key.Consumer != "billing" || len(c.Row.Message.Body) != 10 {
@@ -127,7 +127,7 @@ func claimCases(run runCase) {
 			h.t.Errorf("%+v", r)
 		}
 	})
-	run("D3_what_is_not_due_is_left_alone", "A row is not claimed before it is due, nor by another consumer.", func(h *claims) {
+	run("D3_a_row_that_is_not_due_is_not_claimed", "A row is not claimed before it is due, nor by another consumer.", func(h *claims) {
 		h.Put(h.t, "later", time.Hour, 10)
 		n := h.put("now")
 		got, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "shipping", Token: store.NewToken(), Most: 10, Lease: long})
@@ -138,7 +138,7 @@ func claimCases(run runCase) {
 			h.t.Errorf("claimed %+v", c)
 		}
 	})
-	run("D3_trap_124_a_call_claims_no_more_than_it_asks_for", "Most bounds the rows and Bytes their bodies, but one is claimed whatever its size; the longest due come first.", func(h *claims) {
+	run("D3_trap_124_a_call_claims_no_more_than_it_asks_for", "Most limits the rows and Bytes their bodies, but one row is claimed whatever its size; rows that are due longest come first.", func(h *claims) {
 		var want []int64
 		for range 5 {
 			want = append(want, h.Put(h.t, string(rune('a'+len(want))), 0, 1000))
@@ -161,7 +161,7 @@ func claimCases(run runCase) {
 			h.t.Errorf("claimed in the order %v, want %v", got, want)
 		}
 	})
-	run("D3_a_call_that_names_rows_claims_no_others", "Numbers are the only rows that are claimed, and those that are not due are not.", func(h *claims) {
+	run("D3_a_call_that_names_rows_claims_no_others", "A call that names rows claims only those of them that are due.", func(h *claims) {
 		h.put("a")
 		b, c := h.put("b"), h.Put(h.t, "c", time.Hour, 10)
 		got, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{c, b, 1 << 40}, Most: 10, Lease: long})
@@ -169,7 +169,7 @@ func claimCases(run runCase) {
 			h.t.Errorf("claimed %+v, %v, want row %d", got, err, b)
 		}
 	})
-	run("D3_law_11_a_lease_that_has_ended_frees_its_row", "A claim lasts no longer than its lease; who claims the row then is told that it is suspect.", func(h *claims) {
+	run("D3_law_11_a_lease_that_has_ended_frees_its_row", "A claim ends with its lease; the next claim of the row reports that the row is suspect.", func(h *claims) {
 		n := h.put("a")
 		first := h.one(brief)
 		second := h.again(n)
@@ -177,7 +177,7 @@ func claimCases(run runCase) {
 			h.t.Errorf("claimed anew: %+v after %+v", second, first)
 		}
 	})
-	run("trap_T9_trap_T52_trap_T8_many_at_once_claim_each_row_once", "Of many calls at once no two claim one row, and together they claim all.", func(h *claims) {
+	run("trap_T9_trap_T52_trap_T8_concurrent_claims_claim_each_row_once", "Concurrent calls never claim the same row, and together they claim all rows.", func(h *claims) {
 		const rows, callers = 40, 8
 		for i := range rows {
 			h.put("m" + string(rune('0'+i/10)) + string(rune('0'+i%10)))
@@ -198,7 +198,7 @@ func claimCases(run runCase) {
 				seen[c.Number]++
 			}
 		}
-		for _, c := range h.claim(rows, long) { // what a call passed over, because another held it locked
+		for _, c := range h.claim(rows, long) { // rows that a call skipped because another call had locked them
 			seen[c.Number]++
 		}
 		for n, times := range seen {
@@ -212,34 +212,34 @@ func claimCases(run runCase) {
 	})
 }
 
-// endings are all events by which a claim ends, with the state after each.
+// endings maps each event by which a claim ends to the state after it.
 var endings = map[store.RowEvent]store.RowState{
 	store.RowCompleted: store.StateCompleted, store.RowFailed: store.StateFailedRetryable, store.RowParked: store.StateParked,
 	store.RowDeadLettered: store.StateDeadLettered, store.RowDiscarded: store.StateDiscarded, store.RowReleased: store.StateReceived,
 }
 
-// fenceCases are the laws of tokens.
+// fenceCases tests tokens.
 func fenceCases(run runCase) {
 	for event := range endings {
-		run("law_5_a_stale_token_does_not_end_a_claim/"+event.String(), "An ending under a token that does not stand any more changes nothing.", func(h *claims) {
+		run("law_5_a_stale_token_does_not_end_a_claim/"+event.String(), "An ending under a stale token changes nothing.", func(h *claims) {
 			n := h.put("a")
 			stale := h.one(brief)
 			heir := h.again(n)
 			before := h.Row(h.t, n)
 			for _, token := range []store.Token{stale.Token, 0, heir.Token + 1} {
 				if h.end(store.ClaimEnding{Claim: store.Claim{Number: n, Token: token}, Event: event, Ran: true, Error: "late"}) {
-					h.t.Errorf("%s under another token is taken for the claim's", event)
+					h.t.Errorf("%s under another token is accepted", event)
 				}
 			}
 			if after := h.Row(h.t, n); after.Revision != before.Revision || after.State != before.State || after.Attempts != before.Attempts || after.LastError != before.LastError {
 				h.t.Errorf("the row is %+v, and was %+v", after, before)
 			}
 			if !h.end(store.ClaimEnding{Claim: heir.Claim, Event: event}) {
-				h.t.Error("the heir's claim does not stand")
+				h.t.Error("the claim of the new holder is lost")
 			}
 		})
 	}
-	run("law_5_a_stale_token_extends_and_starts_nothing", "Neither an extension nor a start is written under a token that does not stand.", func(h *claims) {
+	run("law_5_a_stale_token_extends_and_starts_nothing", "Neither an extension nor a start is written under a stale token.", func(h *claims) {
 		n := h.put("a")
 		stale := h.one(brief)
 		heir := h.again(n)
@@ -249,14 +249,14 @@ func fenceCases(run runCase) {
 		} {
 			lost, err := do([]store.Claim{heir.Claim, stale.Claim, {Number: n}})
 			if err != nil || !slices.Equal(lost, []int{1, 2}) {
-				h.t.Errorf("%s: lost %v, %v, want the stale one and the one without a token", what, lost, err)
+				h.t.Errorf("%s: lost %v, %v, want the stale claim and the claim without a token", what, lost, err)
 			}
 		}
-		if r := h.Row(h.t, n); r.Started != 2 { // and the one that the first may have made
-			h.t.Errorf("%d starts are written down, want 2", r.Started)
+		if r := h.Row(h.t, n); r.Started != 2 { // and the start that the first claim may have made
+			h.t.Errorf("%d starts are recorded, want 2", r.Started)
 		}
 	})
-	run("law_6_an_extension_moves_the_end_and_never_back", "A lease that was extended ends later, by the store's clock, and never earlier than it would have.", func(h *claims) {
+	run("law_6_an_extension_moves_the_end_and_never_back", "An extension moves the end of a lease later by the store's clock, and never earlier.", func(h *claims) {
 		n := h.put("a")
 		c := h.one(long)
 		first := h.Row(h.t, n).LockedUntil
@@ -267,15 +267,15 @@ func fenceCases(run runCase) {
 				h.t.Errorf("lost %v, %v", lost, err)
 			}
 			if now := h.Row(h.t, n).LockedUntil; now.Before(before) || later && !now.After(first) {
-				h.t.Errorf("extended by %v it ends at %v, before at %v", lease, now, before)
+				h.t.Errorf("extended by %v the lease ends at %v, before at %v", lease, now, before)
 			}
 		}
 	})
 }
 
-// doubtCases are the laws of answers that were lost.
+// doubtCases tests answers that were lost.
 func doubtCases(run runCase) {
-	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "What a token holds is known to who asks for it, and is not claimed a second time.", func(h *claims) {
+	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "The rows that a token holds can be queried by the token, and are not claimed a second time.", func(h *claims) {
 		n := h.put("a")
 		c := h.one(long)
 		for token, want := range map[store.Token]int{c.Token: 1, c.Token + 1: 0} {
@@ -288,14 +288,14 @@ func doubtCases(run runCase) {
 			}
 		}
 	})
-	run("law_5_a_row_is_retaken_under_the_tokens_of_its_owner_only", "A retake changes the token where one of the caller's stands, and says what the row is where none does.", func(h *claims) {
+	run("law_5_a_row_is_retaken_under_the_tokens_of_its_owner_only", "A retake changes the token of a row that one of the caller's tokens holds, and returns the state of any other row.", func(h *claims) {
 		mine, ended, others := h.put("a"), h.put("b"), h.put("c")
 		all := h.claim(3, long)
 		if len(all) != 3 {
 			h.t.Fatalf("claimed %+v", all)
 		}
 		if !h.end(store.ClaimEnding{Claim: all[1].Claim, Event: store.RowCompleted}) {
-			h.t.Fatal("the claim does not stand")
+			h.t.Fatal("the claim is lost")
 		}
 		other := store.NewToken()
 		if _, err := h.Store.Reclaim(h.t.context(), []int64{others}, []store.Token{all[2].Token}, other); err != nil {
@@ -308,13 +308,13 @@ func doubtCases(run runCase) {
 			h.t.Errorf("%+v, %v, want %+v", got, err, want)
 		}
 		if h.end(store.ClaimEnding{Claim: all[0].Claim, Event: store.RowCompleted}) {
-			h.t.Error("the token before ends the claim")
+			h.t.Error("the previous token ends the claim")
 		}
 		if !h.end(store.ClaimEnding{Claim: store.Claim{Number: mine, Token: next}, Event: store.RowCompleted}) {
 			h.t.Error("the new token does not end the claim")
 		}
 		if !h.end(store.ClaimEnding{Claim: store.Claim{Number: others, Token: other}, Event: store.RowCompleted}) {
-			h.t.Error("the claim of another is lost")
+			h.t.Error("the claim of another worker is lost")
 		}
 	})
 }

@@ -14,7 +14,7 @@ func (h *fixture[Tx]) lines() admin.Lines { return h.Store.(admin.Lines) }
 
 var behind = store.Verdict{Kind: store.Behind}
 
-// The states of rows that stand in lines, or have left them.
+// The states that rows of lines have, while they are in the line or after they left it.
 const (
 	received  = store.StateReceived
 	waiting   = store.StateFailedRetryable
@@ -25,7 +25,7 @@ const (
 	discarded = store.StateDiscarded
 )
 
-// inLine is a mark of a message of a line.
+// inLine returns a mark of a message of a line.
 func (h *fixture[Tx]) inLine(line, id string, as store.Outcome) store.Mark {
 	m := h.print(id, 1)
 	m.As, m.Line = as, []byte(line)
@@ -52,7 +52,7 @@ func (h *fixture[Tx]) enters(line string, state store.RowState, ids ...string) (
 	return rows
 }
 
-// claimsIn claims a row of a line, and returns the mark that asks for the claim.
+// claimsIn claims a row of a line, and returns the mark that carries the claim.
 func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	h.t.Helper()
 	got := h.takes(number, long)
@@ -64,8 +64,7 @@ func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	return m
 }
 
-// ends claims a row of a line, and ends that with a batch; it reports whether the commit
-// freed another.
+// ends claims a row of a line and ends the claim in a batch. It reports whether the commit freed another row.
 func (h *fixture[Tx]) ends(line string, number int64, event store.RowEvent) (freed bool) {
 	h.t.Helper()
 	m := h.claimsIn(line, number)
@@ -73,7 +72,7 @@ func (h *fixture[Tx]) ends(line string, number int64, event store.RowEvent) (fre
 	h.wantKinds(v, fresh)
 	r := b.Commit(h.t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: event, Lined: true}}})
 	if r.Outcome != store.Committed {
-		h.t.Fatalf("the commit says %+v", r)
+		h.t.Fatalf("Commit returned %+v", r)
 	}
 	return r.Freed
 }
@@ -100,7 +99,7 @@ func (s suite[Tx]) lined(t *T) {
 }
 
 func (s suite[Tx]) followers(t *T) {
-	s.run(t, "C8_D8_law_8_what_comes_behind_one_that_waits_does_not_run", "It is kept behind it, and other lines go on.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_D8_law_8_a_message_behind_a_waiting_row_does_not_run", "A message is blocked behind an earlier row of its line; messages of other lines run.", func(t *T, h *fixture[Tx]) {
 		h.wantKinds(h.deliver(h.inLine("k", "0", store.Applied)), fresh)
 		for _, state := range []store.RowState{received, waiting, parked} {
 			line := "line " + string(state)
@@ -118,14 +117,14 @@ func (s suite[Tx]) followers(t *T) {
 			t.Errorf("%+v", p)
 		}
 	})
-	s.run(t, "C8_law_8_one_that_stays_keeps_back_those_after_it_in_its_batch", "Its row is there with the commit only.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_law_8_a_message_with_a_row_blocks_later_ones_of_its_batch", "A message that gets a row blocks the later messages of its line in the same batch.", func(t *T, h *fixture[Tx]) {
 		marks := []store.Mark{h.inLine("k", "before", store.Applied), h.inLine("k", "stays", store.Waiting), h.inLine("k", "after", store.Applied), h.inLine("other", "beside", store.Applied)}
 		b, v := h.begin(marks...)
 		h.wantKinds(v, fresh, fresh, behind, fresh)
 		h.commit(b, store.Ending{Trim: []int{2}, Rows: []store.Row{{Mark: 1, State: waiting, After: long, Message: &semel.Message{}}}})
 		h.wantKinds(h.asks(marks[2]), behind)
 	})
-	s.run(t, "C8_D8_of_a_batch_of_receipts_the_first_of_each_line_is_due", "The others wait in the order of their marks.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_D8_of_received_messages_the_first_of_each_line_is_due", "Of received messages the first of each line is due; the others wait in the order of their marks.", func(t *T, h *fixture[Tx]) {
 		h.wantStates(h.enters("b", received, "b1", "b2", "b3"), received, blocked, blocked)
 		h.wantStates(h.enters("a", received, "a1", "a2"), received, blocked)
 		got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
@@ -137,14 +136,14 @@ func (s suite[Tx]) followers(t *T) {
 }
 
 func (s suite[Tx]) firsts(t *T) {
-	s.run(t, "C8_D8_a_commit_that_ends_the_first_frees_the_next_one_only", "Whatever the end; one that fails or is parked stays.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_D8_the_end_of_the_first_row_frees_only_the_next", "A row that is completed, dead-lettered or discarded frees the next row of its line; a row that fails or is parked stays.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2", "3", "4", "5")
 		if !h.ends("k", rows[0].Number, store.RowCompleted) {
-			t.Error("the commit does not say that it freed a row")
+			t.Error("the commit does not report that it freed a row")
 		}
 		h.wantStates(rows, completed, received, blocked, blocked, blocked)
 		if r := h.number(rows[1].Number); r.DueAt.IsZero() || r.Reason != "" {
-			t.Errorf("freed it is %+v", r)
+			t.Errorf("the freed row is %+v", r)
 		}
 		if h.ends("k", rows[1].Number, store.RowFailed) {
 			t.Error("a failure freed a row")
@@ -159,7 +158,7 @@ func (s suite[Tx]) firsts(t *T) {
 		}
 		h.wantStates(rows, completed, dead, discarded, parked, blocked)
 	})
-	s.run(t, "D8_G6_a_parked_first_that_is_retried_is_still_the_first", "Those behind it wait until it has ended.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D8_G6_a_retried_first_row_still_blocks_its_line", "Rows behind a parked row wait until it has been retried and has ended.", func(t *T, h *fixture[Tx]) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2")...)
 		t.must(h.retry(rows[0].Seen()))
 		h.wantStates(rows, waiting, blocked)
@@ -169,13 +168,13 @@ func (s suite[Tx]) firsts(t *T) {
 }
 
 func (s suite[Tx]) firstsElsewhere(t *T) {
-	s.run(t, "D8_claims_that_end_outside_of_a_batch_free_the_next_one_too", "So do those of handlers that call out.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D8_claims_that_end_outside_of_a_batch_free_the_next_row", "A claim that ends outside of a batch, as with handlers that make calls, also frees the next row.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
 		h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true, Ran: true}}))
 		h.wantStates(rows, completed, received)
 	})
-	s.run(t, "D8_law_5_a_claim_that_does_not_stand_frees_nothing", "It is told so, and nothing of its line moves.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D8_law_5_a_lost_claim_frees_nothing", "The ending of a lost claim is reported as lost, and frees no row.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
 		m.Claim.Token++
@@ -183,25 +182,25 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 		h.wantLost(lost, err, 0)
 		h.wantStates(rows, store.StateInProgress, blocked)
 	})
-	s.run(t, "D8_law_11_a_follower_whose_line_is_empty_by_then_is_due_at_once",
-		"Between its verdict and its row the first may have ended.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D8_law_11_a_follower_is_due_if_its_line_is_empty_at_commit",
+		"If the first row ends between the verdict and the commit of a follower, the follower is due at once.", func(t *T, h *fixture[Tx]) {
 			rows := h.enters("k", received, "1")
 			b, v := h.begin(h.inLine("k", "2", store.Waiting))
 			h.wantKinds(v, fresh)
 			want := blocked
-			if !s.h.Can.OneWriter { // else nothing ends beside the open batch
+			if !s.h.Can.OneWriter { // otherwise nothing can end while the batch is open
 				h.ends("k", rows[0].Number, store.RowCompleted)
 				want = received
 			}
 			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
 			if row := h.row("2", false); row.State != want || r.Freed != (want == received) {
-				t.Errorf("it is %+v, and the commit says %+v", row, r)
+				t.Errorf("the row is %+v, and Commit returned %+v", row, r)
 			}
 		})
 }
 
 func (s suite[Tx]) passing(t *T) {
-	s.run(t, "C8_G6_a_person_lets_followers_pass_a_row", "It stays as it is, outside of its line; with a record.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_G6_an_operator_skips_a_row_of_a_line", "Skip takes a row out of its line without changing its state, and is recorded.", func(t *T, h *fixture[Tx]) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
 		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...))
 		h.wantStates(rows, parked, received, blocked)
@@ -223,14 +222,14 @@ func (s suite[Tx]) passing(t *T) {
 		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), last.Seen())...))
 		h.wantStates(rows, waiting, received, received)
 	})
-	s.run(t, "C8_G6_discarding_a_row_of_a_line_lets_it_go_on", "The first frees the next one; another one leaves its place.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_G6_discarding_a_row_frees_the_next_of_its_line", "Discarding the first row frees the next row; discarding another row only removes it from the line.", func(t *T, h *fixture[Tx]) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
 		t.must(h.discard(rows[1].Seen()))
 		h.wantStates(rows, parked, discarded, blocked)
 		t.must(h.discard(rows[0].Seen()))
 		h.wantStates(rows, discarded, discarded, received)
 	})
-	s.run(t, "C8_a_dead_letter_that_is_retried_has_left_its_line", "Those behind it went on long ago.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_a_dead_letter_that_is_retried_has_left_its_line", "A dead letter has left its line, so a retry does not block the rows that were behind it.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		h.ends("k", rows[0].Number, store.RowDeadLettered)
 		letter := h.number(rows[0].Number)
@@ -243,7 +242,7 @@ func (s suite[Tx]) passing(t *T) {
 }
 
 func (s suite[Tx]) swept(t *T) {
-	s.run(t, "C8_law_11_a_sweep_frees_what_waits_for_nothing", "Somebody has removed the first by hand.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_law_11_a_sweep_frees_rows_that_wait_for_a_deleted_row", "A sweep frees rows whose first row was deleted by hand.", func(t *T, h *fixture[Tx]) {
 		sweeps := func(want int64) {
 			if n, err := h.lines().Sweep(t.context()); err != nil || n != want {
 				t.Errorf("a sweep frees %d, %v", n, err)
@@ -264,14 +263,14 @@ func (s suite[Tx]) swept(t *T) {
 		h.ends("k", rows[1].Number, store.RowCompleted)
 		h.wantStates(rows[1:], completed, received)
 		if first, err := h.lines().First(t.context(), rows[1].Number); err != nil || first != 0 {
-			t.Errorf("one that has ended waits for %d, %v", first, err)
+			t.Errorf("the completed row waits for %d, %v", first, err)
 		}
 	})
 }
 
 func (s suite[Tx]) dissolved(t *T) {
-	s.run(t, "C8_law_11_rows_of_a_consumer_that_keeps_no_lines_leave_them",
-		"What waits for another would else wait for what is kept back itself.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_law_11_rows_leave_their_lines_if_the_consumer_keeps_none",
+		"If a consumer no longer keeps lines, its rows leave their lines and are due; otherwise they would wait for rows that are blocked themselves.", func(t *T, h *fixture[Tx]) {
 			const one, other = "billing\x00kone", "billing\x00kother"
 			rows := append(h.enters(one, parked, "1"), h.enters(one, blocked, "2", "3")...)
 			first := h.enters(other, received, "4")
@@ -285,13 +284,13 @@ func (s suite[Tx]) dissolved(t *T) {
 				h.wantKinds(h.asks(h.inLine(line, "next", store.Applied)), fresh)
 			}
 			if n, err := h.lines().Dissolve(t.context(), "bill"); err != nil || n != 0 {
-				t.Errorf("of another consumer: %d rows, %v", n, err)
+				t.Errorf("for another consumer: %d rows, %v", n, err)
 			}
 		})
 }
 
 func (s suite[Tx]) emptyLines(t *T) {
-	s.run(t, "C8_law_11_a_line_of_which_nothing_waits_runs_again", "Nothing is left of it.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_law_11_an_empty_line_blocks_nothing", "After its last row has ended, a line blocks nothing.", func(t *T, h *fixture[Tx]) {
 		for i, end := range []func(store.StoredRow){
 			func(r store.StoredRow) { h.ends("k", r.Number, store.RowCompleted) },
 			func(r store.StoredRow) {
@@ -305,7 +304,7 @@ func (s suite[Tx]) emptyLines(t *T) {
 			h.wantKinds(h.asks(h.inLine("k", "next", store.Applied)), fresh)
 		}
 	})
-	t.Run("C8_a_line_is_one_for_all_sources", "A key is, too.", func(t *T) {
+	t.Run("C8_a_line_is_shared_by_all_sources", "A line, like a key, is shared by all sources.", func(t *T) {
 		if s.h.Can.OneConsumer {
 			return
 		}
@@ -325,8 +324,8 @@ func (s suite[Tx]) crossing(t *T) {
 	if s.h.Can.OneWriter {
 		return
 	}
-	s.run(t, "C8_law_11_batches_that_enter_and_leave_each_others_lines_do_not_wait_in_a_circle",
-		"All lines of a batch are locked in one order.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C8_law_11_batches_with_common_lines_do_not_deadlock",
+		"Every batch locks its lines in the same order.", func(t *T, h *fixture[Tx]) {
 			for round := range 10 {
 				ended, leaves := make(chan store.Result, 2), map[string]store.Mark{}
 				name := func(line string) string { return fmt.Sprint(line, round) }
@@ -342,12 +341,12 @@ func (s suite[Tx]) crossing(t *T) {
 				}
 				for range 2 {
 					if r := <-ended; r.Outcome != store.Committed {
-						t.Fatalf("a commit says %+v", r)
+						t.Fatalf("Commit returned %+v", r)
 					}
 				}
 				for _, line := range []string{"a", "b"} {
 					if r := h.row("next of "+name(line), false); r.State != received {
-						t.Errorf("what entered %s is %s, and nothing is before it", line, r.State)
+						t.Errorf("the row that entered %s is %s, although no row is before it", line, r.State)
 					}
 				}
 			}
@@ -355,8 +354,8 @@ func (s suite[Tx]) crossing(t *T) {
 }
 
 func (s suite[Tx]) atOnce(t *T) {
-	s.run(t, "D8_law_11_no_follower_is_missed_that_is_added_while_the_first_ends",
-		"Who adds one locks the line, and so does who ends one.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D8_law_11_a_follower_added_while_the_first_row_ends_is_freed",
+		"A batch that adds a row to a line and a batch that ends one both lock the line.", func(t *T, h *fixture[Tx]) {
 			for i := range 10 {
 				rows := h.enters("k", received, fmt.Sprint("first ", i))
 				m := h.claimsIn("k", rows[0].Number)
@@ -374,7 +373,7 @@ func (s suite[Tx]) atOnce(t *T) {
 				t.must(<-added)
 				r := h.row(string(follower.ID), false)
 				if r.State != received {
-					t.Fatalf("the follower is %s, and nothing is before it", r.State)
+					t.Fatalf("the follower is %s, although no row is before it", r.State)
 				}
 				h.ends("k", r.Number, store.RowCompleted)
 			}

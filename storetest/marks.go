@@ -13,7 +13,7 @@ import (
 
 var errHandler = errors.New("the handler failed")
 
-// marks are the laws of a batch of marks.
+// marks tests a batch of marks.
 func (s suite[Tx]) marks(t *T) {
 	s.run(t, "law_1_marker_and_effect_commit_together", "A marker and its effect become visible in one commit.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.mark("a"))
@@ -25,7 +25,7 @@ func (s suite[Tx]) marks(t *T) {
 		h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
 	})
 	s.run(t, "trap_1_a_redelivery_after_the_commit_is_a_duplicate",
-		"Whatever is delivered again after its commit finds its marker and has no second effect.", func(t *T, h *fixture[Tx]) {
+		"A message that is delivered again after its commit finds its marker and has no second effect.", func(t *T, h *fixture[Tx]) {
 			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			for range 3 {
 				h.wantKinds(h.deliver(h.mark("a")), already(store.Applied))
@@ -33,14 +33,14 @@ func (s suite[Tx]) marks(t *T) {
 			h.wantCount("a", 1)
 		})
 	s.run(t, "trap_5_a_second_copy_from_the_producer_is_a_duplicate",
-		"Identity alone decides: two messages of the broker with one identity have one effect, whether it calls them redelivered or not.", func(t *T, h *fixture[Tx]) {
+		"The identity alone decides: two deliveries with the same identity have one effect, whether or not the broker calls them redelivered.", func(t *T, h *fixture[Tx]) {
 			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), fresh, fresh)
 			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(store.Applied))
 			h.wantCount("a", 1)
 		})
 }
 
-// setbacks are the laws of batches that fail.
+// setbacks tests batches that fail.
 func (s suite[Tx]) setbacks(t *T) {
 	s.run(t, "law_3_a_rollback_leaves_nothing", "After a rollback neither marker nor effect is left, and the message is fresh.", func(t *T, h *fixture[Tx]) {
 		for range 3 {
@@ -62,7 +62,7 @@ func (s suite[Tx]) setbacks(t *T) {
 		})
 }
 
-// mixtures are the laws of batches with several fates.
+// mixtures tests batches whose messages end differently.
 func (s suite[Tx]) mixtures(t *T) {
 	s.run(t, "trap_6_duplicates_inside_one_batch_have_one_effect",
 		"Of equal identities in one batch the first is fresh and the others are duplicates.", func(t *T, h *fixture[Tx]) {
@@ -71,10 +71,10 @@ func (s suite[Tx]) mixtures(t *T) {
 			h.wantCount("a", 1)
 			h.wantCount("b", 1)
 		})
-	s.run(t, "trap_T12_duplicates_at_random_places_harm_no_neighbour",
-		"Duplicates anywhere in a batch are named as such, and exactly the others are fresh.", s.scattered)
-	s.run(t, "trap_10_the_outcome_of_a_marker_is_told",
-		"That a marker exists does not mean that its message was handled: the verdict names the outcome.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T12_duplicates_anywhere_harm_no_other_message",
+		"Duplicates anywhere in a batch are reported as duplicates, and exactly the other messages are fresh.", s.scattered)
+	s.run(t, "trap_10_the_outcome_of_a_marker_is_returned",
+		"A marker does not always mean that its message was applied: the verdict contains the outcome.", func(t *T, h *fixture[Tx]) {
 			outcomes := []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded}
 			for _, o := range outcomes {
 				m := h.mark(fmt.Sprint(o))
@@ -85,7 +85,7 @@ func (s suite[Tx]) mixtures(t *T) {
 				h.wantKinds(h.asks(h.mark(fmt.Sprint(o))), already(o))
 			}
 		})
-	s.run(t, "trim_takes_marks_back", "A trimmed mark is as if it had never been written; the others of its batch stay.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trim_takes_marks_back", "A trimmed mark leaves nothing behind; the other marks of its batch stay.", func(t *T, h *fixture[Tx]) {
 		h.deliver(h.mark("old"))
 		marks := h.markAll("a", "b", "c", "old")
 		b, v := h.begin(marks...)
@@ -118,7 +118,7 @@ func (s suite[Tx]) scattered(t *T, h *fixture[Tx]) {
 	}
 }
 
-// batches are the laws of a transaction's life.
+// batches tests the lifetime of a transaction.
 func (s suite[Tx]) batches(t *T) {
 	s.run(t, "a_batch_without_marks_is_a_transaction", "Effects without marks commit together or not at all.", func(t *T, h *fixture[Tx]) {
 		for _, commit := range []bool{false, true} {
@@ -132,8 +132,8 @@ func (s suite[Tx]) batches(t *T) {
 		}
 		h.wantCount("a", 1)
 	})
-	s.run(t, "trap_94_a_commit_with_a_cancelled_context_is_whole_or_nothing",
-		"Whatever a commit says, either marker and effect are there or neither, and it says which if it claims to know.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_94_a_commit_with_a_cancelled_context_is_complete_or_nothing",
+		"Whatever Commit returns, either both marker and effect are stored or neither, and a known outcome is correct.", func(t *T, h *fixture[Tx]) {
 			b, v := h.begin(h.markAll("a", "b")...)
 			h.apply(b, h.markAll("a", "b"), v)
 			ctx, cancel := context.WithCancel(t.context())
@@ -141,7 +141,7 @@ func (s suite[Tx]) batches(t *T) {
 			s.whole(h, b.Commit(ctx, store.Ending{}), "a", "b")
 		})
 	s.run(t, "the_end_of_begins_context_does_not_end_the_batch",
-		"The context given to Begin ends the call and not the batch that it returned.", func(t *T, h *fixture[Tx]) {
+		"The context of Begin limits only the call, not the batch that it returned.", func(t *T, h *fixture[Tx]) {
 			ctx, cancel := context.WithCancel(t.context())
 			b, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
 			t.must(err)
@@ -152,10 +152,10 @@ func (s suite[Tx]) batches(t *T) {
 		})
 }
 
-// ends are the laws of what a batch leaves behind.
+// ends tests what a batch leaves behind.
 func (s suite[Tx]) ends(t *T) {
-	s.run(t, "a_batch_that_is_over_takes_nothing_more",
-		"After its end a batch changes nothing, and its transaction refuses statements as aborted.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_batch_that_has_ended_accepts_nothing",
+		"After it has ended, a batch changes nothing, and its transaction refuses statements as aborted.", func(t *T, h *fixture[Tx]) {
 			b, _ := h.begin(h.mark("a"))
 			tx := b.Tx(0)
 			h.commit(b, store.Ending{})
@@ -163,24 +163,24 @@ func (s suite[Tx]) ends(t *T) {
 			b.Rollback(t.context())
 			b.Kill()
 			if r := b.Commit(t.context(), store.Ending{Trim: []int{0}}); r.Outcome == store.Committed {
-				t.Error("a second commit claims to have committed")
+				t.Error("a second commit reports committed")
 			}
 			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
 		})
 	s.run(t, "law_11_a_killed_batch_leaves_nothing_and_blocks_nobody",
-		"Kill ends a batch under its handler: nothing of it is left, and others go on before the handler returns.", func(t *T, h *fixture[Tx]) {
+		"Kill ends a batch while its handler runs: nothing of it is stored, and other batches continue before the handler returns.", func(t *T, h *fixture[Tx]) {
 			b, _ := h.begin(h.mark("a"))
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			b.Kill()
 			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			h.wantCount("a", 1)
 			if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.NotCommitted {
-				t.Errorf("the commit of a killed batch says %+v, want not committed", r)
+				t.Errorf("Commit of a killed batch returned %+v, want not committed", r)
 			}
 			h.deliver(h.mark("b"))
 			h.wantCount("a", 1)
 		})
-	s.run(t, "batches_at_once_lose_no_effect", "Effects of batches that run at the same time are all there.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "batches_at_once_lose_no_effect", "All effects of batches that run at the same time are stored.", func(t *T, h *fixture[Tx]) {
 		together(8, func(i int) {
 			for j := range 5 {
 				b, _ := h.begin(h.mark(fmt.Sprint(i, j)))
@@ -192,7 +192,7 @@ func (s suite[Tx]) ends(t *T) {
 	})
 }
 
-// whole checks that the batch of these messages is there or not, as it said.
+// whole checks that the batch of these messages is stored completely or not at all, as its result says.
 func (s suite[Tx]) whole(h *fixture[Tx], r store.Result, ids ...string) {
 	h.t.Helper()
 	want := already(store.Applied)
@@ -220,20 +220,20 @@ func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 	h.t.Helper()
 	err := h.Effect(h.t.context(), tx, "late")
 	if err == nil {
-		h.t.Fatal("a transaction that is over took an effect")
+		h.t.Fatal("a transaction that has ended accepted an effect")
 	}
 	h.wantClass(err, store.ClassAborted)
 	h.wantCount("late", 0)
 }
 
-// copies are the laws of copies that are in flight at the same time. They hold
-// whichever comes first, so that no test needs to know who waits.
+// copies tests copies that are in flight at the same time. The laws hold in either order, so no test needs to know which
+// copy waits.
 func (s suite[Tx]) copies(t *T) {
 	t.Run("trap_7_a_copy_is_a_duplicate_only_after_the_winner_committed",
-		"A copy of a message in flight is called a duplicate only when the effect of the other is there.", func(t *T) { s.race(t, true) })
-	t.Run("trap_8_a_copy_runs_when_the_winner_rolled_back", "A copy of a message in flight is fresh when the other was rolled back.", func(t *T) { s.race(t, false) })
+		"A copy of a message in flight is reported as a duplicate only when the effect of the first is visible.", func(t *T) { s.race(t, true) })
+	t.Run("trap_8_a_copy_runs_when_the_winner_rolled_back", "A copy of a message in flight is fresh if the first is rolled back.", func(t *T) { s.race(t, false) })
 	s.run(t, "trap_T21_fifty_copies_at_once_have_one_effect",
-		"Of any number of copies at once one is fresh, and there is one effect.", func(t *T, h *fixture[Tx]) {
+		"Of any number of concurrent copies exactly one is fresh, and there is one effect.", func(t *T, h *fixture[Tx]) {
 			var mu sync.Mutex
 			fresh := 0
 			together(50, func(int) {
@@ -250,10 +250,10 @@ func (s suite[Tx]) copies(t *T) {
 		})
 }
 
-// waits are the laws of waiting for a copy in flight.
+// waits tests waiting for a copy in flight.
 func (s suite[Tx]) waits(t *T) {
 	s.run(t, "overlapping_batches_in_any_order_do_not_deadlock",
-		"Batches mark in one order, so that those with common identities wait for each other and none fails.", func(t *T, h *fixture[Tx]) {
+		"Every batch marks in the same order, so batches with common identities wait for each other and none fails.", func(t *T, h *fixture[Tx]) {
 			ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 			together(8, func(i int) {
 				rotated := append(append([]string{}, ids[i:]...), ids[:i]...)
@@ -275,23 +275,23 @@ func (s suite[Tx]) waits(t *T) {
 			cancel()
 			err := <-ended
 			if err == nil {
-				t.Fatal("Begin came back without an error beside an open copy")
+				t.Fatal("Begin returned no error while a copy was open")
 			}
 			h.wantClass(err, store.ClassDown, store.ClassContended)
 			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
 		})
-	t.Run("D3_a_store_whose_batches_take_turns_says_so",
-		"A store of which one batch at a time can be open says so, so that nothing waits for its turn inside Begin while its lease ends.", func(t *T) {
+	t.Run("D3_a_store_with_one_open_batch_at_a_time_declares_it",
+		"A store that allows only one open batch declares it, so that no lease ends while Begin waits for the open batch.", func(t *T) {
 			if says := s.opened(t).Store.Limits().SingleWriter; says != s.h.Can.OneWriter {
-				t.Errorf("the store says %v, and of the ability OneWriter the test says %v", says, s.h.Can.OneWriter)
+				t.Errorf("the store's limits say %v, and Can.OneWriter says %v", says, s.h.Can.OneWriter)
 			}
 		})
 	if s.h.Can.OneWriter {
 		return
 	}
 	s.run(t, "case_5_a_copy_in_flight_elsewhere_is_busy_in_time",
-		"A mark waits for a copy in flight no longer than MarkLock; then it is busy, alone or with its batch.", func(t *T, h *fixture[Tx]) {
+		"A mark waits for a copy in flight no longer than MarkLock; then the verdict is busy, or the batch fails.", func(t *T, h *fixture[Tx]) {
 			first, _ := h.begin(h.mark("a"))
 			b, v, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
 			if err != nil {
@@ -304,7 +304,7 @@ func (s suite[Tx]) waits(t *T) {
 		})
 }
 
-// race lets a winner and a copy meet in whatever order the scheduler makes.
+// race runs a winner and a copy at the same time, in any order.
 func (s suite[Tx]) race(t *T, commits bool) {
 	h := s.opened(t)
 	for i := range 20 {
@@ -330,8 +330,8 @@ func (s suite[Tx]) race(t *T, commits bool) {
 	}
 }
 
-// copyOf delivers a copy and returns its verdict; that of a duplicate only if
-// the effect is visible. It runs in a goroutine of its own.
+// copyOf delivers a copy in a goroutine of its own and returns its verdict. It returns the verdict of a duplicate only
+// if the effect is visible.
 func (h *fixture[Tx]) copyOf(id string) store.Verdict {
 	b, v, err := h.Store.Begin(h.t.context(), store.TxOptions{}, h.markAll(id))
 	if err != nil {
@@ -346,7 +346,7 @@ func (h *fixture[Tx]) copyOf(id string) store.Verdict {
 		h.wantCount(id, 1)
 	}
 	if r := b.Commit(h.t.context(), store.Ending{}); r.Outcome != store.Committed {
-		h.t.Errorf("the copy's commit says %+v", r)
+		h.t.Errorf("the copy's Commit returned %+v", r)
 	}
 	return v[0]
 }

@@ -45,10 +45,10 @@ func (s startsBriefly) StartCalls(ctx context.Context, claims []store.Claim, _ t
 	return s.Store.StartCalls(ctx, claims, 0)
 }
 
-// retriesBlindly lets people repeat what nobody knows of.
-type retriesBlindly struct{ *memstore.Store }
+// retriesUnknown lets operators retry rows with an unknown outcome.
+type retriesUnknown struct{ *memstore.Store }
 
-func (s retriesBlindly) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+func (s retriesUnknown) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	errs := s.Store.Requeue(ctx, a, rows...)
 	for i, r := range rows {
 		now, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}})
@@ -59,17 +59,17 @@ func (s retriesBlindly) Requeue(ctx context.Context, a store.Act, rows ...store.
 	return errs
 }
 
-// believesNobody has a message called for again whatever somebody found out.
-type believesNobody struct{ *memstore.Store }
+// alwaysRepeats resolves every call as not done, so that it is repeated.
+type alwaysRepeats struct{ *memstore.Store }
 
-func (s believesNobody) Resolve(ctx context.Context, _ admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+func (s alwaysRepeats) Resolve(ctx context.Context, _ admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
 	return s.Store.Resolve(ctx, admin.ResolvedNotDone, a, rows...)
 }
 
-// resolvesWhatIsKnown lets people end a row that was called for, also where nothing is unknown.
-type resolvesWhatIsKnown struct{ *memstore.Store }
+// resolvesKnown lets operators resolve rows without an unknown outcome.
+type resolvesKnown struct{ *memstore.Store }
 
-func (s resolvesWhatIsKnown) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+func (s resolvesKnown) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
 	errs := s.Store.Resolve(ctx, as, a, rows...)
 	for i, r := range rows {
 		now, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}})
@@ -80,13 +80,13 @@ func (s resolvesWhatIsKnown) Resolve(ctx context.Context, as admin.Resolution, a
 	return errs
 }
 
-// remembersWhatIsKnown forgets only the calls of which nobody knew, when they are resolved.
-type remembersWhatIsKnown struct {
+// keepsKnownCalls forgets only the unknown calls of a row when they are resolved as not done.
+type keepsKnownCalls struct {
 	*memstore.Store
 	known map[int64]int
 }
 
-func (s remembersWhatIsKnown) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+func (s keepsKnownCalls) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
 	for _, r := range rows {
 		if now, err := s.Store.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}}); err == nil && len(now) == 1 {
 			s.known[r.Number] = now[0].CallsFinished
@@ -95,7 +95,7 @@ func (s remembersWhatIsKnown) Resolve(ctx context.Context, as admin.Resolution, 
 	return s.Store.Resolve(ctx, as, a, rows...)
 }
 
-func (s remembersWhatIsKnown) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
+func (s keepsKnownCalls) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	rows, err := s.Store.Rows(ctx, f)
 	for i := range rows {
 		if known := s.known[rows[i].Number]; rows[i].CallsStarted == 0 {
@@ -109,39 +109,39 @@ var callFaults = []fault{
 	{"an earlier call is forgotten", "E3_a_call_is_remembered", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Finished = max(c.Started-1, 0) }}
 	}},
-	{"the window begins anew with each call", "E3_a_call_is_remembered", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"the time of the first call changes with each call", "E3_a_call_is_remembered", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Since = 0 }}
 	}},
-	{"a start under a token that does not stand is one", "law_5_each_of_several", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a start under a stale token is reported as valid", "law_5_each_of_several", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Stands = true }}
 	}},
 	{"a start extends no lease", "law_5_each_of_several", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return startsBriefly{s} }},
-	{"an end says nothing of calls", "E3_what_is_known_of_calls", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"the end of a claim does not record the call", "E3_the_end_of_a_claim_settles_calls", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, end: func(e *store.ClaimEnding) { e.Call = store.CallNone }}
 	}},
-	{"one call that failed speaks for those before", "E3_what_is_known_of_calls", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a failed call settles the calls before it", "E3_the_end_of_a_claim_settles_calls", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, end: func(e *store.ClaimEnding) {
 			if e.Call == store.CallFailed {
 				e.Call = store.CallDecided
 			}
 		}}
 	}},
-	{"a call that was not made is unknown", "E3_a_call_that_was_not_made", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a call that was not made counts as unknown", "E3_a_call_that_was_not_made", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, end: func(e *store.ClaimEnding) {
 			if e.Call == store.CallNotMade {
 				e.Call = store.CallUnknown
 			}
 		}}
 	}},
-	{"a retry is blind", "trap_T77", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return retriesBlindly{s} }},
-	{"what is known is resolved", "E3_what_is_known_is_not_resolved", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return resolvesWhatIsKnown{s} }},
-	{"only what was unknown is forgotten", "E3_what_was_not_done", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return remembersWhatIsKnown{s, map[int64]int{}}
+	{"a row with an unknown outcome is retried", "trap_T77", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return retriesUnknown{s} }},
+	{"a row with a known outcome is resolved", "E3_a_known_outcome_cannot_be_resolved", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return resolvesKnown{s} }},
+	{"resolving forgets only the unknown calls", "E3_a_call_resolved_as_not_done_is_due", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return keepsKnownCalls{s, map[int64]int{}}
 	}},
-	{"what was done is called for again", "E3_what_was_done", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return believesNobody{s} }},
+	{"a call that was done is repeated", "E3_a_call_resolved_as_done_completes_its_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return alwaysRepeats{s} }},
 }
 
-// endsClaims is a store that ends claims in another way.
+// endsClaims is a store that changes how claims end.
 type endsClaims struct {
 	*memstore.Store
 	change func(*store.ClaimEnding)
@@ -174,15 +174,15 @@ func (b endsBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.batch.Commit(ctx, e)
 }
 
-// ending plants a fault in how claims end.
+// ending returns a fault that changes how claims end.
 func ending(change func(*store.ClaimEnding)) func(*memstore.Store) store.TxStore[*memstore.Tx] {
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return endsClaims{s, change} }
 }
 
-// tellsFewer tells a claim of all steps but the last.
-type tellsFewer struct{ *memstore.Store }
+// omitsLastStep returns a claim without its last step.
+type omitsLastStep struct{ *memstore.Store }
 
-func (s tellsFewer) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
+func (s omitsLastStep) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	all, err := s.Store.Claim(ctx, o)
 	for i := range all {
 		all[i].Row.Steps = all[i].Row.Steps[:max(len(all[i].Row.Steps)-1, 0)]
@@ -190,7 +190,7 @@ func (s tellsFewer) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Cl
 	return all, err
 }
 
-// recordsFirst ends claims in a commit of its own, before that of their effects.
+// recordsFirst ends claims in a separate commit before that of their effects.
 type recordsFirst struct{ *memstore.Store }
 
 func (s recordsFirst) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
@@ -213,14 +213,14 @@ func (b recordedBatch) Commit(ctx context.Context, e store.Ending) store.Result 
 	return b.batch.Commit(ctx, e)
 }
 
-// takesLate ends a claim whatever its token: under the one that was given last.
-type takesLate struct {
+// ignoresToken ends a claim whatever its token, by replacing the token with the one that was issued last.
+type ignoresToken struct {
 	*memstore.Store
 	mutex sync.Mutex
 	last  map[int64]store.Token
 }
 
-func (s *takesLate) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
+func (s *ignoresToken) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	all = slices.Clone(all)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -230,7 +230,7 @@ func (s *takesLate) End(ctx context.Context, all []store.ClaimEnding) ([]int, er
 	return s.Store.End(ctx, all)
 }
 
-func (s *takesLate) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
+func (s *ignoresToken) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	all, err := s.Store.Claim(ctx, o)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -243,10 +243,10 @@ func (s *takesLate) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Cl
 var stepFaults = []fault{
 	{"steps are not written", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) { e.Steps = nil })},
 	{"only the last step is kept", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) { e.Steps = e.Steps[max(len(e.Steps)-1, 0):] })},
-	{"a claim is told of a step too few", "C11_a_step_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return tellsFewer{s} }},
+	{"a claim lacks its last step", "C11_a_step_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return omitsLastStep{s} }},
 	{"a step is recorded before its effect", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return recordsFirst{s} }},
 	{"a late token ends a step", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &takesLate{Store: s, last: map[int64]store.Token{}}
+		return &ignoresToken{Store: s, last: map[int64]store.Token{}}
 	}},
 	{"outputs are not kept", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) {
 		e.Steps = slices.Clone(e.Steps)
@@ -254,7 +254,7 @@ var stepFaults = []fault{
 			e.Steps[i].Output = nil
 		}
 	})},
-	{"a step counts as a release", "C11_attempts_begin_anew", ending(func(e *store.ClaimEnding) {
+	{"a step keeps the attempts before it", "C11_each_step_resets_the_attempts", ending(func(e *store.ClaimEnding) {
 		if e.Event == store.RowStepped {
 			e.Event = store.RowReleased
 		}
@@ -264,7 +264,7 @@ var stepFaults = []fault{
 			e.Event = store.RowCompleted
 		}
 	})},
-	{"a failure takes steps back", "C11_steps_outlive", ending(func(e *store.ClaimEnding) {
+	{"a failure removes steps", "C11_steps_outlive", ending(func(e *store.ClaimEnding) {
 		if e.Event == store.RowFailed {
 			e.Steps = []store.StepDone{}
 		}
@@ -282,7 +282,7 @@ func (s wrongGathers) CommitCombined(ctx context.Context, _ store.TxOptions, all
 }
 
 var gatherFaults = []fault{
-	{"what shares a transaction commits one after the other", "law_5_a_claim_that_is_lost", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"batches of a shared transaction commit one after the other", "law_5_a_claim_that_is_lost_leaves", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []admin.QueuedBatch[*memstore.Tx]) (r store.Result) {
 			for i := range all {
 				if r = s.CommitCombined(ctx, store.TxOptions{}, all[i:i+1]); r.Outcome != store.Committed {
@@ -292,12 +292,12 @@ var gatherFaults = []fault{
 			return r
 		}}
 	}},
-	{"only the first of a shared transaction is written", "K10_law_1_claims_that_share", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"only the first batch of a shared transaction is written", "K10_law_1_claims_that_share", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []admin.QueuedBatch[*memstore.Tx]) store.Result {
 			return s.CommitCombined(ctx, store.TxOptions{}, all[:1])
 		}}
 	}},
-	{"a shared transaction does not ask whether claims stand", "law_5_a_claim_that_ended", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a shared transaction does not check its claims", "law_5_a_claim_that_ended", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []admin.QueuedBatch[*memstore.Tx]) store.Result {
 			r := s.CommitCombined(ctx, store.TxOptions{}, all)
 			if r.Class != store.ClassClaimLost {

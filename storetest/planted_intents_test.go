@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// emitsWrong is a store with a fault in what is sent again.
+// emitsWrong is a store with a fault in sending intents again.
 type emitsWrong struct {
 	*memstore.Store
 	emit func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error)
@@ -26,20 +26,20 @@ func emitting(emit func(s *memstore.Store, ctx context.Context, o admin.EmitOpti
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return emitsWrong{s, emit} }
 }
 
-// causesNothing forgets what caused a row.
-type causesNothing struct{ *memstore.Store }
+// omitsCause does not store the cause of a row.
+type omitsCause struct{ *memstore.Store }
 
-func (s causesNothing) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
+func (s omitsCause) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	for i := range marks {
 		marks[i].Cause = nil
 	}
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
-// knowsCallsInside takes what became of a call for known where a transaction has ended it.
-type knowsCallsInside struct{ *memstore.Store }
+// settlesCallsInTx treats a call as known if a transaction has ended it.
+type settlesCallsInTx struct{ *memstore.Store }
 
-func (s knowsCallsInside) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
+func (s settlesCallsInTx) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	b, v, err := s.Store.Begin(ctx, o, marks)
 	return endsCalls{b, s.Store}, v, err
 }
@@ -61,22 +61,22 @@ func (b endsCalls) Commit(ctx context.Context, e store.Ending) store.Result {
 }
 
 var emissionFaults = []fault{
-	{"what caused a row is forgotten", "C12_what_was_sent_is_due_again", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return causesNothing{s} }},
-	{"a sender is not told that it sends again", "C12_what_was_sent_is_due_again", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"the cause of a row is not stored", "C12_a_sent_intent_is_due_again_under_its_identity", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return omitsCause{s} }},
+	{"a start does not report a repetition", "C12_a_sent_intent_is_due_again_under_its_identity", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Again = false }}
 	}},
-	{"every first call is one that is made again", "C12_E3_what_somebody_found_not_done", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"every first call is reported as a repetition", "C12_E3_an_intent_resolved_as_not_done_is_sent_for_the_first_time", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Again = true }}
 	}},
-	{"however many come, each sends again", "C12_what_ended_not_long_ago", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
+	{"each copy sends again, however many arrive", "C12_an_intent_is_not_sent_again_too_early_or_after_its_window", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
 		o.Every = 0
 		return s.Emit(ctx, o)
 	})},
-	{"what the other side has forgotten is sent again", "C12_what_ended_not_long_ago", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
+	{"an intent is sent again after the endpoint's window", "C12_an_intent_is_not_sent_again_too_early_or_after_its_window", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
 		o.Windows = nil
 		return s.Emit(ctx, o)
 	})},
-	{"the window of one sender is that of all", "C12_what_ended_not_long_ago", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
+	{"the window of one sender applies to all", "C12_an_intent_is_not_sent_again_too_early_or_after_its_window", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
 		least := time.Duration(0)
 		for _, window := range o.Windows {
 			if least == 0 || window < least {
@@ -86,13 +86,13 @@ var emissionFaults = []fault{
 		o.Windows = map[string]time.Duration{"billing": least}
 		return s.Emit(ctx, o)
 	})},
-	{"each of many at once counts it", "C12_of_many_at_once", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
+	{"concurrent copies all count the intent", "C12_one_of_many_copies_sends_an_intent_again", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
 		did, err := s.Emit(ctx, o)
 		did.Again, did.Left = did.Again+did.Left, 0
 		return did, err
 	})},
-	{"what a transaction has done is done again", "C12_law_1_what_was_not_sent", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return knowsCallsInside{s} }},
-	{"what is parked is sent again", "C12_law_1_what_was_not_sent", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
+	{"an intent that was completed in a transaction is sent again", "C12_law_1_an_intent_that_was_not_sent_is_unchanged", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return settlesCallsInTx{s} }},
+	{"a parked intent is sent again", "C12_law_1_an_intent_that_was_not_sent_is_unchanged", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
 		did, err := s.Emit(ctx, o)
 		rows, _ := s.Rows(ctx, store.RowFilter{States: []store.RowState{store.StateParked}})
 		for _, r := range rows {
@@ -100,21 +100,21 @@ var emissionFaults = []fault{
 		}
 		return did, err
 	})},
-	{"what has lost its body is sent empty", "C12_what_has_lost_its_body", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
+	{"an intent without body is sent empty", "C12_an_intent_without_body_is_not_sent_again", emitting(func(s *memstore.Store, ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
 		did, err := s.Emit(ctx, o)
 		did.Again, did.Left = did.Again+did.Left, 0
 		return did, err
 	})},
 }
 
-// sendsParked writes what is to be parked as if it were to be worked on.
-type sendsParked struct{ *memstore.Store }
+// ignoresReason writes messages that should be parked as waiting.
+type ignoresReason struct{ *memstore.Store }
 
-func (s sendsParked) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
+func (s ignoresReason) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reasonname.None)
 }
 
-// writesAgain writes the row of what was there before anew.
+// writesAgain writes a second row for an identity that already has one.
 type writesAgain struct{ *memstore.Store }
 
 func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
@@ -124,7 +124,7 @@ func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []sto
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
-// suppressesNothing records the act, and lets the row be worked on.
+// suppressesNothing records the suppression, but leaves the row due.
 type suppressesNothing struct{ *memstore.Store }
 
 func (s suppressesNothing) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
@@ -138,9 +138,9 @@ func (s suppressesNothing) Suppress(ctx context.Context, a store.Act, rows ...st
 	return errs
 }
 
-// intentFaults are faults in what handlers write down for other consumers.
+// intentFaults lists faults in writing messages for other consumers.
 var intentFaults = []fault{
-	{"what is to be parked waits to be worked on", "law_1_what_a_handler_writes_down", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sendsParked{s} }},
-	{"another content passes for a copy", "law_7_what_was_written_down", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return writesAgain{s} }},
-	{"what is suppressed is claimed", "E4_what_is_suppressed", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return suppressesNothing{s} }},
+	{"a message that should be parked is due", "law_1_an_intent_commits_with_its_handlers_transaction", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return ignoresReason{s} }},
+	{"other content counts as a copy", "law_7_an_intent_that_exists_is_not_changed", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return writesAgain{s} }},
+	{"a suppressed row is claimed", "E4_a_suppressed_intent_waits_for_an_operator", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return suppressesNothing{s} }},
 }

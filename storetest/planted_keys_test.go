@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// keyClock is a clock that stands until time is let pass.
+// keyClock is a clock that advances only in Pass.
 type keyClock struct{ now time.Time }
 
-// brokenKeys is a store of keys with a fault in it.
+// brokenKeys is a store of keys with a fault.
 type brokenKeys struct {
 	keystore.Store
 	claim func(*keystore.Claim)
@@ -60,16 +60,16 @@ func (b *brokenKeys) EndKey(ctx context.Context, key semel.Key, t store.Token, e
 
 func TestFaultyStoresOfKeysAreFound(t *testing.T) {
 	for name, fault := range map[string]*brokenKeys{
-		"law_5_a_lost_claim_is_not_told":            {lost: func(error) error { return nil }},
-		"law_10_fingerprints_are_forgotten":         {claim: func(c *keystore.Claim) { c.Fingerprint = semel.Fingerprint{} }},
-		"A1_sources_share_their_keys":               {claim: func(c *keystore.Claim) { c.Key.Source = "" }, end: func(k *semel.Key, _ *store.Token, _ *keystore.Ending) { k.Source = "" }},
-		"B11_results_are_forgotten":                 {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Result = nil }},
-		"B11_a_release_is_a_completion":             {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Event = keystore.Complete }},
-		"B11_held_is_taken_for_done":                {heard: func(a *keystore.Answer) { heldIsDone(a) }},
-		"trap_119_an_ended_lease_counts_as_an_end":  {heard: func(a *keystore.Answer) { a.Finished = max(a.Started-1, 0) }},
-		"trap_120_each_claim_has_a_token_of_itself": {claim: func(c *keystore.Claim) { c.Token = store.NewToken() }},
-		"D3_leases_are_twice_as_long":               {claim: func(c *keystore.Claim) { c.Lease *= 3; c.Keep *= 3 }},
-		"H3_keys_are_kept_for_ever":                 {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Keep = keepForEver }},
+		"law_5_a_lost_claim_is_not_reported":       {lost: func(error) error { return nil }},
+		"law_10_fingerprints_are_forgotten":        {claim: func(c *keystore.Claim) { c.Fingerprint = semel.Fingerprint{} }},
+		"A1_sources_share_their_keys":              {claim: func(c *keystore.Claim) { c.Key.Source = "" }, end: func(k *semel.Key, _ *store.Token, _ *keystore.Ending) { k.Source = "" }},
+		"B11_results_are_forgotten":                {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Result = nil }},
+		"B11_a_release_is_a_completion":            {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Event = keystore.Complete }},
+		"B11_held_counts_as_completed":             {heard: func(a *keystore.Answer) { heldIsDone(a) }},
+		"trap_119_an_ended_lease_counts_as_an_end": {heard: func(a *keystore.Answer) { a.Finished = max(a.Started-1, 0) }},
+		"trap_120_each_claim_gets_a_new_token":     {claim: func(c *keystore.Claim) { c.Token = store.NewToken() }},
+		"D3_leases_are_twice_as_long":              {claim: func(c *keystore.Claim) { c.Lease *= 3; c.Keep *= 3 }},
+		"H3_keys_are_never_removed":                {end: func(_ *semel.Key, _ *store.Token, e *keystore.Ending) { e.Keep = keepForEver }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failures := storetest.CheckKeys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {
@@ -93,7 +93,7 @@ func heldIsDone(a *keystore.Answer) {
 	}
 }
 
-// brokenNotes are keys with a fault in what they say of notes.
+// brokenNotes is a store of keys with a fault in its notes.
 type brokenNotes struct {
 	*memstore.Keys
 	asked func(*admin.AbandonedKeysQuery)
@@ -133,15 +133,15 @@ func TestFaultyNotesAreFound(t *testing.T) {
 		fault  brokenNotes
 		caught string
 	}{
-		"what_is_under_way_is_left": {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Quiet = -time.Hour }}, "F2_what_is_left"},
-		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *admin.AbandonedKeys) { l.Next = nil }}, "F2_the_walk"},
-		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Most = 1000 }}, "F2_the_walk"},
-		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Consumer = "billing" }}, "F2_what_is_left"},
+		"held_keys_are_listed":    {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Quiet = -time.Hour }}, "F2_an_abandoned_key_is_found"},
+		"the_walk_ends_too_early": {brokenNotes{heard: func(l *admin.AbandonedKeys) { l.Next = nil }}, "F2_the_walk"},
+		"the_walk_has_no_limit":   {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Most = 1000 }}, "F2_the_walk"},
+		"the_consumer_is_ignored": {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Consumer = "billing" }}, "F2_an_abandoned_key_is_found"},
 		"a_note_is_lost": {brokenNotes{heard: func(l *admin.AbandonedKeys) {
 			l.Keys = slices.DeleteFunc(l.Keys, func(k admin.AbandonedKey) bool { return k.Started > 1 })
-		}}, "F2_what_is_left"},
-		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *keystore.Claim) { c.Seen = 0 }}, "F2_what_was_seen"},
-		"a_lost_claim_is_not_told":   {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
+		}}, "F2_an_abandoned_key_is_found"},
+		"the_seen_count_is_ignored":    {brokenNotes{claim: func(c *keystore.Claim) { c.Seen = 0 }}, "F2_a_key_is_claimed_only_if"},
+		"a_lost_claim_is_not_reported": {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failures := storetest.CheckKeys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {
@@ -157,7 +157,7 @@ func TestFaultyNotesAreFound(t *testing.T) {
 	}
 }
 
-// keepsResults is a store that keeps results in another way.
+// keepsResults is a store that changes how results are kept.
 type keepsResults struct {
 	*memstore.Store
 	keep func(s *memstore.Store, tx *memstore.Tx, of admin.ResultOf, result []byte) error
@@ -167,7 +167,7 @@ func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of admin.Re
 	return s.keep(s.Store, tx, of, result)
 }
 
-// remembersResults is a store that forgets no result, or never has one that is empty.
+// remembersResults is a store that never forgets a result, or that loses empty results.
 type remembersResults struct {
 	*memstore.Store
 	told   map[string][]byte
@@ -194,7 +194,7 @@ func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of admin.Resul
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
 }
 
-// oneAtEnd keeps but the last result by its commit.
+// oneAtEnd keeps only the last of the results that a commit should keep.
 type oneAtEnd struct {
 	batch
 	of     admin.ResultOf
@@ -213,10 +213,10 @@ func (b *oneAtEnd) Commit(ctx context.Context, e store.Ending) store.Result {
 }
 
 var resultFaults = []fault{
-	{"the commit keeps one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a commit keeps only one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return &oneAtEnd{batch: b} }}
 	}},
-	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of admin.ResultOf, result []byte) error {
+	{"a result is written in a separate transaction", "C12_a_result_commits_with_its_effect", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of admin.ResultOf, result []byte) error {
 		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
 		if err != nil {
 			return err
@@ -227,14 +227,14 @@ var resultFaults = []fault{
 	{"results are cut", "C12_a_result_is_any_bytes", keepingResults(func(s *memstore.Store, tx *memstore.Tx, of admin.ResultOf, result []byte) error {
 		return s.KeepResult(context.Background(), tx, of, result[:min(len(result), 1000)])
 	})},
-	{"results are not of a scope", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"results ignore the scope", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return remembersResults{s, map[string][]byte{}, false}
 	}},
-	{"an empty result is none", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return remembersResults{s, nil, true} }},
-	{"a result outlives its marker", "H3_a_result_goes_with_its_marker", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"an empty result is lost", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return remembersResults{s, nil, true} }},
+	{"a result outlives its marker", "H3_a_result_is_removed_with_its_marker", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return remembersResults{s, map[string][]byte{}, false}
 	}},
-	{"a result under a lost claim stays", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of admin.ResultOf, result []byte) error {
+	{"a result under a lost claim is kept", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of admin.ResultOf, result []byte) error {
 		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
 		if err != nil {
 			return err

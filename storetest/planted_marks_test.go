@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// rowless is a store without an inbox. commit ends a batch that has rows.
+// rowless is a store without an inbox. Its function commit ends a batch that has rows.
 type rowless struct {
 	store.TxStore[*memstore.Tx]
 	commit func(context.Context, batch, store.Ending) store.Result
@@ -63,11 +63,11 @@ func TestTheSuiteFindsStoresThatLoseRows(t *testing.T) {
 			return refusedAs(store.ClassPermanent)
 		}},
 		{"rows are ignored", false, withoutRows},
-		{"rows are refused as if a retry could help", false, func(ctx context.Context, b batch, _ store.Ending) store.Result {
+		{"rows are refused with ClassRetry", false, func(ctx context.Context, b batch, _ store.Ending) store.Result {
 			b.Rollback(ctx)
 			return refusedAs(store.ClassRetry)
 		}},
-		{"rows are refused behind the commit", false, func(ctx context.Context, b batch, e store.Ending) store.Result {
+		{"rows are refused after the commit", false, func(ctx context.Context, b batch, e store.Ending) store.Result {
 			withoutRows(ctx, b, e)
 			return refusedAs(store.ClassPermanent)
 		}},
@@ -79,7 +79,7 @@ func TestTheSuiteFindsStoresThatLoseRows(t *testing.T) {
 					return on(rowless{s, f.commit}, s)
 				}})
 				if f.right && len(failures) != 0 {
-					t.Errorf("a right store fails %+v", failures)
+					t.Errorf("a correct store fails %+v", failures)
 				}
 				if !f.right && (len(failures) != 1 || !strings.HasPrefix(failures[0].Name, "case_7_")) {
 					t.Errorf("it fails %+v", failures)
@@ -106,12 +106,12 @@ func TestAWrongAbilityIsNamed(t *testing.T) {
 	} {
 		failures := storetest.Check(t, harness)
 		if i := slices.IndexFunc(failures, named); i < 0 || strings.TrimSpace(failures[i].Text) != want {
-			t.Errorf("it says %+v, want %q", failures, want)
+			t.Errorf("the suite reports %+v, want %q", failures, want)
 		}
 	}
 }
 
-// wrongLooks is a store with a fault in its looks.
+// wrongLooks is a store with a fault in LookUpMarkers.
 type wrongLooks struct {
 	*memstore.Store
 	look func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error)
@@ -122,7 +122,7 @@ func (s wrongLooks) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]st
 }
 
 var lookFaults = []fault{
-	{"a look marks", "case_16_a_look_says", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a look marks", "case_16_a_lookup_returns_committed_marks", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongLooks{s, func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error) {
 			b, v, err := s.Begin(ctx, store.TxOptions{}, marks)
 			if err == nil {
@@ -131,7 +131,7 @@ var lookFaults = []fault{
 			return v, err
 		}}
 	}},
-	{"a look takes another content for a copy", "case_16_a_look_says", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a lookup treats other content as a copy", "case_16_a_lookup_returns_committed_marks", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongLooks{s, func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error) {
 			v, err := s.LookUpMarkers(ctx, marks)
 			for i := range v {
@@ -142,7 +142,7 @@ var lookFaults = []fault{
 			return v, err
 		}}
 	}},
-	{"a look waits for a copy in flight", "case_5_a_look_waits", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a lookup waits for a copy in flight", "case_5_a_lookup_waits_for_no_batch", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongLooks{s, func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error) {
 			b, v, err := s.Begin(ctx, store.TxOptions{MarkLock: 1}, marks)
 			if err == nil {
@@ -153,8 +153,7 @@ var lookFaults = []fault{
 	}},
 }
 
-// sortsScopes numbers scopes that are asked for at once in the order of their sources, and not
-// in the order in which it was asked.
+// sortsScopes numbers scopes that are requested together in the order of their sources instead of the requested order.
 type sortsScopes struct{ *memstore.Store }
 
 func (s sortsScopes) Scopes(ctx context.Context, consumer string, sources []string, generation int64) (numbers []int64, err error) {
@@ -168,16 +167,16 @@ func (s sortsScopes) Scopes(ctx context.Context, consumer string, sources []stri
 	return numbers, nil
 }
 
-// beginsAnew begins a pass anew where only bodies are left of it.
-type beginsAnew struct{ *memstore.Store }
+// restartsPass starts a reaper's pass again when only bodies are left to remove.
+type restartsPass struct{ *memstore.Store }
 
-func (s beginsAnew) Reap(ctx context.Context, r store.Reaping) (store.Reaped, error) {
+func (s restartsPass) Reap(ctx context.Context, r store.Reaping) (store.Reaped, error) {
 	r.After.Done = false
 	return s.Store.Reap(ctx, r)
 }
 
-// closesAll is a store whose discard of a first content closes the marker of its identity,
-// whichever row has it.
+// closesAll closes the marker of an identity when the row of its first content is discarded, even if another row has the
+// marker.
 type closesAll struct {
 	broken
 	closed map[string]bool

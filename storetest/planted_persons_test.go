@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// editsOtherwise is a store that edits, or tells of edits, in another way.
+// editsOtherwise is a store with a fault in editing or in listing edits.
 type editsOtherwise struct {
 	*memstore.Store
 	edit func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error
@@ -39,7 +39,7 @@ func telling(tell func([]admin.StoredEdit) []admin.StoredEdit) func(*memstore.St
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return editsOtherwise{Store: s, tell: tell} }
 }
 
-// rowNow is the row of a number as it stands.
+// rowNow returns the current row with a number.
 func rowNow(s *memstore.Store, number int64) store.StoredRow {
 	rows, _ := s.Rows(context.Background(), store.RowFilter{Numbers: []int64{number}})
 	if len(rows) == 0 {
@@ -49,14 +49,14 @@ func rowNow(s *memstore.Store, number int64) store.StoredRow {
 }
 
 var editFaults = []fault{
-	{"edits do not look at the revision", "trap_T46_nothing_is_edited_that_was_seen", editing(func(s *memstore.Store, number, _ int64, body []byte, a store.Act) error {
+	{"edits ignore the revision", "trap_T46_a_row_that_has_changed_is_not_edited", editing(func(s *memstore.Store, number, _ int64, body []byte, a store.Act) error {
 		return s.Edit(context.Background(), number, rowNow(s, number).Revision, body, a)
 	})},
-	{"edits change what has taken effect", "trap_T46_nothing_is_edited_that_has_taken_effect", editing(func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error {
+	{"edits change a row that has taken effect", "trap_T46_a_row_that_has_taken_effect_is_not_edited", editing(func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error {
 		_ = s.Edit(context.Background(), number, revision, body, a)
 		return nil
 	})},
-	{"the body before is forgotten", "G5_an_edit_changes_the_body", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
+	{"the previous body is not kept", "G5_an_edit_changes_the_body", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
 		for i := range all {
 			all[i].Was = nil
 		}
@@ -65,7 +65,7 @@ var editFaults = []fault{
 	{"only the last edit is kept", "G5_an_edit_changes_the_body", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
 		return all[max(len(all)-1, 0):]
 	})},
-	{"the bodies of edits stay", "law_11_bodies_before_an_edit", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
+	{"the reaper leaves the bodies before edits", "law_11_bodies_before_an_edit", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
 		for i := range all {
 			all[i].Removed = false
 		}
@@ -73,7 +73,7 @@ var editFaults = []fault{
 	})},
 }
 
-// erases is a store that erases in another way.
+// erases is a store with a fault in erasures.
 type erases struct {
 	*memstore.Store
 	erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error)
@@ -87,12 +87,12 @@ func erasing(erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return erases{s, erase} }
 }
 
-// erased is what the store itself does.
+// erased calls the store's own Erase.
 func erased(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 	return s.Erase(context.Background(), o)
 }
 
-// remembers is a store whose edits keep what a body was when the row is erased.
+// remembers is a store that keeps the bodies before edits when the row is erased.
 type remembers struct{ *memstore.Store }
 
 func (r remembers) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
@@ -114,41 +114,41 @@ var erasureFaults = []fault{
 		o.DryRun = false
 		return erased(s, o)
 	})},
-	{"the filter is forgotten", "P4_each_filter_chooses", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+	{"the filter is ignored", "P4_each_filter_chooses", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 		o.Filter = admin.ErasureFilter{}
 		return erased(s, o)
 	})},
-	{"what is left is not told", "P4_what_may_still_be_worked_on", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+	{"rows that are left are not reported", "P4_a_row_that_may_run_is_left_and_reported", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 		done, err := erased(s, o)
 		done.Left = nil
 		return done, err
 	})},
-	{"other generations are left", "P4_G2_an_identity_is_erased_in_each_generation", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+	{"other generations are not erased", "P4_G2_an_identity_is_erased_in_each_generation", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 		if o.Filter.Consumers == nil {
 			o.Filter.Consumers = []string{"billing"}
 		}
 		return erased(s, o)
 	})},
-	{"what is erased was not looked at for edits", "P4_G5_what_a_body_was_before_an_edit", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return remembers{s} }},
-	{"results are not looked at", "P4_a_result_is_erased", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+	{"bodies before edits are not erased", "P4_G5_bodies_before_edits_are_erased", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return remembers{s} }},
+	{"results are not erased", "P4_a_result_is_erased", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 		done, err := erased(s, o)
 		done.Next.Part = admin.ErasureDone
 		return done, err
 	})},
-	{"only the first slice is erased", "P4_slices_go_through_all", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+	{"only the first slice is erased", "P4_slices_visit_each_identity_once", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 		done, err := erased(s, o)
 		if done.Next.Part == admin.ErasureRows {
 			done.Next.Part = admin.ErasureResults
 		}
 		return done, err
 	})},
-	{"what is discarded is no act", "P4_G6_the_chain_of_acts", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+	{"a discard is not recorded as an act", "P4_G6_the_chain_of_acts", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 		o.Act.Verb = "discard"
 		return erased(s, o)
 	})},
 }
 
-// wrongSeals tells another chain than it has.
+// wrongSeals changes the chain when it is read.
 type wrongSeals struct {
 	*memstore.Store
 	tell func([]admin.AuditedSeal) []admin.AuditedSeal
@@ -183,7 +183,7 @@ func (s sealsTwice) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, er
 	return done, err
 }
 
-// anyKey goes on with a key of its own where none was given.
+// anyKey sets a key if none was given.
 func anyKey(o *admin.Sealing) {
 	if len(o.Key) == 0 {
 		o.Key = []byte("a key that the store makes up by itself")
@@ -191,11 +191,11 @@ func anyKey(o *admin.Sealing) {
 }
 
 var auditFaults = []fault{
-	{"lines are told in another order", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"lines are returned in another order", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, tell: func(all []admin.AuditedSeal) []admin.AuditedSeal { slices.Reverse(all); return all }}
 	}},
 	{"an act is sealed twice", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sealsTwice{s} }},
-	{"a line does not say why", "G6_a_line_has_its_act", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a line lacks the reason", "G6_a_line_contains_its_act", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, tell: func(all []admin.AuditedSeal) []admin.AuditedSeal {
 			for i := range all {
 				all[i].Act.Why = ""
@@ -203,23 +203,23 @@ var auditFaults = []fault{
 			return all
 		}}
 	}},
-	{"who has no key goes on", "G6_a_chain_under_a_key", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a chain continues without its key", "G6_a_chain_with_a_key", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, ask: anyKey}
 	}},
-	{"a chain is begun that may only be continued", "G6_a_chain_under_a_key_that_is_only_continued", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"Continue begins a chain", "G6_continue_begins_no_chain_with_a_key", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, ask: func(o *admin.Sealing) { o.Continue = false }}
 	}},
-	{"all is sealed at once, whatever is asked", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"the limit of a seal is ignored", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, ask: func(o *admin.Sealing) { o.Most = 0 }}
 	}},
-	{"acts are left out beside others", "G6_acts_and_seals_at_once", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"concurrent acts are left out", "G6_acts_and_seals_at_once", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, tell: func(all []admin.AuditedSeal) []admin.AuditedSeal {
 			return slices.DeleteFunc(all, func(l admin.AuditedSeal) bool { return l.Sequence == 20 })
 		}}
 	}},
 }
 
-// pauseLifts lifts the limit with each pause.
+// pauseLifts removes the limit with each pause.
 type pauseLifts struct{ *memstore.Store }
 
 func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a store.Act) error {
@@ -244,12 +244,12 @@ func (s oneControl) Limit(ctx context.Context, _ string, perSecond int, a store.
 	return s.Store.Limit(ctx, "all", perSecond, a)
 }
 
-// onlyScopes tells none but the consumer of the first scope.
+// onlyScopes lists only the consumer of the first scope.
 type onlyScopes struct{ *memstore.Store }
 
 func (s onlyScopes) Consumers(context.Context) ([]string, error) { return []string{"billing"}, nil }
 
-// unrecorded keeps what is ordered beside the store, where nobody records it.
+// unrecorded keeps controls outside of the store and records no act.
 type unrecorded struct{ *memstore.Store }
 
 func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]store.Act, error) {
@@ -263,7 +263,7 @@ func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]store.
 	return rows, err
 }
 
-// anyLimit takes every limit for one.
+// anyLimit accepts every limit.
 type anyLimit struct{ *memstore.Store }
 
 func (s anyLimit) Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error {

@@ -12,28 +12,28 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// heedless keeps the progress of a replay whoever tells it.
-type heedless struct {
+// ignoresReplayToken saves the progress of a replay whatever its token.
+type ignoresReplayToken struct {
 	*memstore.Store
 	tokens *sync.Map
 }
 
-func (s heedless) NewReplay(ctx context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
+func (s ignoresReplayToken) NewReplay(ctx context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
 	n, err := s.Store.NewReplay(ctx, r, t, lease, a)
 	s.tokens.Store(n, t)
 	return n, err
 }
 
-func (s heedless) SaveReplay(ctx context.Context, number int64, _ store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
+func (s ignoresReplayToken) SaveReplay(ctx context.Context, number int64, _ store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
 	t, _ := s.tokens.Load(number)
 	token, _ := t.(store.Token)
 	return s.Store.SaveReplay(ctx, number, token, lease, p)
 }
 
-// crowded lets any number of replays of a consumer be open, each in a generation of its own.
-type crowded struct{ *memstore.Store }
+// allowsManyReplays lets any number of replays of a consumer be open, each in a generation of its own.
+type allowsManyReplays struct{ *memstore.Store }
 
-func (s crowded) NewReplay(ctx context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
+func (s allowsManyReplays) NewReplay(ctx context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
 	for {
 		n, err := s.Store.NewReplay(ctx, r, t, lease, a)
 		if err == nil {
@@ -43,18 +43,18 @@ func (s crowded) NewReplay(ctx context.Context, r admin.Replay, t store.Token, l
 	}
 }
 
-// unheard does not tell who runs a replay that it is to stop.
-type unheard struct{ *memstore.Store }
+// hidesStop does not report a stop to the process that runs the replay.
+type hidesStop struct{ *memstore.Store }
 
-func (s unheard) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
+func (s hidesStop) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
 	_, err := s.Store.SaveReplay(ctx, number, t, lease, p)
 	return admin.ReplayRunning, err
 }
 
-// undying resumes what is done.
-type undying struct{ *memstore.Store }
+// resumesFinished resumes a finished replay.
+type resumesFinished struct{ *memstore.Store }
 
-func (s undying) TakeReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (admin.Replay, error) {
+func (s resumesFinished) TakeReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (admin.Replay, error) {
 	r, err := s.Store.TakeReplay(ctx, number, t, lease, a)
 	if err == nil {
 		return r, nil
@@ -62,10 +62,10 @@ func (s undying) TakeReplay(ctx context.Context, number int64, t store.Token, le
 	return s.Replay(ctx, number)
 }
 
-// talkative records an act whenever progress is kept.
-type talkative struct{ *memstore.Store }
+// recordsProgress records an act whenever progress is saved.
+type recordsProgress struct{ *memstore.Store }
 
-func (s talkative) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
+func (s recordsProgress) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
 	state, err := s.Store.SaveReplay(ctx, number, t, lease, p)
 	if err != nil {
 		return state, err
@@ -73,13 +73,13 @@ func (s talkative) SaveReplay(ctx context.Context, number int64, t store.Token, 
 	return state, s.Record(ctx, store.Act{Verb: "replay save", Who: "nobody"})
 }
 
-// optimist foretells everything fresh; blunt writes what it is asked.
+// previewsFresh predicts fresh for every message. previewWrites writes a marker for each predicted fresh message.
 type (
-	optimist struct{ *memstore.Store }
-	blunt    struct{ *memstore.Store }
+	previewsFresh struct{ *memstore.Store }
+	previewWrites struct{ *memstore.Store }
 )
 
-func (s optimist) Preview(_ context.Context, _ string, _ int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
+func (s previewsFresh) Preview(_ context.Context, _ string, _ int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(all))
 	for i := range verdicts {
 		verdicts[i].Kind = store.Fresh
@@ -87,7 +87,7 @@ func (s optimist) Preview(_ context.Context, _ string, _ int64, all []admin.Prev
 	return verdicts, nil
 }
 
-func (s blunt) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
+func (s previewWrites) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	verdicts, err := s.Store.Preview(ctx, consumer, generation, all)
 	for i, v := range verdicts {
 		if v.Kind == store.Fresh {
@@ -108,55 +108,57 @@ func (s blunt) Preview(ctx context.Context, consumer string, generation int64, a
 }
 
 var replayFaults = []fault{
-	{"progress is kept whoever tells it", "law_5_a_replay", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return heedless{s, &sync.Map{}}
+	{"progress is saved whatever its token", "law_5_a_replay", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return ignoresReplayToken{s, &sync.Map{}}
 	}},
-	{"two replays of a consumer begin", "trap_T47_one_replay", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return crowded{s} }},
-	{"who runs a replay does not hear of its stop", "G1_a_replay_is_stopped", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return unheard{s} }},
-	{"what is done is resumed", "G1_what_is_done", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return undying{s} }},
-	{"progress is recorded as an act", "law_14_who_replays", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return talkative{s} }},
-	{"everything is foretold fresh", "G4_what_is_foretold", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return optimist{s} }},
-	{"what is asked is written", "G4_what_is_foretold", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return blunt{s} }},
+	{"two replays of a consumer begin", "trap_T47_one_replay", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return allowsManyReplays{s} }},
+	{"a stop is not reported to the running process", "G1_a_replay_is_stopped", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return hidesStop{s} }},
+	{"a finished replay is resumed", "G1_a_finished_replay_is_not_resumed", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return resumesFinished{s} }},
+	{"progress is recorded as an act", "law_14_who_replays", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return recordsProgress{s} }},
+	{"a preview predicts fresh for everything", "G4_a_preview_predicts_the_verdict_of_a_mark", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return previewsFresh{s} }},
+	{"a preview writes markers", "G4_a_preview_predicts_the_verdict_of_a_mark", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return previewWrites{s} }},
 }
 
-// unsigned is a store that does not record who switches.
-type unsigned struct{ *memstore.Store }
+// omitsOperator is a store that does not record who switches a generation.
+type omitsOperator struct{ *memstore.Store }
 
-func (s unsigned) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
+func (s omitsOperator) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
 	a.Who = ""
 	return s.Store.SwitchGeneration(ctx, consumer, from, to, a)
 }
 
-// fenceless is a store that lifts the fences of another consumer, too.
-type fenceless struct{ *memstore.Store }
+// liftsAllFences is a store that also lifts the fences of another consumer.
+type liftsAllFences struct{ *memstore.Store }
 
-func (s fenceless) LiftFences(ctx context.Context, consumer string) error {
+func (s liftsAllFences) LiftFences(ctx context.Context, consumer string) error {
 	if err := s.Store.LiftFences(ctx, "other"); err != nil {
 		return err
 	}
 	return s.Store.LiftFences(ctx, consumer)
 }
 
-// hoarding is a store that removes nothing of a dropped generation.
-type hoarding struct{ *memstore.Store }
+// dropKeepsRows is a store that removes nothing of a dropped generation.
+type dropKeepsRows struct{ *memstore.Store }
 
-func (hoarding) ForgetGeneration(context.Context, string, int64, int) (int, error) { return 0, nil }
+func (dropKeepsRows) ForgetGeneration(context.Context, string, int64, int) (int, error) {
+	return 0, nil
+}
 
-// confused is a store that foretells by the first derivation's markers.
-type confused struct{ *memstore.Store }
+// previewsFirst is a store that previews with the markers of the first derivation.
+type previewsFirst struct{ *memstore.Store }
 
-func (s confused) Preview(ctx context.Context, consumer string, _ int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
+func (s previewsFirst) Preview(ctx context.Context, consumer string, _ int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	return s.Store.Preview(ctx, consumer, 0, all)
 }
 
 var generationFaults = []fault{
-	{"who switches is not recorded", "law_14_who_opens", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return unsigned{s} }},
-	{"the fences of all are lifted", "G2_the_fences_of_another", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return fenceless{s} }},
-	{"a drop leaves messages", "P4_G2_of_a_dropped_generation", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return hoarding{s} }},
-	{"all derivations are foretold as one", "G4_what_is_foretold", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return confused{s} }},
+	{"the operator of a switch is not recorded", "law_14_who_opens", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return omitsOperator{s} }},
+	{"the fences of all are lifted", "G2_the_fences_of_another", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return liftsAllFences{s} }},
+	{"a drop leaves messages", "P4_G2_of_a_dropped_generation", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return dropKeepsRows{s} }},
+	{"all derivations are previewed as the first", "G4_a_preview_predicts_the_verdict_of_a_mark", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return previewsFirst{s} }},
 }
 
-// lowersOffsets writes what it is told.
+// lowersOffsets writes every offset that it is given.
 type lowersOffsets struct{ *memstore.Store }
 
 func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
@@ -169,7 +171,7 @@ func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to [
 	return before, err
 }
 
-// advancesEach advances each lane for itself.
+// advancesEach advances each lane separately.
 type advancesEach struct{ *memstore.Store }
 
 func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) (all []laneoffset.LaneOffset, err error) {
@@ -183,7 +185,7 @@ func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []
 	return all, nil
 }
 
-// wrongOffsets asks or tells something else.
+// wrongOffsets changes what it is asked or what it returns.
 type wrongOffsets struct {
 	*memstore.Store
 	ask      func(*laneoffset.Advance)
@@ -217,14 +219,14 @@ func (s *wrongOffsets) AdvanceOffsets(ctx context.Context, consumer string, to [
 	return before, err
 }
 
-// keepsWrong has something wrong in what it keeps of a retention.
+// keepsWrong is a store with a fault in its retention.
 type keepsWrong struct {
 	*memstore.Store
 	retain   func(*store.Retention)
 	progress func([]source.LaneAge) []source.LaneAge
 	before   func(ctx context.Context, o store.Reaping)
 	reaped   func(o store.Reaping, done *store.Reaped)
-	never    bool // anything was removed
+	never    bool // nothing was ever removed
 }
 
 func (s *keepsWrong) Retain(ctx context.Context, r store.Retention) error {
@@ -259,12 +261,12 @@ func (s *keepsWrong) Removed(ctx context.Context, consumer string) (time.Time, e
 	return s.Store.Removed(ctx, consumer)
 }
 
-// retentionFaults are faults of what removes, and the cases that find them.
+// retentionFaults lists faults of the reaper, with the cases that find them.
 var retentionFaults = []fault{
-	{"nobody is asked for the age of a copy", "H3_what_is_due_is_removed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"the age of a copy is ignored", "H3_a_due_marker_is_removed_and_its_copy_is_old", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Age = time.Time{}; return m }}
 	}},
-	{"what is dated ahead runs", "H4_what_is_dated_ahead", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a message dated in the future runs", "H4_a_message_dated_in_the_future_is_old_after_a_removal", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
 			if v.Ahead {
 				v = store.Verdict{Kind: store.Fresh}
@@ -275,16 +277,16 @@ var retentionFaults = []fault{
 	{"the reaper cannot be switched off", "H1_nothing_is_removed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &keepsWrong{Store: s, retain: func(r *store.Retention) { r.Off = false }}
 	}},
-	{"a horizon that has grown stops nobody", "H1_nothing_is_removed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a longer redelivery horizon does not stop the reaper", "H1_nothing_is_removed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &keepsWrong{Store: s, retain: func(r *store.Retention) { r.Horizon = 0 }}
 	}},
 	{"bodies stay", "D7_", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &keepsWrong{Store: s, retain: func(r *store.Retention) { r.Bodies = 0 }}
 	}},
-	{"lanes that are behind are not kept", "H2_one_lane_that_is_behind", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"lanes that lag are ignored", "H2_a_lagging_lane_holds_the_cutoff", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &keepsWrong{Store: s, progress: func([]source.LaneAge) []source.LaneAge { return nil }}
 	}},
-	{"the mark alone says what is due", "H2_a_cutoff_that_goes_back", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"only the low-water mark decides what is removed", "H2_a_cutoff_that_goes_back", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &keepsWrong{Store: s, before: func(ctx context.Context, o store.Reaping) {
 			if all, _ := s.Retentions(ctx, o.Consumer); len(all) == 1 && all[0].Keep == time.Hour {
 				all[0].Keep = time.Millisecond
@@ -292,14 +294,14 @@ var retentionFaults = []fault{
 			}
 		}}
 	}},
-	{"a pass begins anew with each call", "trap_124", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a pass restarts with each call", "trap_124", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &keepsWrong{Store: s, reaped: func(_ store.Reaping, done *store.Reaped) {
 			if !done.Next.Done {
 				done.Next = store.ReapMark{}
 			}
 		}}
 	}},
-	{"nothing was ever removed", "A7_H4_a_scope_that_is_new", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a new scope ignores earlier removals", "A7_H4_a_new_scope_begins_at_the_low_water_mark", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &keepsWrong{Store: s, never: true}
 	}},
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// broken is a memstore with a fault. Its functions replace what is right.
+// broken is a memstore with a fault. Its functions replace correct results.
 type broken struct {
 	*memstore.Store
 	verdict func(store.Mark, store.Verdict) store.Verdict
@@ -47,7 +47,7 @@ func (s *broken) Begin(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, verdicts, err
 }
 
-// marksOutlive commits the marks alone when the batch is rolled back.
+// marksOutlive commits the marks when the batch is rolled back.
 type marksOutlive struct {
 	batch
 	store *memstore.Store
@@ -61,7 +61,7 @@ func (b marksOutlive) Rollback(ctx context.Context) {
 	}
 }
 
-// noTrim forgets what is to be taken back, noRows what is to be written.
+// noTrim ignores the marks to trim. noRows ignores the rows to write.
 type noTrim struct{ batch }
 
 func (b noTrim) Commit(ctx context.Context, e store.Ending) store.Result {
@@ -76,7 +76,7 @@ func (b noRows) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.batch.Commit(ctx, e)
 }
 
-// halfCommit says that it did not commit although it did.
+// halfCommit reports that it did not commit although it did.
 type halfCommit struct{ batch }
 
 func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
@@ -87,7 +87,7 @@ func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
 	return r
 }
 
-// splitCommit commits effects and marks one after the other.
+// splitCommit commits effects and marks separately.
 type splitCommit struct {
 	batch
 	store *memstore.Store
@@ -116,7 +116,7 @@ func (s anyRevision) Discard(ctx context.Context, a store.Act, rows ...store.Row
 	return s.Store.Discard(ctx, a, rows...)
 }
 
-// oneForAll gives up an act on many rows with the first row that is refused, and never discards the last.
+// oneForAll stops a command on many rows at the first row that is refused, and never discards the last row.
 type oneForAll struct{ *memstore.Store }
 
 func (s oneForAll) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) (errs []error) {
@@ -134,15 +134,14 @@ func (s oneForAll) Discard(ctx context.Context, a store.Act, rows ...store.RowRe
 	return append(s.Store.Discard(ctx, a, rows[:max(1, len(rows)-1)]...), make([]error, min(1, len(rows)-1))...)
 }
 
-// keepsLast keeps what is there for nobody.
-type keepsLast struct{ *memstore.Store }
+// overwritesKept overwrites a position that another process kept.
+type overwritesKept struct{ *memstore.Store }
 
-func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
+func (s overwritesKept) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
 	return p, s.SavePosition(ctx, consumer, lane, p)
 }
 
-// looksUp asks what stands under former identities in a transaction of its own, and writes
-// nothing there.
+// looksUp looks up the markers of previous identities in a separate transaction, and writes no marks there.
 type looksUp struct{ *memstore.Store }
 
 func (s looksUp) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
@@ -164,10 +163,10 @@ func (s looksUp) Begin(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, verdicts, err
 }
 
-// forgetsGenerations takes another derivation for a generation that has one.
-type forgetsGenerations struct{ *memstore.Store }
+// ignoresDerivation accepts a second derivation for a generation.
+type ignoresDerivation struct{ *memstore.Store }
 
-func (s forgetsGenerations) AddDerivation(ctx context.Context, d admin.Derivation) (bool, error) {
+func (s ignoresDerivation) AddDerivation(ctx context.Context, d admin.Derivation) (bool, error) {
 	all, err := s.Derivations(ctx, d.Consumer)
 	for err == nil && slices.ContainsFunc(all, func(there admin.Derivation) bool { return there.Generation == d.Generation && there.Text != d.Text }) {
 		d.Generation++
@@ -175,7 +174,7 @@ func (s forgetsGenerations) AddDerivation(ctx context.Context, d admin.Derivatio
 	return s.Store.AddDerivation(ctx, d)
 }
 
-// takesNames asks nobody who owned a name.
+// takesNames sets an owner without checking the current owner.
 type takesNames struct{ *memstore.Store }
 
 func (s takesNames) SetOwner(ctx context.Context, consumer, _, owner string) (bool, error) {
@@ -190,13 +189,13 @@ type noInbox struct{ store.TxStore[*memstore.Tx] }
 
 type deafClassify struct{ *memstore.Store }
 
-// gullible takes an end of file of a handler's for the store's.
-type gullible struct{ batch }
+// blamesStore attributes a handler's end of file to the store.
+type blamesStore struct{ batch }
 
-func (gullible) TxAborted() bool   { return false }
-func (gullible) AbortCause() error { return nil }
+func (blamesStore) TxAborted() bool   { return false }
+func (blamesStore) AbortCause() error { return nil }
 
-func (gullible) ClassifyHandler(_ context.Context, err error) store.Class {
+func (blamesStore) ClassifyHandler(_ context.Context, err error) store.Class {
 	if errors.Is(err, io.EOF) {
 		return store.ClassDown
 	}
@@ -212,7 +211,7 @@ func (deafClassify) Classify(err error) store.Class {
 
 type fault struct {
 	name string
-	// caught is part of the name of a case that must fail.
+	// caught is a part of the name of the case that must fail.
 	caught string
 	store  func(*memstore.Store) store.TxStore[*memstore.Tx]
 }
@@ -232,7 +231,7 @@ var faults = []fault{
 			return v
 		}}
 	}},
-	{"what a newer release marked counts as applied", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a marker of a newer release counts as applied", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
 			if v.Kind == store.Newer {
 				v = store.Verdict{Kind: store.Seen, Was: store.Applied}
@@ -270,20 +269,20 @@ var faults = []fault{
 	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return anyRevision{s}
 	}},
-	{"a row that is refused ends an act on many", "of_many_rows_each", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneForAll{s} }},
-	{"an act on many rows is done to all but the last", "many_rows_are_discarded", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneForAll{s} }},
-	{"who keeps last wins", "trap_T92", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsLast{s} }},
-	{"a pause lifts the limit", "I0_what_is_wanted", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return pauseLifts{s} }},
-	{"a pause is of every consumer", "I0_what_is_wanted", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneControl{s} }},
-	{"the consumer that is paused is not told", "I0_the_consumers", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return onlyScopes{s} }},
-	{"an order is not recorded", "I0_what_is_ordered", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return unrecorded{s} }},
-	{"any limit is kept", "I0_a_limit_below", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return anyLimit{s} }},
-	{"a pass begins anew for bodies", "D7_a_pass_goes_on", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return beginsAnew{s} }},
-	{"nothing is marked under a former identity", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a refused row ends a command on many rows", "of_many_rows_each", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneForAll{s} }},
+	{"a command on many rows skips the last row", "many_rows_are_discarded", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneForAll{s} }},
+	{"the last kept position wins", "trap_T92", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return overwritesKept{s} }},
+	{"a pause removes the limit", "I0_each_consumer_has_its_own_controls", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return pauseLifts{s} }},
+	{"a pause applies to every consumer", "I0_each_consumer_has_its_own_controls", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneControl{s} }},
+	{"a paused consumer is not listed", "I0_the_consumers", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return onlyScopes{s} }},
+	{"a control is not recorded", "I0_a_control_is_recorded", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return unrecorded{s} }},
+	{"a negative limit is accepted", "I0_a_negative_limit_is_refused", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return anyLimit{s} }},
+	{"a pass restarts for bodies", "D7_a_pass_continues_with_bodies_after_its_markers", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return restartsPass{s} }},
+	{"nothing is marked under a previous identity", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Previous = nil; return m }}
 	}},
-	{"a former identity is only looked up", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return looksUp{s} }},
-	{"a conflict with a former identity is a duplicate", "A7_other_content", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a previous identity is only looked up", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return looksUp{s} }},
+	{"a conflict with a previous identity is a duplicate", "A7_other_content", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
 			if v.Former && v.Kind == store.Conflict {
 				v = store.Verdict{Kind: store.Seen, Was: store.Applied, Former: true}
@@ -291,7 +290,7 @@ var faults = []fault{
 			return v
 		}}
 	}},
-	{"what cannot be compared is a copy", "A7_what_cannot_be_compared", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a fingerprint that cannot be compared counts as equal", "A7_content_that_cannot_be_compared_is_a_conflict_on_request", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m store.Mark) store.Mark {
 			if m.Previous != nil {
 				former := *m.Previous
@@ -300,7 +299,7 @@ var faults = []fault{
 			return m
 		}}
 	}},
-	{"a second with one former identity is a duplicate of the first", "A7_of_two_with", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a second message with the same previous identity is a duplicate", "A7_two_messages_of_a_batch_with_one_previous_identity_are_processed_in_turn", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(m store.Mark, v store.Verdict) store.Verdict {
 			if m.Previous != nil && v.Kind == store.Busy {
 				v = store.Verdict{Kind: store.Seen, Was: store.Applied}
@@ -308,25 +307,25 @@ var faults = []fault{
 			return v
 		}}
 	}},
-	{"a generation has two derivations", "A7_derivations_are_kept", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return forgetsGenerations{s} }},
-	{"whoever sets an owner owns", "trap_23", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return takesNames{s} }},
-	{"scopes that are asked for at once are numbered in another order", "a_scope_has_the_number_that_it_has_alone", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sortsScopes{s} }},
-	{"an offset is lowered", "I7_an_offset_only_goes_forward", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return lowersOffsets{s} }},
-	{"what must have stood is not looked at", "T110", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a generation has two derivations", "A7_derivations_are_kept", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return ignoresDerivation{s} }},
+	{"an owner is set without a check", "trap_23", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return takesNames{s} }},
+	{"scopes that are requested together are numbered in another order", "a_scope_has_the_same_number_in_a_request_for_many", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sortsScopes{s} }},
+	{"an offset is lowered", "I7_an_offset_only_rises_and_a_write_returns_the_previous_one", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return lowersOffsets{s} }},
+	{"the required previous offset is not checked", "T110", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &wrongOffsets{Store: s, ask: func(a *laneoffset.Advance) { a.Least = laneoffset.None }}
 	}},
-	{"one lane that lacks does not keep the others back", "T110_nothing_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return advancesEach{s} }},
-	{"what stood before is not told", "I7_an_offset_only_goes_forward", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"a lane below its required offset does not stop the others", "T110_nothing_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return advancesEach{s} }},
+	{"the previous offset is not returned", "I7_an_offset_only_rises_and_a_write_returns_the_previous_one", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &wrongOffsets{Store: s, tell: func(before, to *laneoffset.LaneOffset) { *before = *to }}
 	}},
-	{"offsets are of all consumers", "I7_offsets_are_kept_by_consumer", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"offsets are shared by all consumers", "I7_offsets_are_kept_by_consumer", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &wrongOffsets{Store: s, consumer: "all"}
 	}},
 	{"an ability is missing", "abilities", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return noInbox{s} }},
 	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return gullible{b} }}
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return blamesStore{b} }}
 	}},
-	{"an unknown outcome is taken for another", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	{"an unknown outcome is read as another one", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.As = (m.As-1)%5 + 1; return m }}
 	}},
 	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
@@ -346,7 +345,7 @@ func TestTheSuiteFindsPlantedFaults(t *testing.T) {
 				for _, found := range failures {
 					names = append(names, found.Name)
 					if found.Law == "" || found.Text == "" {
-						t.Errorf("the failure %+v does not say why", found)
+						t.Errorf("the failure %+v has no text", found)
 					}
 				}
 				if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, f.caught) }) {

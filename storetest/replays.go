@@ -19,12 +19,12 @@ func hasReplays(store any) bool {
 	return replays && foretells
 }
 
-// anHour is a lease that no test waits for.
+// anHour is a lease that does not end during a test.
 const anHour = time.Hour
 
 func (h *fixture[Tx]) replays() admin.Replays { return h.Store.(admin.Replays) }
 
-// replaying begins a replay of a consumer, run under the token for so long.
+// replaying begins a replay of a consumer, run under the token for the lease.
 func (h *fixture[Tx]) replaying(consumer string, generation int64, t store.Token, lease time.Duration) int64 {
 	h.t.Helper()
 	n, err := h.replays().NewReplay(h.t.context(), admin.Replay{Consumer: consumer, Kind: admin.ReplayAgain, Generation: generation, Progress: someProgress(1)}, t, lease, order("replay start", "ana", "lost"))
@@ -32,7 +32,7 @@ func (h *fixture[Tx]) replaying(consumer string, generation int64, t store.Token
 	return n
 }
 
-// someProgress is one that has all there is.
+// someProgress returns a progress with all fields set.
 func someProgress(n int64) admin.ReplayProgress {
 	return admin.ReplayProgress{
 		Range:  "all of \"orders\"",
@@ -51,10 +51,10 @@ func (h *fixture[Tx]) wantReplay(number int64, state admin.ReplayState, run bool
 	return r
 }
 
-// replayed are the laws of admin.Replays.
+// replayed tests admin.Replays.
 func (s suite[Tx]) replayed(t *T) {
-	s.run(t, "G1_a_replay_is_kept_as_it_was_begun",
-		"A replay is found by its number and among those of its consumer, the newest first, with who, why, when, and how far it has come.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G1_a_replay_is_stored_as_it_was_begun",
+		"A replay is found by its number and in the list of its consumer's replays, newest first, with who, why, when and its progress.", func(t *T, h *fixture[Tx]) {
 			first := h.replaying("billing", 0, 1, anHour)
 			other := h.replaying("bil\x00ling\xff", 0, 1, anHour)
 			third := h.replaying("billing", 2, 1, anHour)
@@ -71,7 +71,7 @@ func (s suite[Tx]) replayed(t *T) {
 			h.t.wantErr("the answer", err, admin.ErrNoReplay)
 		})
 	s.run(t, "trap_T47_one_replay_of_a_consumer_at_a_time",
-		"Of many that begin a replay of one consumer at once one does, and the others are refused, until it has ended.", func(t *T, h *fixture[Tx]) {
+		"If many processes begin a replay of one consumer at once, one succeeds and the others are refused until that replay has ended.", func(t *T, h *fixture[Tx]) {
 			var begun atomic.Int64
 			replays := h.replays()
 			together(8, func(int) {
@@ -91,7 +91,7 @@ func (s suite[Tx]) replayed(t *T) {
 	s.tokens(t)
 	s.stops(t)
 	s.replayActs(t)
-	s.foretelling(t)
+	s.previews(t)
 }
 
 func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
@@ -107,10 +107,10 @@ func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
 	}
 }
 
-// tokens are the laws of who runs a replay.
+// tokens tests which process runs a replay.
 func (s suite[Tx]) tokens(t *T) {
 	s.run(t, "law_5_a_replay_changes_under_its_token_alone",
-		"Whoever has no token of a replay, or one that was taken over, keeps no progress and ends nothing.", func(t *T, h *fixture[Tx]) {
+		"Without the current token of a replay, a process can neither save progress nor end the replay.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
 			_, err := h.replays().SaveReplay(t.context(), n, 2, anHour, someProgress(9))
 			h.t.wantErr("the answer", err, store.ErrClaimLost)
@@ -118,7 +118,7 @@ func (s suite[Tx]) tokens(t *T) {
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
 			h.t.wantErr("the answer", err, admin.ErrReplayHeld)
 			h.wantReplay(n, admin.ReplayRunning, true, someProgress(1))
-			state, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2)) // and lives no more
+			state, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2)) // the lease ends at once
 			t.must(err)
 			if state != admin.ReplayRunning {
 				t.Errorf("it is %s", state)
@@ -126,14 +126,14 @@ func (s suite[Tx]) tokens(t *T) {
 			r, err := h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
 			t.must(err)
 			if r.Number != n || r.State != admin.ReplayRunning || !reflect.DeepEqual(r.Progress, someProgress(2)) || r.Left <= 0 {
-				t.Errorf("what was taken is %+v", r)
+				t.Errorf("the replay that was taken over is %+v", r)
 			}
 			_, err = h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
 			h.t.wantErr("the answer", err, store.ErrClaimLost)
 			h.wantReplay(n, admin.ReplayRunning, true, someProgress(2))
 		})
-	s.run(t, "G1_what_is_done_is_not_resumed",
-		"A replay that has come to its end, or is stopped, is another's no more by its token; a stopped one goes on, but not beside another.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G1_a_finished_replay_is_not_resumed",
+		"After a replay has ended or stopped, its token is invalid; a stopped replay can be resumed, unless another one is open.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
 			t.must(h.replays().EndReplay(t.context(), n, 1, admin.ReplayStopped, someProgress(3), order("replay stopped", "ana", "x")))
 			_, err := h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
@@ -151,10 +151,10 @@ func (s suite[Tx]) tokens(t *T) {
 		})
 }
 
-// stops are the laws of how a replay is stopped from elsewhere.
+// stops tests stopping a replay from another process.
 func (s suite[Tx]) stops(t *T) {
 	s.run(t, "G1_a_replay_is_stopped_from_elsewhere",
-		"Who runs a replay hears, with its progress, that it is to stop; one that nobody runs is stopped at once.", func(t *T, h *fixture[Tx]) {
+		"SaveReplay tells the process that runs a replay to stop; a replay that no process runs is stopped at once.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
 			r, err := h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "slow"))
 			t.must(err)
@@ -164,17 +164,17 @@ func (s suite[Tx]) stops(t *T) {
 			state, err := h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(2))
 			t.must(err)
 			if state != admin.ReplayStopping {
-				t.Errorf("who runs it hears %s", state)
+				t.Errorf("SaveReplay returned the state %s", state)
 			}
 			_, err = h.replays().StopReplay(t.context(), n, order("replay stop", "cy", "x"))
 			h.t.wantErr("the answer", err, admin.ErrReplayEnded)
 			t.must(h.replays().EndReplay(t.context(), n, 1, admin.ReplayStopped, someProgress(2), order("replay stopped", "ana", "x")))
 			if r := h.wantReplay(n, admin.ReplayStopped, false, someProgress(2)); r.Stop.By != "bo" {
-				t.Errorf("who stopped it is %+v", r.Stop)
+				t.Errorf("the stop was recorded as %+v", r.Stop)
 			}
 			n = h.replaying("billing", 0, 1, 0)
 			if r, err = h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "x")); err != nil || r.State != admin.ReplayStopped {
-				t.Errorf("one that nobody runs is %+v, %v", r, err)
+				t.Errorf("a replay that no process runs is %+v, %v", r, err)
 			}
 			h.wantReplay(n, admin.ReplayStopped, false, someProgress(1))
 			_, err = h.replays().StopReplay(t.context(), n+1, order("replay stop", "bo", "x"))
@@ -182,7 +182,7 @@ func (s suite[Tx]) stops(t *T) {
 		})
 }
 
-// replayActs are the laws of what is recorded of replays.
+// replayActs tests which acts of replays are recorded.
 func (s suite[Tx]) replayActs(t *T) {
 	if !s.h.Can.Inbox {
 		return
@@ -213,10 +213,10 @@ func (s suite[Tx]) replayActs(t *T) {
 		})
 }
 
-// foretelling are the laws of admin.Previewer.
-func (s suite[Tx]) foretelling(t *T) {
-	s.run(t, "G4_what_is_foretold_is_what_a_mark_is_answered",
-		"Fresh, seen and conflict are foretold as Begin answers them, and nothing is written, neither a mark nor a scope.", func(t *T, h *fixture[Tx]) {
+// previews tests admin.Previewer.
+func (s suite[Tx]) previews(t *T) {
+	s.run(t, "G4_a_preview_predicts_the_verdict_of_a_mark",
+		"A preview predicts fresh, seen and conflict as Begin answers them, and writes neither a marker nor a scope.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("applied", 1))
 			b, _ := h.begin(store.Mark{Scope: h.scope, ID: []byte("parked"), As: store.Parked})
 			h.commit(b, store.Ending{})
@@ -234,7 +234,7 @@ func (s suite[Tx]) foretelling(t *T) {
 				t.must(err)
 				h.wantKinds(got, already(store.Applied), conflict, fresh, already(store.Parked), fresh, fresh)
 			}
-			if !s.h.Can.OneConsumer { // a former identity's scope is another
+			if !s.h.Can.OneConsumer { // a previous identity has another scope
 				got, err := h.Store.(admin.Previewer).Preview(t.context(), "billing", 1, all[:1])
 				t.must(err)
 				h.wantKinds(got, fresh)
@@ -245,10 +245,10 @@ func (s suite[Tx]) foretelling(t *T) {
 		})
 }
 
-// controls are the laws of admin.Controls.
+// controls tests admin.Controls.
 func (s suite[Tx]) controls(t *T) {
-	s.run(t, "I0_what_is_wanted_of_a_consumer_is_kept_for_it_alone",
-		"A pause and a limit come back as they were ordered last, each with who, why and when, for their consumer alone, and neither changes the other.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "I0_each_consumer_has_its_own_controls",
+		"The store returns the last pause and the last limit of each consumer, each with who, why and when; neither changes the other.", func(t *T, h *fixture[Tx]) {
 			c := h.Store.(admin.Controls)
 			h.wantControl(c, "billing", admin.Control{})
 			t.must(c.Pause(t.context(), "billing", true, order("pause", "ana", "one")))
@@ -262,8 +262,8 @@ func (s suite[Tx]) controls(t *T) {
 			t.must(c.Limit(t.context(), "billing", 0, order("limit", "cy", "five")))
 			h.wantControl(c, "billing", admin.Control{Paused: true, Pause: admin.Order{By: "cy", Why: "four"}, Limit: admin.Order{By: "cy", Why: "five"}})
 		})
-	s.run(t, "I0_the_consumers_of_a_store_are_told",
-		"Consumers with a scope, and those of which something is wanted, are told by name, each once.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "I0_the_consumers_of_a_store_are_listed",
+		"Consumers with a scope and consumers with a control are listed by name, each once.", func(t *T, h *fixture[Tx]) {
 			c := h.Store.(admin.Controls)
 			h.scopeOf("billing", "other", 0)
 			want := []string{"billing"}
@@ -276,7 +276,7 @@ func (s suite[Tx]) controls(t *T) {
 				t.Errorf("the consumers are %q, want %q", got, want)
 			}
 		})
-	s.run(t, "I0_a_limit_below_nothing_is_refused", "A negative limit is an error, and nothing has changed.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "I0_a_negative_limit_is_refused", "A negative limit is refused and changes nothing.", func(t *T, h *fixture[Tx]) {
 		c := h.Store.(admin.Controls)
 		if err := c.Limit(t.context(), "billing", -1, order("limit", "ana", "x")); err == nil {
 			t.Error("it is kept")
@@ -288,10 +288,10 @@ func (s suite[Tx]) controls(t *T) {
 	}
 }
 
-// orders are the laws of what is recorded of them.
+// orders tests how pauses and limits are recorded.
 func (s suite[Tx]) orders(t *T) {
-	s.run(t, "I0_what_is_ordered_is_recorded",
-		"Who paused, resumed or limited a consumer is recorded with why and the consumer's name, as an act of no row.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "I0_a_control_is_recorded",
+		"A pause, a resume or a limit is recorded with who, why and the consumer's name, as an act without a row.", func(t *T, h *fixture[Tx]) {
 			c := h.Store.(admin.Controls)
 			t.must(c.Pause(t.context(), "billing", true, order("pause", "ana", "first")))
 			t.must(c.Limit(t.context(), "billing", 7, order("limit", "bo", "second")))
@@ -307,15 +307,14 @@ func (s suite[Tx]) orders(t *T) {
 				}
 			}
 			if !strings.Contains(acts[1].Why, "7 messages a second") {
-				t.Errorf("the act of a limit does not say which: %q", acts[1].Why)
+				t.Errorf("the act of a limit does not contain the limit: %q", acts[1].Why)
 			}
 		})
 }
 
 func order(verb, who, why string) store.Act { return store.Act{Verb: verb, Who: who, Why: why} }
 
-// wantControl compares what is wanted of a consumer; a time is there where somebody
-// ordered something.
+// wantControl compares a consumer's control. Each setting that an operator has made must have a time.
 func (h *fixture[Tx]) wantControl(c admin.Controls, consumer string, want admin.Control) {
 	h.t.Helper()
 	got, err := c.Control(h.t.context(), consumer)
@@ -327,6 +326,6 @@ func (h *fixture[Tx]) wantControl(c admin.Controls, consumer string, want admin.
 		o.At = time.Time{}
 	}
 	if got != want {
-		h.t.Errorf("of %q is wanted %+v, want %+v", consumer, got, want)
+		h.t.Errorf("the control of %q is %+v, want %+v", consumer, got, want)
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// hasResults reports whether the store keeps results and tells them.
+// hasResults reports whether the store can write and read results.
 func hasResults[Tx any](st store.TxStore[Tx]) bool {
 	_, keeps := st.(admin.Results[Tx])
 	return keeps
 }
 
-// keeps keeps a result in the transaction of mark i of a batch.
+// keeps writes a result in the transaction of mark i of a batch.
 func (h *fixture[Tx]) keeps(b store.Batch[Tx], i int, m store.Mark, result []byte) {
 	h.t.Helper()
 	h.t.must(h.Store.(admin.Results[Tx]).KeepResult(h.t.context(), b.Tx(i), admin.ResultOf{Scope: m.Scope, ID: m.ID}, result))
 }
 
-// wantResults asks what is kept of marks; nil stands for nothing.
+// wantResults checks the results of marks; nil means no result.
 func (h *fixture[Tx]) wantResults(marks []store.Mark, want ...[]byte) {
 	h.t.Helper()
 	of := make([]admin.ResultOf, len(marks))
@@ -44,10 +44,10 @@ func (h *fixture[Tx]) wantResults(marks []store.Mark, want ...[]byte) {
 	}
 }
 
-// results are the laws of results that are kept beside markers.
+// results tests results that are kept beside markers.
 func (s suite[Tx]) results(t *T) {
-	s.run(t, "C12_a_result_is_there_exactly_when_its_effect_is",
-		"A result shares the fate of the transaction that it was written in.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "C12_a_result_commits_with_its_effect",
+		"A result commits or rolls back with the transaction that wrote it.", func(t *T, h *fixture[Tx]) {
 			marks := h.markAll("a", "b", "c")
 			b, _ := h.begin(marks...)
 			h.keeps(b, 0, marks[0], []byte("lost"))
@@ -66,7 +66,7 @@ func (s suite[Tx]) results(t *T) {
 			h.wantResults(marks, []byte("made"), nil, []byte("second"))
 		})
 	s.run(t, "C12_a_result_may_be_kept_by_the_commit",
-		"A batch that keeps results by its commit keeps all of them, and only with it.", func(t *T, h *fixture[Tx]) {
+		"A batch that writes results when it commits writes all of them, and only then.", func(t *T, h *fixture[Tx]) {
 			marks := h.markAll("a", "b", "c")
 			b, _ := h.begin(marks...)
 			end, able := b.(admin.CommitResultWriter)
@@ -92,7 +92,7 @@ func (s suite[Tx]) results(t *T) {
 			h.wantResults(marks, []byte("made"), []byte("after"), []byte{})
 		})
 	s.run(t, "C12_a_result_is_any_bytes_of_its_own_identity",
-		"A result comes back as it was given, under the scope and the id of its mark alone.", func(t *T, h *fixture[Tx]) {
+		"A result comes back unchanged, for the scope and the id of its mark only.", func(t *T, h *fixture[Tx]) {
 			longest := semel.MaxID
 			if s.h.Can.LongestID > 0 {
 				longest = s.h.Can.LongestID
@@ -113,7 +113,7 @@ func (s suite[Tx]) results(t *T) {
 			h.wantResults(nil)
 		})
 	if s.h.Can.Leases {
-		s.run(t, "law_5_a_claim_that_was_lost_keeps_no_result", "What is written under a claim that does not stand is not there.", func(t *T, h *fixture[Tx]) {
+		s.run(t, "law_5_a_claim_that_was_lost_keeps_no_result", "A result that was written under a lost claim is not kept.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
 			m := h.asking(c)
 			b, _ := h.begin(m)
@@ -130,8 +130,8 @@ func (s suite[Tx]) results(t *T) {
 		})
 	}
 	if s.h.Can.Retention && !s.h.Can.Days {
-		s.run(t, "H3_a_result_goes_with_its_marker",
-			"What the reaper removes of an identity it removes whole, and it counts only if it is asked to.", func(t *T, h *fixture[Tx]) {
+		s.run(t, "H3_a_result_is_removed_with_its_marker",
+			"The reaper removes an identity with its result, and in a dry run only counts it.", func(t *T, h *fixture[Tx]) {
 				marks := []store.Mark{h.print("a", 1), h.print("b", 1)}
 				b, _ := h.begin(marks...)
 				for i := range marks {
@@ -146,7 +146,7 @@ func (s suite[Tx]) results(t *T) {
 	}
 }
 
-// note notes something of a key.
+// note stores a note for a key.
 func (h *keys) note(id string, t store.Token, note string) error {
 	h.t.Helper()
 	err := h.Store.(admin.RequestStore).SaveRequest(h.t.context(), keyOf(id), t, []byte(note))
@@ -156,7 +156,7 @@ func (h *keys) note(id string, t store.Token, note string) error {
 	return err
 }
 
-// left are the notes of keys that nobody works on, by key, with how many were claimed.
+// left returns the notes of abandoned keys, by key. It checks the limits of each call.
 func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 	h.t.Helper()
 	all := map[string]admin.AbandonedKey{}
@@ -164,7 +164,7 @@ func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 		some, err := h.Store.(admin.RequestStore).AbandonedKeys(h.t.context(), of)
 		h.t.must(err)
 		if len(some.Keys) > of.Most {
-			h.t.Errorf("%d keys of %d that were looked at", len(some.Keys), of.Most)
+			h.t.Errorf("%d abandoned keys, but only %d keys were to be looked at", len(some.Keys), of.Most)
 		}
 		for _, k := range some.Keys {
 			if _, twice := all[k.Key.ID]; twice || k.Key.Consumer != of.Consumer || k.Key.Source != "shop" {
@@ -176,11 +176,11 @@ func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 			return all
 		}
 	}
-	h.t.Fatalf("the walk does not come to an end")
+	h.t.Fatalf("the walk does not end")
 	return nil
 }
 
-// wantLeft checks which keys are left, by their ids.
+// wantLeft checks the ids of the abandoned keys.
 func (h *keys) wantLeft(want ...string) {
 	h.t.Helper()
 	var ids []string
@@ -192,7 +192,7 @@ func (h *keys) wantLeft(want ...string) {
 	}
 }
 
-// keyNotes are the laws of notes, of a store that keeps them.
+// keyNotes tests notes, for stores that keep them.
 func keyNotes(run runKeyCase) {
 	able := func(name, law string, f func(h *keys)) {
 		run(name, law, func(h *keys) {
@@ -201,7 +201,7 @@ func keyNotes(run runKeyCase) {
 			}
 		})
 	}
-	able("F2_what_is_left_is_found_with_its_note", "A key with a note is found when its lease has been over for long enough, and not while somebody works on it.", func(h *keys) {
+	able("F2_an_abandoned_key_is_found_with_its_note", "An abandoned key is found with its note once its lease ended long enough ago, and never while a worker holds it.", func(h *keys) {
 		token, _ := h.want("a", keystore.Claimed)
 		h.t.must(h.note("a", token, "first"))
 		h.t.must(h.note("a", token, "of a"))
@@ -213,55 +213,55 @@ func keyNotes(run runKeyCase) {
 		if string(k.Note) != "of a" || k.Started != 1 || k.Quiet < keyLease/2 || k.Quiet > keyKeep {
 			h.t.Errorf("%+v", k)
 		}
-		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // one that a wrong unit makes too short, too
+		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // the second limit finds a store with a wrong unit of time
 			if all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
-				h.t.Errorf("%v is left for %v", all, quiet)
+				h.t.Errorf("%v is abandoned for %v", all, quiet)
 			}
 		}
 		if all := h.left(admin.AbandonedKeysQuery{Consumer: "shipping", Most: 100}); len(all) > 0 {
-			h.t.Errorf("%v is left of another consumer", all)
+			h.t.Errorf("%v is abandoned by another consumer", all)
 		}
 		h.want("a", keystore.Claimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
 		if k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
-			h.t.Errorf("after another claim it is %+v", k)
+			h.t.Errorf("after another claim the key is %+v", k)
 		}
 	})
-	able("F2_a_note_goes_with_its_end", "A note stays where nobody knows what became of a claim, and is gone with every other end; a result is no note.", func(h *keys) {
+	able("F2_a_note_is_removed_when_its_key_ends", "A note is kept while the outcome of a claim is unknown, and removed by every other end; a result is not a note.", func(h *keys) {
 		for id, e := range map[string]keystore.Event{"abandoned": keystore.Abandon, "released": keystore.Release, "completed": keystore.Complete, "failed": keystore.Fail, "forgotten": keystore.Forget} {
 			token, _ := h.want(id, keystore.Claimed)
 			h.t.must(h.note(id, token, "a note"))
 			h.t.must(h.end(id, token, e, ""))
 			if h.note(id, token, "too late") == nil {
-				h.t.Errorf("%s, it takes a note", id)
+				h.t.Errorf("%s, a key accepts a note", id)
 			}
 		}
 		again, _ := h.want("abandoned", keystore.Claimed)
-		h.t.must(h.end("abandoned", again, keystore.Release, "")) // and of the first nobody knows
+		h.t.must(h.end("abandoned", again, keystore.Release, "")) // the outcome of the first claim is still unknown
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("abandoned")
 		if _, a := h.want("completed", keystore.Completed); len(a.Result) > 0 {
-			h.t.Errorf("its result is %q", a.Result)
+			h.t.Errorf("the result is %q", a.Result)
 		}
 		token, a := h.want("abandoned", keystore.Claimed)
 		h.t.must(h.end("abandoned", token, keystore.Complete, "made"))
 		if a.Result != nil {
-			h.t.Errorf("a claim is told %q", a.Result)
+			h.t.Errorf("a claim returns %q", a.Result)
 		}
 		if _, a := h.want("abandoned", keystore.Completed); string(a.Result) != "made" {
-			h.t.Errorf("its result is %q", a.Result)
+			h.t.Errorf("the result is %q", a.Result)
 		}
 		h.want("released", keystore.Claimed)
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft()
 	})
-	able("F2_what_was_seen_is_claimed_as_it_was_seen_or_not_at_all", "A claim of a key that was seen left is granted if the key still stands so, and makes none that is forgotten.", func(h *keys) {
+	able("F2_a_key_is_claimed_only_if_unchanged_since_it_was_listed", "A claim with Seen is granted only if the key has not been claimed since it was listed, and never creates a key.", func(h *keys) {
 		seen := func(id string, started int) (store.Token, keystore.Answer) {
 			h.t.Helper()
 			c := keystore.Claim{Key: keyOf(id), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
 			a := h.ask(c)
-			if again := h.ask(c); again.State != a.State || again.Started != a.Started { // its answer may be lost
+			if again := h.ask(c); again.State != a.State || again.Started != a.Started { // the answer of the first claim may be lost
 				h.t.Errorf("%+v, and asked again %+v", a, again)
 			}
 			return c.Token, a
@@ -273,7 +273,7 @@ func keyNotes(run runKeyCase) {
 		}
 		token, a := seen("a", 1)
 		if a.State != keystore.Claimed || a.Started != 2 || !a.Unknown() {
-			h.t.Errorf("as it was seen: %+v", a)
+			h.t.Errorf("unchanged since it was listed: %+v", a)
 		}
 		h.t.must(h.end("a", token, keystore.Complete, "made"))
 		if _, a := seen("a", 1); a.State != keystore.Completed || string(a.Result) != "made" {
@@ -296,23 +296,23 @@ func keyNotes(run runKeyCase) {
 			h.t.Errorf("forgotten since: %+v", a)
 		}
 		if _, a := h.want("forgotten", keystore.Claimed); a.Started != 1 {
-			h.t.Errorf("it was made: %+v", a)
+			h.t.Errorf("the key was created: %+v", a)
 		}
 	})
-	able("law_5_a_claim_that_was_lost_notes_nothing", "Only who has the key notes something of it.", func(h *keys) {
+	able("law_5_a_claim_that_was_lost_notes_nothing", "Only the holder of a key can store a note for it.", func(h *keys) {
 		stale, _ := h.want("a", keystore.Claimed)
 		h.Pass(h.t, 2*keyLease)
 		token, _ := h.want("a", keystore.Claimed)
 		h.t.must(h.note("a", token, "right"))
 		if h.note("a", stale, "stale") == nil || h.note("never claimed", stale, "stale") == nil {
-			h.t.Error("a stale token notes something")
+			h.t.Error("a stale token stores a note")
 		}
 		h.Pass(h.t, 2*keyLease)
 		if k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
 			h.t.Errorf("it is %+v", k)
 		}
 	})
-	able("F2_the_walk_is_bounded_and_misses_nothing", "A call looks at so many keys, and the next goes on behind them.", func(h *keys) {
+	able("F2_the_walk_is_bounded_and_misses_nothing", "Each call looks at a limited number of keys, and the next call continues after them.", func(h *keys) {
 		ids := map[string]bool{"a": true, "b\x00": true, "\xff": true, "d": true, "e": true}
 		for id := range ids {
 			token, _ := h.want(id, keystore.Claimed)
@@ -324,12 +324,12 @@ func keyNotes(run runKeyCase) {
 			all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: most})
 			for id := range ids {
 				if string(all[id].Note) != "note of "+id {
-					h.t.Errorf("looked at by %d, %q is %+v", most, id, all[id])
+					h.t.Errorf("with %d keys a call, %q is %+v", most, id, all[id])
 				}
 			}
 		}
 	})
-	able("F2_a_note_has_its_bounds", "A note is as long as a result may be, and no longer, and never empty.", func(h *keys) {
+	able("F2_a_note_has_a_limit", "A note can be as long as a result but no longer, and not empty.", func(h *keys) {
 		token, _ := h.want("a", keystore.Claimed)
 		h.t.must(h.note("a", token, string(manyBytes(keystore.MaxResult))))
 		for _, note := range [][]byte{nil, make([]byte, keystore.MaxResult+1)} {

@@ -12,17 +12,17 @@ import (
 
 func (h *fixture[Tx]) reaper() store.Reaper { return h.Store.(store.Reaper) }
 
-// retain keeps a policy of the consumer.
+// retain saves a retention policy of the consumer.
 func (h *fixture[Tx]) retain(r store.Retention) {
 	h.t.Helper()
 	r.Consumer = "billing"
 	h.t.must(h.reaper().Retain(h.t.context(), r))
 }
 
-// soon is a retention that is over at once.
+// soon is a retention that ends at once.
 const soon = time.Millisecond
 
-// kept is what stands of the consumer.
+// kept returns the stored retention of the consumer.
 func (h *fixture[Tx]) kept() store.StoredRetention {
 	h.t.Helper()
 	all, err := h.reaper().Retentions(h.t.context(), "billing")
@@ -33,7 +33,7 @@ func (h *fixture[Tx]) kept() store.StoredRetention {
 	return all[0]
 }
 
-// pass reaps once through all that is due now, so many at a time.
+// pass runs one pass of the reaper over everything that is due now, with at most this many markers in each call.
 func (h *fixture[Tx]) pass(most int) (sum store.Reaped) {
 	h.t.Helper()
 	_, err := h.reaper().Advance(h.t.context(), "billing")
@@ -54,8 +54,8 @@ func (h *fixture[Tx]) pass(most int) (sum store.Reaped) {
 	return sum
 }
 
-// reaped makes progress and reaps until a pass has removed what is wanted: what was
-// written in this moment is not yet older than any retention.
+// reaped reports progress and reaps until a pass has removed the wanted number of markers: markers that were just
+// written are not yet older than any retention.
 func (h *fixture[Tx]) reaped(markers int64) (sum store.Reaped) {
 	h.t.Helper()
 	ctx := h.t.context()
@@ -73,7 +73,7 @@ func (h *fixture[Tx]) reaped(markers int64) (sum store.Reaped) {
 	return sum
 }
 
-// moment lets the store's clock go on.
+// moment lets the store's clock advance a little.
 func moment(ctx interface{ Done() <-chan struct{} }) {
 	timer := time.NewTimer(2 * soon)
 	defer timer.Stop()
@@ -83,25 +83,25 @@ func moment(ctx interface{ Done() <-chan struct{} }) {
 	}
 }
 
-// aged is a mark that asks for its age.
+// aged returns a mark with an age to check.
 func (h *fixture[Tx]) aged(id string, age time.Time) store.Mark {
 	m := h.print(id, 1)
 	m.Age = age
 	return m
 }
 
-// longAgo is older than all that is kept.
+// longAgo is before everything that is kept.
 var longAgo = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// retention runs the cases of what is kept for how long.
+// retention tests how long markers are kept.
 func (s suite[Tx]) retention(t *T) {
 	old := store.Verdict{Kind: store.Old}
-	gone := fresh // what a removed identity is, to a mark that does not ask for its age
+	gone := fresh // the verdict on a removed identity if the mark has no age
 	if s.h.Can.OneConsumer {
-		old, gone = already(store.Applied), already(store.Applied) // the other table knows it for ever
+		old, gone = already(store.Applied), already(store.Applied) // the user's own table never removes it
 	}
-	s.run(t, "H3_what_is_due_is_removed_and_its_copy_is_old",
-		"A marker is removed after its retention, and a copy of it that is older than what is kept is never fresh.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H3_a_due_marker_is_removed_and_its_copy_is_old",
+		"A marker is removed after its retention, and a copy that is older than the retention is never fresh.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1), h.print("b", 1), h.print("c", 1), h.print("d", 1), h.print("e", 1))
 			h.reaped(5)
@@ -112,7 +112,7 @@ func (s suite[Tx]) retention(t *T) {
 			h.wantKinds(h.asks(h.aged("new", longAgo)), already(store.Applied))
 		})
 	s.run(t, "H3_nothing_is_removed_before_the_low_water_mark_is_raised",
-		"Who removes without having raised the mark would leave copies that are answered as fresh.", func(t *T, h *fixture[Tx]) {
+		"The reaper removes nothing before it has raised the low-water mark; otherwise copies of removed markers would be fresh.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			moment(h.t.context())
@@ -124,8 +124,8 @@ func (s suite[Tx]) retention(t *T) {
 			h.wantKinds(h.asks(h.aged("a", longAgo)), already(store.Applied))
 			h.reaped(1)
 		})
-	s.run(t, "H4_a_mark_that_is_old_can_be_taken_back_and_set_aside",
-		"What is too old is trimmed like any other mark, and may be written as parked by a mark that does not ask.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H4_an_old_mark_can_be_trimmed_and_parked",
+		"A mark that is too old can be trimmed like any other, and can be written as parked by a mark without an age.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			h.reaped(1)
@@ -138,7 +138,7 @@ func (s suite[Tx]) retention(t *T) {
 			h.wantKinds(h.asks(h.aged("young", longAgo)), already(store.Applied))
 		})
 	s.run(t, "trap_T68_nothing_unfinished_is_removed",
-		"What waits, is parked, or has a row that has not ended keeps its marker and its rows, however old they are.", func(t *T, h *fixture[Tx]) {
+		"An identity that waits, is parked or has an unfinished row keeps its marker and its rows, however old they are.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.park("parked")
 			h.receive("waits", time.Hour, nil)
@@ -157,7 +157,7 @@ func (s suite[Tx]) retention(t *T) {
 				t.Errorf("there are %d rows, want 3", len(rows))
 			}
 		})
-	s.run(t, "trap_T67_what_has_ended_goes_with_its_rows", "Each row that has ended has an end: it is removed with its marker.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T67_rows_are_removed_with_their_marker", "Rows that have ended are removed with their marker.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon})
 		r := h.park("discarded")
 		h.t.must(errors.Join(h.inbox().Discard(h.t.context(), store.Act{Verb: "discard", Who: "test", Why: "test"}, r.Seen())...))
@@ -170,7 +170,7 @@ func (s suite[Tx]) retention(t *T) {
 			t.Errorf("there are %d rows, want none", len(rows))
 		}
 	})
-	s.run(t, "trap_124_what_stays_does_not_keep_what_comes_after_it", "A pass goes on behind what stays.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_124_markers_that_stay_do_not_stop_a_pass", "Markers that stay do not stop a pass from removing later ones.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon})
 		for i := range 7 {
 			h.park(fmt.Sprint("parked ", i))
@@ -178,18 +178,18 @@ func (s suite[Tx]) retention(t *T) {
 		h.deliver(h.print("a", 1))
 		h.reaped(1)
 	})
-	s.mistimed(t)
+	s.wrongTimes(t)
 	s.withheld(t)
 	s.shown(t)
 	s.bodies(t)
-	s.bounded(t, old)
+	s.reaperLimits(t, old)
 }
 
-// lateInLine runs the case of a message that stands behind another of its line and is older
-// than what is kept: which of the two the store says first is the same in all stores.
+// lateInLine tests a message that is behind another of its line and older than the retention. All stores must report the
+// same of the two first.
 func (s suite[Tx]) lateInLine(t *T) {
-	s.run(t, "H4_C8_what_is_late_hears_of_its_line_first_and_of_its_age_when_it_asks_to_wait_there",
-		"A late mark of a line that waits is answered as behind it, and the mark that would keep it there as too old.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H4_C8_a_late_message_gets_behind_before_old",
+		"A message that is too old and behind another of its line gets the verdict behind; if it asks to wait there, it gets the verdict old.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			h.reaped(1)
@@ -207,9 +207,9 @@ func (s suite[Tx]) lateInLine(t *T) {
 		})
 }
 
-// withheld are the cases in which nothing may be removed.
+// withheld tests cases in which nothing may be removed.
 func (s suite[Tx]) withheld(t *T) {
-	// refuses says that nothing is removed, and why is told.
+	// refuses checks that nothing is removed and that the store returns semel.ErrState.
 	refuses := func(h *fixture[Tx], why string) {
 		h.t.Helper()
 		moment(h.t.context())
@@ -221,8 +221,8 @@ func (s suite[Tx]) withheld(t *T) {
 		}
 		h.wantKinds(h.asks(h.aged("a", longAgo)), already(store.Applied))
 	}
-	s.run(t, "H1_nothing_is_removed_where_the_policy_does_not_say_so",
-		"Without a retention, with one for ever, with the reaper off and under a longer horizon nothing is removed.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H1_nothing_is_removed_without_a_policy",
+		"Nothing is removed without a retention, with an unlimited one, with the reaper off, or with a horizon longer than the retention.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("a", 1))
 			refuses(h, "no policy")
 			h.retain(store.Retention{})
@@ -237,22 +237,22 @@ func (s suite[Tx]) withheld(t *T) {
 			}
 			h.wantKinds(h.asks(h.aged("a", time.Now())), already(store.Applied))
 		})
-	s.run(t, "trap_T63_the_clock_of_a_consumer_stops_while_it_makes_no_progress",
+	s.run(t, "trap_T63_the_cutoff_stops_while_a_consumer_makes_no_progress",
 		"The cutoff is before the last progress, so that an outage removes nothing.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			moment(h.t.context())
 			h.deliver(h.print("a", 1)) // after the progress that was recorded with the policy
 			for range 3 {
 				moment(h.t.context())
-				h.retain(store.Retention{Keep: soon}) // a start is no progress
+				h.retain(store.Retention{Keep: soon}) // a start is not progress
 				if r := h.pass(10); r.Markers != 0 {
 					t.Fatalf("%+v was removed", r)
 				}
 			}
 			h.reaped(1)
 		})
-	s.run(t, "H2_one_lane_that_is_behind_holds_the_cutoff",
-		"What a lane has not settled or read holds the cutoff back, until it has, or somebody forgets it.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H2_a_lagging_lane_holds_the_cutoff",
+		"An unsettled or unread message of a lane holds the cutoff back until it is settled, or until an operator forgets the lane.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
@@ -264,18 +264,18 @@ func (s suite[Tx]) withheld(t *T) {
 				t.Errorf("%+v was removed", r)
 			}
 			if k := h.kept(); k.Held != "stuck" || !k.Oldest.Equal(behind) || !k.Cutoff.Equal(behind.Add(-soon)) {
-				t.Errorf("%q holds it, since %v, and the cutoff is %v", k.Held, k.Oldest, k.Cutoff)
+				t.Errorf("lane %q holds the cutoff since %v, and the cutoff is %v", k.Held, k.Oldest, k.Cutoff)
 			}
 			act := store.Act{Verb: "forget lane", Who: "test", Why: "test"}
-			t.wantErr("a lane that is not there is forgotten", h.reaper().ForgetLane(h.t.context(), "billing", "other", act), semel.ErrState)
+			t.wantErr("forgetting a lane that does not exist", h.reaper().ForgetLane(h.t.context(), "billing", "other", act), semel.ErrState)
 			h.t.must(h.reaper().ForgetLane(h.t.context(), "billing", "stuck", act))
 			progress(source.LaneAge{Lane: "busy"})
 			if r := h.pass(10); r.Markers != 1 {
 				t.Errorf("%+v was removed", r)
 			}
 		})
-	s.run(t, "H2_a_lane_of_which_nobody_tells_any_more_holds_the_cutoff",
-		"A lane that had settled everything is as far as when that was told last: what came since then may be a copy.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H2_a_lane_that_no_process_reports_holds_the_cutoff",
+		"A lane that no process reports keeps its last reported position: later messages of the lane may be copies.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
 			progress(source.LaneAge{Lane: "silent"}, source.LaneAge{Lane: "busy"})
@@ -292,11 +292,11 @@ func (s suite[Tx]) withheld(t *T) {
 			moment(h.t.context())
 			progress(source.LaneAge{Lane: "silent"}, source.LaneAge{Lane: "busy"})
 			if r := h.pass(10); r.Markers != 1 {
-				t.Errorf("%+v was removed after it was told again", r)
+				t.Errorf("%+v was removed after the lane was reported again", r)
 			}
 		})
-	s.run(t, "H2_a_clock_of_a_producer_breaks_nothing",
-		"Times of records are producers': none of them is too early or too late to be kept.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H2_a_wrong_producer_clock_breaks_nothing",
+		"Producers set the times of records, so no time is too early or too late to be kept.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			for _, at := range []time.Time{time.Unix(-1, 0), time.Unix(1<<40, 0), time.UnixMilli(-1 << 62)} {
 				h.t.must(h.reaper().Progressed(h.t.context(), "billing", []source.LaneAge{{Lane: "a", Oldest: at}}))
@@ -306,10 +306,10 @@ func (s suite[Tx]) withheld(t *T) {
 		})
 }
 
-// bodies are the cases of bodies that are kept for less long than their identities.
+// bodies tests bodies that are kept for a shorter time than their identities.
 func (s suite[Tx]) bodies(t *T) {
-	s.run(t, "D7_a_body_goes_and_its_identity_stays",
-		"The bodies of what is completed or discarded are removed before the rows; those that somebody may retry stay.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D7_a_body_is_removed_and_its_identity_stays",
+		"The bodies of completed and discarded rows are removed before the rows; bodies that can still be retried stay.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
 			body := &semel.Message{Body: []byte("a body")}
 			for i := range 3 {
@@ -326,7 +326,7 @@ func (s suite[Tx]) bodies(t *T) {
 			for _, r := range h.list(store.RowFilter{}) {
 				removed := r.State == completed
 				if r.BodyRemoved != removed || (r.Size == 0) != removed || (r.Message.Body == nil) != removed {
-					t.Errorf("%s: its body is removed: %t, and has %d bytes", r.Key.ID, r.BodyRemoved, r.Size)
+					t.Errorf("%s: body removed: %t, %d bytes left", r.Key.ID, r.BodyRemoved, r.Size)
 				}
 			}
 			if bodies != 3 || h.pass(10).Bodies != 0 {
@@ -334,20 +334,20 @@ func (s suite[Tx]) bodies(t *T) {
 			}
 			h.wantKinds(h.asks(h.print("done 0", 1)), already(store.Applied))
 		})
-	s.run(t, "D7_a_pass_goes_on_with_bodies_when_its_markers_are_over",
-		"What a pass has looked at is not looked at again while bodies are left.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "D7_a_pass_continues_with_bodies_after_its_markers",
+		"Markers that a pass has looked at are not looked at again while bodies are left.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon, Bodies: soon})
-			for i := range 3 { // they stay, since their messages have not ended
+			for i := range 3 { // they stay because their messages have not ended
 				h.put(fmt.Sprint("parked ", i), store.Row{State: parked, Message: &semel.Message{Body: []byte("a body")}})
 			}
 			moment(h.t.context())
 			h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
 			if sum := h.pass(10); sum.Kept != 3 {
-				t.Errorf("a pass met %+v", sum)
+				t.Errorf("a pass looked at %+v", sum)
 			}
 			r, err := h.reaper().Reap(h.t.context(), store.Reaping{Consumer: "billing", Most: 10, After: store.ReapMark{Done: true}})
 			if h.t.must(err); r.Kept != 0 || r.Markers != 0 || !r.Next.Done {
-				t.Errorf("behind the markers it met %+v", r)
+				t.Errorf("after the markers the pass looked at %+v", r)
 			}
 		})
 }

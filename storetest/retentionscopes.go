@@ -14,11 +14,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// bounded are the cases of what a reaper leaves alone: other sources and consumers, and
-// what it has removed before under another policy.
-func (s suite[Tx]) bounded(t *T, old store.Verdict) {
-	s.run(t, "trap_75_what_another_source_has_of_an_id_is_not_touched",
-		"An id of two sources is two messages: the end of the one neither removes nor keeps the other.", func(t *T, h *fixture[Tx]) {
+// reaperLimits tests what a reaper leaves alone: other sources and consumers, and low-water marks that were set under
+// another policy.
+func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
+	s.run(t, "trap_75_the_same_id_of_another_source_is_not_touched",
+		"The same id from two sources is two messages: the end of one neither removes nor keeps the other.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			other := *h
 			other.scope = h.scopeOf("billing", "mall", 0)
@@ -35,8 +35,8 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 				t.Errorf("%d rows are left, want 2", len(rows))
 			}
 		})
-	s.run(t, "H3_what_was_removed_stays_removed_under_a_longer_retention",
-		"A low-water mark never goes back: behind it markers are gone, whatever is kept from now on.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H3_the_low_water_mark_stays_under_a_longer_retention",
+		"A low-water mark never goes back: markers before it are gone, even if the retention becomes longer.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			h.reaped(1)
@@ -48,8 +48,8 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 			}
 			h.wantKinds(h.asks(h.aged("a", time.Now().Add(-time.Minute))), old)
 		})
-	s.run(t, "H3_a_longer_retention_keeps_what_is_not_due_under_it",
-		"Below the low-water mark, too, a marker stays that the retention of now keeps.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H3_a_longer_retention_keeps_the_markers_that_it_covers",
+		"A longer retention keeps the markers that it covers, even if they are below the low-water mark.", func(t *T, h *fixture[Tx]) {
 			reader, able := h.Store.(admin.MarkerReader)
 			if !able {
 				return
@@ -65,15 +65,15 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 			h.t.must(err)
 			due, _, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: "due"})
 			h.t.must(err)
-			keep := h.kept().Progress.Sub(due.At) - soon // only what is older than the first may go
+			keep := h.kept().Progress.Sub(due.At) - soon // only markers older than the first may be removed
 			h.retain(store.Retention{Keep: keep})
 			if r := h.pass(10); r.Markers != 1 {
 				t.Errorf("%d markers were removed under a retention of %v, want the one that is due", r.Markers, keep)
 			}
 			h.wantKinds(h.asks(h.print("between", 1)), already(store.Applied))
 		})
-	s.run(t, "H3_what_ended_lately_stays_with_its_rows",
-		"The end of a message counts, not its beginning: what a person has just closed is kept for as long as anything else.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H3_a_message_that_ended_recently_keeps_its_rows",
+		"Retention counts from the end of a message: a row that an operator has just closed is kept for the whole retention.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			act := store.Act{Verb: "discard", Who: "test", Why: "test"}
 			lone := h.park("lone")
@@ -83,20 +83,20 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
 			second := h.row("pair", true)
 			h.deliver(h.print("due", 1))
-			h.reaped(1) // so that the mark is behind all of them
+			h.reaped(1) // so that the low-water mark is after all of them
 			for _, r := range []store.StoredRow{lone, second} {
 				h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act, r.Seen())...))
 			}
 			if r := h.pass(10); r.Markers != 0 || r.Rows != 0 {
-				t.Errorf("%+v was removed, and has ended in this moment", r)
+				t.Errorf("%+v was removed although it has just ended", r)
 			}
 			if r := h.reaped(2); r.Rows != 3 {
 				t.Errorf("%d rows were removed, want 3", r.Rows)
 			}
 		})
 	if !s.h.Can.OneWriter {
-		s.run(t, "trap_114_what_is_not_committed_yet_is_not_removed",
-			"A batch may be open for longer than a retention: its marker is there when it has committed.", func(t *T, h *fixture[Tx]) {
+		s.run(t, "trap_114_an_uncommitted_marker_is_not_removed",
+			"If a batch is open for longer than a retention, its marker exists after its commit.", func(t *T, h *fixture[Tx]) {
 				h.retain(store.Retention{Keep: soon})
 				slow := h.print("slow", 1)
 				b, v := h.begin(slow)
@@ -107,14 +107,14 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 				h.wantKinds(h.asks(slow), already(store.Applied))
 			})
 	}
-	s.run(t, "H1_a_retention_as_long_as_a_copy_can_be_late_is_enough", "A horizon of just the retention stops nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H1_a_retention_equal_to_the_horizon_is_enough", "A horizon equal to the retention does not stop the reaper.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon, Horizon: soon})
 		h.deliver(h.print("a", 1))
 		h.reaped(1)
 	})
 	if s.h.Can.Leases {
-		s.run(t, "H4_what_waits_in_the_inbox_is_never_too_old",
-			"Of a claim it is known that it has not taken effect, so that its age decides nothing.", func(t *T, h *fixture[Tx]) {
+		s.run(t, "H4_a_claimed_message_is_never_too_old",
+			"A claimed message is known not to have taken effect, so its age is ignored.", func(t *T, h *fixture[Tx]) {
 				h.retain(store.Retention{Keep: soon})
 				h.deliver(h.print("a", 1))
 				c := h.claimed("waits")[0]
@@ -125,11 +125,11 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 			})
 	}
 	if !s.h.Can.OneConsumer {
-		s.run(t, "trap_T17_a_reaper_is_of_one_consumer", "Markers, rows, bodies and lanes of another consumer are not its own.", s.apartReaped)
+		s.run(t, "trap_T17_a_reaper_is_of_one_consumer", "A reaper does not touch markers, rows, bodies and lanes of another consumer.", s.apartReaped)
 	}
 }
 
-// apartReaped reaps beside a consumer of the same ids whose reaper was switched off.
+// apartReaped runs the reaper of one consumer while another consumer exists with the same ids whose reaper is off.
 func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	ctx, reaper := t.context(), h.reaper()
 	audit := *h
@@ -150,10 +150,10 @@ func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	h.retain(store.Retention{Keep: soon, Bodies: soon})
 	h.put("a", store.Row{State: completed, Message: body})
 	h.reaped(1)
-	t.wantErr("the lane of another consumer is forgotten", reaper.ForgetLane(ctx, "billing", "stuck", store.Act{Verb: "forget lane", Who: "test", Why: "test"}), semel.ErrState)
+	t.wantErr("forgetting the lane of another consumer", reaper.ForgetLane(ctx, "billing", "stuck", store.Act{Verb: "forget lane", Who: "test", Why: "test"}), semel.ErrState)
 	all, err := reaper.Retentions(ctx, "audit")
 	if err != nil || len(all) != 1 || all[0].Held != "stuck" {
-		t.Errorf("of the other it says %+v, %v", all, err)
+		t.Errorf("the retention of the other consumer is %+v, %v", all, err)
 	}
 	h.wantKinds(audit.asks(audit.print("a", 1)), already(store.Applied))
 	if rows := h.list(store.RowFilter{}); len(rows) != 1 || rows[0].Key.Consumer != "audit" || rows[0].BodyRemoved {
@@ -161,10 +161,10 @@ func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	}
 }
 
-// offsets are the laws of a laneoffset.Store.
+// offsets tests a laneoffset.Store.
 func (s suite[Tx]) offsets(t *T) {
-	t.Run("I7_an_offset_only_goes_forward_and_who_writes_it_is_told_what_stood_there",
-		"Offsets are raised and never lowered, and each write returns what stood before it.", func(t *T) {
+	t.Run("I7_an_offset_only_rises_and_a_write_returns_the_previous_one",
+		"Offsets are raised and never lowered, and each write returns the previous offset.", func(t *T) {
 			o := offsetsOf(t, s.opened(t).Store)
 			o.stand(map[string]int64{"a": none, "b": none})
 			o.advances(to("a", 10, none), to("b", 1<<40, none), to("c", 0, none))(none, none, none)
@@ -173,8 +173,8 @@ func (s suite[Tx]) offsets(t *T) {
 			o.stand(map[string]int64{"a": 12, "b": 1 << 40, "c": 0, "d": none})
 			o.advances()()
 		})
-	t.Run("trap_T110_nothing_is_written_where_one_lane_stands_below_what_was_written_before",
-		"If one offset is less than it must be, or is not there, none is written: the database is not the one that was written to.", func(t *T) {
+	t.Run("trap_T110_nothing_is_written_if_one_lane_is_below_its_required_offset",
+		"If one offset is less than required, or is missing, none is written: the database is not the one that was written before.", func(t *T) {
 			o := offsetsOf(t, s.opened(t).Store)
 			o.advances(to("a", 10, none), to("b", 20, none))(none, none)
 			o.advances(to("b", 30, 20), to("a", 15, 11))(20, 10)
@@ -184,7 +184,7 @@ func (s suite[Tx]) offsets(t *T) {
 			o.advances(to("a", 15, 10), to("b", 30, 20))(10, 20)
 			o.stand(map[string]int64{"a": 15, "b": 30})
 		})
-	t.Run("I7_offsets_are_kept_by_consumer_and_lane", "An offset is of its consumer and lane alone, whatever they are called.", func(t *T) {
+	t.Run("I7_offsets_are_kept_by_consumer_and_lane", "Offsets are separate for each consumer and lane, whatever their names.", func(t *T) {
 		o := offsetsOf(t, s.opened(t).Store)
 		odd := []string{"kafka:group {\"\\,}:orders/1@00ff", "NULL", "", "ä'; --"}
 		o.advances(to(odd[0], 1, none), to(odd[1], 2, none), to(odd[2], 3, none), to(odd[3], 4, none))(none, none, none, none)
@@ -192,7 +192,7 @@ func (s suite[Tx]) offsets(t *T) {
 		o.consumer = "other"
 		o.stand(map[string]int64{odd[0]: none, odd[1]: none})
 	})
-	t.Run("case_13_offsets_stand_beside_other_positions", "An offset changes no position of another name, and many lanes are one call.", func(t *T) {
+	t.Run("case_13_offsets_do_not_change_other_positions", "An offset does not change positions with other names, and one call can write many lanes.", func(t *T) {
 		store := s.opened(t).Store
 		o := offsetsOf(t, store)
 		if p, ok := store.(source.PositionStore); ok {
@@ -210,14 +210,13 @@ func (s suite[Tx]) offsets(t *T) {
 	s.offsetsAtOnce(t)
 }
 
-// manyLanes are more than a consumer has in most places.
+// manyLanes is more lanes than most consumers have.
 const manyLanes = 1500
 
-// offsetsAtOnce are the laws of several that advance offsets at once, and of calls
-// that fail.
+// offsetsAtOnce tests processes that advance offsets at the same time, and calls that fail.
 func (s suite[Tx]) offsetsAtOnce(t *T) {
-	t.Run("I7_of_several_that_raise_the_same_offsets_the_furthest_stands",
-		"Processes that write the same lanes at once, in whatever order, do not lock each other out and lower nothing.", func(t *T) {
+	t.Run("I7_of_concurrent_offsets_the_highest_is_kept",
+		"Processes that write the same lanes at once, in any order, do not deadlock, and lower no offset.", func(t *T) {
 			o := offsetsOf(t, s.opened(t).Store)
 			errs := make([]error, keepers)
 			together(keepers, func(i int) {
@@ -236,7 +235,7 @@ func (s suite[Tx]) offsetsAtOnce(t *T) {
 			}
 			o.stand(map[string]int64{"a": 10*keepers - 1, "b": 10*keepers - 1, "c": 9})
 		})
-	t.Run("I7_an_advance_with_a_cancelled_context_fails_or_is_done", "A call whose context has ended leaves all of its offsets or none.", func(t *T) {
+	t.Run("I7_an_advance_with_a_cancelled_context_fails_or_is_done", "A call whose context has ended writes all of its offsets or none.", func(t *T) {
 		o := offsetsOf(t, s.opened(t).Store)
 		ctx, cancel := context.WithCancel(t.context())
 		cancel()
@@ -254,7 +253,7 @@ func to(lane string, offset, least int64) laneoffset.Advance {
 	return laneoffset.Advance{LaneOffset: laneoffset.LaneOffset{Lane: lane, Offset: offset}, Least: least}
 }
 
-// laneOffsets are those of a consumer in a store.
+// laneOffsets accesses the offsets of a consumer in a store.
 type laneOffsets struct {
 	t        *T
 	store    laneoffset.Store
@@ -275,7 +274,7 @@ func (o *laneOffsets) advance(all []laneoffset.Advance) []laneoffset.LaneOffset 
 	return before
 }
 
-// advances advances lanes; what it returns holds what stood before to what is given.
+// advances advances lanes and returns a function that checks the previous offsets.
 func (o *laneOffsets) advances(all ...laneoffset.Advance) func(before ...int64) {
 	o.t.Helper()
 	got := o.advance(all)
@@ -283,13 +282,13 @@ func (o *laneOffsets) advances(all ...laneoffset.Advance) func(before ...int64) 
 		o.t.Helper()
 		for i, want := range before {
 			if got[i] != (laneoffset.LaneOffset{Lane: all[i].Lane, Offset: want}) {
-				o.t.Errorf("before lane %q advanced there stood %+v, want %d", all[i].Lane, got[i], want)
+				o.t.Errorf("before lane %q advanced its offset was %+v, want %d", all[i].Lane, got[i], want)
 			}
 		}
 	}
 }
 
-// stand holds what stands to what is given.
+// stand checks the stored offsets.
 func (o *laneOffsets) stand(want map[string]int64) {
 	o.t.Helper()
 	var lanes []string
@@ -303,7 +302,7 @@ func (o *laneOffsets) stand(want map[string]int64) {
 	}
 	for i, lane := range lanes {
 		if got[i] != (laneoffset.LaneOffset{Lane: lane, Offset: want[lane]}) {
-			o.t.Errorf("lane %q: there stands %+v, want %d", lane, got[i], want[lane])
+			o.t.Errorf("lane %q has the offset %+v, want %d", lane, got[i], want[lane])
 		}
 	}
 }

@@ -21,13 +21,13 @@ func (h *fixture[Tx]) list(f store.RowFilter) []store.StoredRow {
 	return rows
 }
 
-// park delivers a message that is set aside, and returns its row.
+// park delivers a message that is parked, and returns its row.
 func (h *fixture[Tx]) park(id string) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
 }
 
-// put delivers a message with a row, marked as the row's state says.
+// put delivers a message with a row, and marks it as the row's state requires.
 func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	h.t.Helper()
 	m := h.print(id, 1)
@@ -58,7 +58,7 @@ func (h *fixture[Tx]) wantState(what string, r store.StoredRow, want store.RowSt
 	}
 }
 
-// anyBytes returns a message with all kinds of bytes that stores have corrupted.
+// anyBytes returns a message with all kinds of bytes that stores have corrupted before.
 func anyBytes() *semel.Message {
 	every := make([]byte, 256)
 	for i := range every {
@@ -80,10 +80,10 @@ func anyBytes() *semel.Message {
 	}
 }
 
-// rows are the laws of inbox rows.
+// rows tests inbox rows.
 func (s suite[Tx]) rows(t *T) {
 	s.run(t, "a_row_is_written_with_its_commit_only",
-		"A row and its marker become visible in one commit; a rollback and a killed batch leave none.", func(t *T, h *fixture[Tx]) {
+		"A row and its marker become visible in one commit; a rollback and a killed batch leave neither.", func(t *T, h *fixture[Tx]) {
 			m := h.mark("a")
 			m.As = store.Parked
 			b, _ := h.begin(m)
@@ -99,12 +99,12 @@ func (s suite[Tx]) rows(t *T) {
 		})
 }
 
-// messages are the laws of what a row keeps of its message.
+// messages tests what a row keeps of its message.
 func (s suite[Tx]) messages(t *T) {
-	t.Run("trap_83_a_message_comes_back_byte_for_byte", "Body, key, headers and attributes of a row are the bytes that came, in their order.", func(t *T) { s.byteForByte(t, anyBytes()) })
-	t.Run("trap_80_a_message_of_nothing_comes_back_as_it_was", "What a message does not have its row does not have.", func(t *T) { s.byteForByte(t, &semel.Message{}) })
-	s.run(t, "trap_81_a_row_of_any_identity_tells_the_identity",
-		"The row of an identity of any bytes and length shows that identity and is found by it.", func(t *T, h *fixture[Tx]) {
+	t.Run("trap_83_a_message_comes_back_byte_for_byte", "Body, key, headers and attributes of a row are the bytes that arrived, in the same order.", func(t *T) { s.byteForByte(t, anyBytes()) })
+	t.Run("trap_80_an_empty_message_comes_back_empty", "A field that a message does not have is missing in its row too.", func(t *T) { s.byteForByte(t, &semel.Message{}) })
+	s.run(t, "trap_81_a_row_returns_any_identity",
+		"The row of an identity of any bytes and length returns that identity and is found by it.", func(t *T, h *fixture[Tx]) {
 			for _, id := range ids() {
 				r := h.put(id, store.Row{State: store.StateParked, Message: &semel.Message{}})
 				if want := (semel.Key{Consumer: "billing", Source: "shop", ID: id}); r.Key != want {
@@ -112,8 +112,8 @@ func (s suite[Tx]) messages(t *T) {
 				}
 			}
 		})
-	s.run(t, "a_row_keeps_what_is_known_of_its_failure",
-		"Attempts, errors, fingerprint and surrogate are kept; errors are cut to what a row takes.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_row_keeps_its_attempts_and_errors",
+		"Attempts, errors, fingerprint and surrogate are kept; errors are cut to the length that a row allows.", func(t *T, h *fixture[Tx]) {
 			long := strings.Repeat("ä", store.MaxErrorText)
 			r := h.put("a", store.Row{State: store.StateParked, Attempts: 7, FirstError: "first", LastError: long, Surrogate: true, Message: &semel.Message{}})
 			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:store.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.print("a", 1).Fingerprint {
@@ -122,10 +122,10 @@ func (s suite[Tx]) messages(t *T) {
 		})
 }
 
-// lists are the laws of showing rows.
+// lists tests listing rows.
 func (s suite[Tx]) lists(t *T) {
 	s.run(t, "copies_of_a_parked_message_are_counted_on_its_row",
-		"A further delivery changes only the count, the revision and the time of its row.", func(t *T, h *fixture[Tx]) {
+		"A repeated delivery changes only the count, the revision and the time of its row.", func(t *T, h *fixture[Tx]) {
 			before := h.park("a")
 			for range 3 {
 				b, v := h.begin(h.print("a", 1))
@@ -138,10 +138,10 @@ func (s suite[Tx]) lists(t *T) {
 			}
 		})
 	if !s.h.Can.OneConsumer {
-		s.run(t, "rows_are_chosen_by_filter_and_paged_by_number", "A filter chooses the rows that match all its fields, ascending, up to its limit.", s.filters)
+		s.run(t, "rows_are_chosen_by_filter_and_paged_by_number", "A filter returns the rows that match all its fields, in ascending order, up to its limit.", s.filters)
 	}
 	s.run(t, "trap_18_an_unreadable_row_hides_no_other",
-		"A row that cannot be read whole is shown with what could be read and says so; the others are shown as ever.", func(t *T, h *fixture[Tx]) {
+		"A row that can be read only in part is listed with the readable fields and an error; other rows are listed as usual.", func(t *T, h *fixture[Tx]) {
 			t.needs("Instance.Damage", h.Damage != nil)
 			h.park("a")
 			h.Damage(t, h.park("b").Number)
@@ -161,7 +161,7 @@ func (s suite[Tx]) byteForByte(t *T, m *semel.Message) {
 	t.wantMessage(h.put("a", store.Row{State: store.StateParked, Reason: "r", Message: m}).Message, *m)
 }
 
-// wantMessage compares a message that came back with the one that went in.
+// wantMessage compares a stored message with the original.
 func (t *T) wantMessage(got *semel.Message, want semel.Message) {
 	t.Helper()
 	if !bytes.Equal(got.Body, want.Body) || !bytes.Equal(got.Key, want.Key) || (got.Key == nil) != (want.Key == nil) {
@@ -205,7 +205,7 @@ func (s suite[Tx]) filters(t *T, h *fixture[Tx]) {
 			got += r.Key.ID
 		}
 		if got != strings.TrimSpace(want) {
-			t.Errorf("the filter %+v chooses %q, want %q", f, got, want)
+			t.Errorf("the filter %+v returns %q, want %q", f, got, want)
 		}
 	}
 	rows, err := h.inbox().Rows(t.context(), store.RowFilter{Limit: 1})
@@ -232,8 +232,8 @@ var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 		store.RowStepped:      store.StateReceived,
 		store.RowBlocked:      store.StateBlocked,
 	},
-	store.StateBlocked: { // and what frees it: see streams.go
-		store.RowClaimed:   store.StateInProgress, // when it has waited for too long
+	store.StateBlocked: { // streams.go tests what unblocks it
+		store.RowClaimed:   store.StateInProgress, // when it has waited long enough
 		store.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateFailedRetryable: {
@@ -260,11 +260,11 @@ var ways = map[store.RowState]store.RowEvent{
 	store.StateBlocked: store.RowBlocked,
 }
 
-// transitions are the laws of states and events, each pair of them.
+// transitions tests every pair of a state and an event.
 func (s suite[Tx]) transitions(t *T) {
 	for state, after := range pairs {
 		s.run(t, "D4_law_5_each_event_in_each_state/"+state.String(),
-			"An event that may not happen to a row in its state, or comes under a token of before, changes neither row nor marker; any other changes both.", func(t *T, h *fixture[Tx]) {
+			"An event that is not allowed in a row's state, or that comes under an old token, changes neither row nor marker; any other event changes both.", func(t *T, h *fixture[Tx]) {
 				for event := store.RowClaimed; event <= store.RowBlocked; event++ {
 					c, id := h.in(state, event), state.String()+event.String()
 					before := h.number(c.Number)
@@ -285,13 +285,13 @@ func (s suite[Tx]) transitions(t *T) {
 	}
 }
 
-// in returns a row in a state, with a claim that it has or had.
+// in returns a row in a state, with its current or last claim.
 func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim {
 	h.t.Helper()
 	n := h.receive(state.String()+event.String(), 0, nil).Number
 	lease := long
 	if event == store.RowClaimed {
-		lease = brief // so that it is over when it is claimed again
+		lease = brief // the lease must have ended when the row is claimed again
 	}
 	got := h.takes(n, lease)
 	if len(got) != 1 {
@@ -303,7 +303,7 @@ func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim
 	}
 	wait := long
 	if event == store.RowClaimed {
-		wait = 0 // so that it is due
+		wait = 0 // so that the row is due
 	}
 	if way == store.RowReleased {
 		wait = 0
@@ -311,7 +311,7 @@ func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim
 	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: got[0].Claim, Event: way, After: wait}})
 	h.t.must(err)
 	if len(lost) != 0 {
-		h.t.Fatal("the claim does not stand")
+		h.t.Fatal("the claim is lost")
 	}
 	return got[0].Claim
 }
@@ -323,13 +323,13 @@ func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// happens applies an event to a row that was seen before, and reports whether the store accepted it.
+// happens applies an event to a row at a known revision, and reports whether the store accepted it.
 func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {
 		err := do()
 		if err != nil && !errors.Is(err, semel.ErrState) {
-			h.t.Errorf("%s says %v, want nil or ErrState", event, err)
+			h.t.Errorf("%s returned %v, want nil or ErrState", event, err)
 		}
 		return err == nil
 	}
@@ -354,7 +354,7 @@ func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c stor
 	return len(lost) == 0
 }
 
-// again claims a row once its lease has ended.
+// again claims a row after its lease has ended.
 func (h *fixture[Tx]) again(number int64) {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
@@ -362,5 +362,5 @@ func (h *fixture[Tx]) again(number int64) {
 			return
 		}
 	}
-	h.t.Fatalf("row %d is not claimable again", number)
+	h.t.Fatalf("row %d cannot be claimed again", number)
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// scopes are the laws of what a store keeps beside markers and rows.
+// scopes tests scopes.
 func (s suite[Tx]) scopes(t *T) {
-	s.run(t, "a_scope_has_one_number_for_ever",
-		"The same consumer, source and generation give the same number, also when many ask at once, and others another.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_scope_keeps_its_number",
+		"The same consumer, source and generation always get the same number, also from concurrent calls, and others get another number.", func(t *T, h *fixture[Tx]) {
 			numbers := make([][5]int64, 20)
 			together(20, func(i int) {
 				for j := range 5 {
@@ -39,10 +39,10 @@ func (s suite[Tx]) scopes(t *T) {
 				t.Errorf("6 scopes have %d numbers", len(different))
 			}
 		})
-	t.Run("a_scope_has_the_number_that_it_has_alone_when_many_are_asked_for_at_once",
-		"Scopes gives, in the order of the sources, the numbers that Scope gives, whether a scope was there or not, and also when many ask at once.", s.internsMany)
+	t.Run("a_scope_has_the_same_number_in_a_request_for_many",
+		"Scopes returns the numbers that Scope returns, in the order of the sources, for new and existing scopes, also from concurrent calls.", s.internsMany)
 	s.run(t, "a_call_with_a_cancelled_context_changes_nothing",
-		"A call whose context has ended fails as the store's failure and leaves nothing.", func(t *T, h *fixture[Tx]) {
+		"A call whose context has ended fails with an error of the store and leaves nothing behind.", func(t *T, h *fixture[Tx]) {
 			ctx, cancel := context.WithCancel(t.context())
 			cancel()
 			_, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
@@ -54,7 +54,7 @@ func (s suite[Tx]) scopes(t *T) {
 		})
 }
 
-// internsMany asks for many scopes at once, if the store can.
+// internsMany requests many scopes in one call, if the store can.
 func (s suite[Tx]) internsMany(t *T) {
 	h := s.opened(t)
 	interner, able := h.Store.(admin.Interner)
@@ -78,19 +78,19 @@ func (s suite[Tx]) internsMany(t *T) {
 		}
 		for j, n := range numbers[i] {
 			if want := h.scopeOf("billing", sources[i*10+j], 0); n != want {
-				t.Errorf("asked together, source %d has scope %d, and %d alone", i*10+j, n, want)
+				t.Errorf("in one call, source %d has scope %d, and alone %d", i*10+j, n, want)
 			}
 		}
 	}
 	if none, err := interner.Scopes(t.context(), "billing", nil, 0); err != nil || len(none) != 0 {
-		t.Errorf("no sources have the scopes %v, %v", none, err)
+		t.Errorf("a call without sources returned the scopes %v, %v", none, err)
 	}
 }
 
-// positions are the laws of a source.PositionStore.
+// positions tests a source.PositionStore.
 func (s suite[Tx]) positions(t *T) {
 	s.run(t, "case_13_a_position_is_kept_by_consumer_and_lane",
-		"A position comes back as it was saved last, for its consumer and lane alone.", func(t *T, h *fixture[Tx]) {
+		"The store returns the position that was saved last, for its consumer and lane only.", func(t *T, h *fixture[Tx]) {
 			p := h.Store.(source.PositionStore)
 			if _, ok, err := p.LoadPosition(t.context(), "c", "l"); ok || err != nil {
 				t.Fatal("an empty store has a position", err)
@@ -111,10 +111,10 @@ func (s suite[Tx]) positions(t *T) {
 		})
 }
 
-// keeping are the laws of source.PositionStore.KeepPosition.
+// keeping tests source.PositionStore.KeepPosition.
 func (s suite[Tx]) keeping(t *T) {
-	s.run(t, "trap_T92_a_position_is_kept_once_and_everybody_learns_which",
-		"Of several that keep a position where there is none, one does, and all are told what it kept.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T92_a_position_is_kept_once_and_all_get_it",
+		"If several processes keep the first position of a lane at once, one position is kept and all of them get it.", func(t *T, h *fixture[Tx]) {
 			p := h.Store.(source.PositionStore)
 			kept := make([]source.Position, keepers)
 			errs := make([]error, keepers)
@@ -125,7 +125,7 @@ func (s suite[Tx]) keeping(t *T) {
 			for i := range kept {
 				t.must(errs[i])
 				if k := kept[i]; k.Offset != kept[0].Offset || k.Length != k.Offset || string(k.Check) != string([]byte{byte(k.Offset), 0}) {
-					t.Errorf("one was told %+v, another %+v", kept[0], k)
+					t.Errorf("KeepPosition returned %+v to one process and %+v to another", kept[0], k)
 				}
 			}
 			s.wantPosition(t, p, "l", kept[0])
@@ -138,7 +138,7 @@ func (s suite[Tx]) keeping(t *T) {
 		})
 }
 
-// keepers are how many keep a position at once.
+// keepers is the number of processes that keep a position at once.
 const keepers = 4
 
 func (s suite[Tx]) wantPosition(t *T, p source.PositionStore, lane string, want source.Position) {
@@ -149,11 +149,10 @@ func (s suite[Tx]) wantPosition(t *T, p source.PositionStore, lane string, want 
 	}
 }
 
-// receives are the laws of messages that are received in a transaction of the
-// caller's.
+// receives tests messages that are received in a transaction of the caller.
 func (s suite[Tx]) receives(t *T) {
-	s.run(t, "F3_a_message_that_is_received_in_the_callers_transaction_waits_when_that_commits",
-		"Its marker and its row share the fate of the transaction; a copy is told what became of the first and changes nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "F3_a_message_received_in_the_callers_transaction_waits_after_its_commit",
+		"The marker and the row commit or roll back with the caller's transaction; a copy gets the outcome of the first and changes nothing.", func(t *T, h *fixture[Tx]) {
 			receive := func(b store.Batch[Tx], ids ...string) []store.Verdict {
 				var marks []store.Mark
 				var messages []*semel.Message
@@ -188,11 +187,11 @@ func (s suite[Tx]) receives(t *T) {
 			}
 		})
 	t.Run("trap_83_messages_that_are_received_together_come_back_byte_for_byte",
-		"Each row tells its own message, identity and fingerprint, whatever stands beside it.", s.receivedTogether)
+		"Each row has its own message, identity and fingerprint, whatever else was received in the same call.", s.receivedTogether)
 }
 
-// receivedTogether are messages of every kind that are received with one call: what a
-// store writes of one must not depend on its neighbours.
+// receivedTogether receives messages of every kind with one call: what a store writes of a message must not depend on
+// the other messages.
 func (s suite[Tx]) receivedTogether(t *T) {
 	h := s.opened(t)
 	in := []*semel.Message{{}, anyBytes(), {Key: []byte{}, Body: []byte{}}, {Topic: `"quoted", {\}`, Body: []byte("NULL")}, anyBytes()}
@@ -219,12 +218,12 @@ func (s suite[Tx]) receivedTogether(t *T) {
 	h.commit(b, store.Ending{})
 	rows := h.list(store.RowFilter{Bodies: true})
 	if ofType := h.list(store.RowFilter{Type: "paid"}); len(rows) != len(in) || len(ofType) != 2 {
-		t.Fatalf("%d rows, %d of a type, want %d and 2", len(rows), len(ofType), len(in))
+		t.Fatalf("%d rows, %d rows of the type, want %d and 2", len(rows), len(ofType), len(in))
 	}
 	for _, r := range rows {
 		i := slices.IndexFunc(marks, func(m store.Mark) bool { return string(m.ID) == r.Key.ID })
 		if i < 0 || r.Fingerprint != marks[i].Fingerprint || r.State != store.StateReceived || r.Surrogate || r.DueAt.Sub(r.ReceivedAt).Abs() > time.Second {
-			t.Fatalf("of message %d there is the row %+v", i, r)
+			t.Fatalf("message %d has the row %+v", i, r)
 		}
 		if at := marks[i].Version; r.Stream != string(at.Stream) || r.Version != at.Number {
 			t.Errorf("message %d has version %d of %q, and was received as %d of %q", i, r.Version, r.Stream, at.Number, at.Stream)
@@ -233,10 +232,10 @@ func (s suite[Tx]) receivedTogether(t *T) {
 	}
 }
 
-// callers are the laws of marks in a transaction of the caller's.
+// callers tests marks in a transaction of the caller.
 func (s suite[Tx]) callers(t *T) {
-	s.run(t, "trap_T11_a_duplicate_inside_a_transaction_with_prior_work_spoils_nothing",
-		"A mark in the caller's transaction answers with a verdict, and the transaction's other work commits.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T11_a_duplicate_does_not_harm_earlier_work_of_its_transaction",
+		"A mark in the caller's transaction returns a verdict, and the other work of the transaction commits.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.mark("a"))
 			b, _ := h.begin()
 			t.must(h.Effect(t.context(), b.Tx(store.All), "prior"))
@@ -251,8 +250,8 @@ func (s suite[Tx]) callers(t *T) {
 	if s.h.Can.Leases {
 		s.receives(t)
 	}
-	s.run(t, "a_mark_in_the_callers_transaction_shares_its_fate",
-		"A mark in a transaction that is rolled back is gone with it; marked twice in one it is a duplicate.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "a_mark_commits_with_the_callers_transaction",
+		"A mark in a transaction that is rolled back is gone; a second mark of the same identity in one transaction is a duplicate.", func(t *T, h *fixture[Tx]) {
 			b, _ := h.begin()
 			for _, want := range []store.Verdict{fresh, already(store.Applied)} {
 				v, err := h.Store.(store.CallerTx[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("a"))
@@ -264,7 +263,7 @@ func (s suite[Tx]) callers(t *T) {
 		})
 }
 
-// ids are pairwise different identities that stores have confused.
+// ids returns pairwise different identities that stores have confused.
 func ids() []string {
 	random := rand.NewChaCha8([32]byte{79})
 	all := []string{
@@ -284,17 +283,17 @@ func ids() []string {
 	return all
 }
 
-// ids are those that the store holds.
+// ids returns those identities that the store can hold.
 func (s suite[Tx]) ids() []string {
 	most := s.h.Can.LongestID
 	return slices.DeleteFunc(ids(), func(id string) bool { return most > 0 && len(id) > most })
 }
 
-// identities are the laws of what makes two messages the same.
+// identities tests when two messages are the same.
 func (s suite[Tx]) identities(t *T) {
 	s.run(t, "trap_78_ids_are_compared_as_bytes", "Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.", s.distinct)
-	s.run(t, "trap_79_ids_of_any_length_and_content_are_kept_apart",
-		"Ids up to the longest are stored, also where an index could not hold them, and told apart by their last byte.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_79_ids_of_any_length_and_content_are_distinguished",
+		"Ids up to the longest length are stored, even if an index cannot hold them, and differ if their last byte differs.", func(t *T, h *fixture[Tx]) {
 			for _, id := range s.ids() {
 				if len(id) > 200 {
 					h.wantKinds(h.deliver(h.mark(id)), fresh)
@@ -302,20 +301,20 @@ func (s suite[Tx]) identities(t *T) {
 				}
 			}
 		})
-	s.run(t, "trap_88_an_id_whose_time_is_far_off_is_an_id_like_others",
-		"The time in an id of version 7 decides nothing: of the year 1970, of 10889, and ten years to either side.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_88_the_time_in_an_id_has_no_influence",
+		"The time in an id of version 7 has no influence, whether it is in 1970, in 10889, or ten years away from now.", func(t *T, h *fixture[Tx]) {
 			for _, id := range []string{"00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff",
 				"01510b5f-a800-7000-8000-000000000001", "01d5c8a3-2c00-7000-8000-000000000001", "018f3c5e-6b00-7000-8000-000000000001"} {
 				h.wantKinds(h.deliver(h.mark(id)), fresh)
 				h.wantKinds(h.deliver(h.mark(id)), already(store.Applied))
 			}
 		})
-	t.Run("trap_75_two_sources_do_not_share_ids", "Two sources of one id are two messages, and the empty source is one of them.", func(t *T) {
+	t.Run("trap_75_two_sources_do_not_share_ids", "The same id from two sources is two messages, also if one source is empty.", func(t *T) {
 		s.apart(t, "billing", "a", 0, "billing", "b", 0)
 		s.apart(t, "billing", "", 0, "billing", "b", 0)
 	})
 	if s.h.Can.LongestID > 0 {
-		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked", "FitIdentity takes the longest id as it is and refuses a longer one.", s.longest)
+		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked", "FitIdentity returns the longest id unchanged and refuses a longer one.", s.longest)
 	}
 	if s.h.Can.OneConsumer {
 		s.run(t, "a_store_of_one_consumer_refuses_others", "Scope fails for another consumer and another generation.", s.alone)
@@ -325,15 +324,15 @@ func (s suite[Tx]) identities(t *T) {
 }
 
 func (s suite[Tx]) manyConsumers(t *T) {
-	t.Run("trap_T17_two_consumers_do_not_share_ids", "Two consumers of one id both see it fresh.", func(t *T) { s.apart(t, "billing", "shop", 0, "shipping", "shop", 0) })
-	t.Run("two_generations_do_not_share_ids", "A rebuild's generation sees every message fresh.", func(t *T) { s.apart(t, "billing", "shop", 0, "billing", "shop", 1) })
-	t.Run("a_boundary_between_consumer_and_source_is_kept", "Consumer and source are two things, however they are spelled together.", func(t *T) { s.apart(t, "ab", "c", 0, "a", "bc", 0) })
+	t.Run("trap_T17_two_consumers_do_not_share_ids", "The same id is fresh for each of two consumers.", func(t *T) { s.apart(t, "billing", "shop", 0, "shipping", "shop", 0) })
+	t.Run("two_generations_do_not_share_ids", "In a new generation every message is fresh.", func(t *T) { s.apart(t, "billing", "shop", 0, "billing", "shop", 1) })
+	t.Run("a_boundary_between_consumer_and_source_is_kept", "Consumer and source are separate, even if their names concatenate to the same text.", func(t *T) { s.apart(t, "ab", "c", 0, "a", "bc", 0) })
 }
 
 func (s suite[Tx]) longest(t *T) {
 	fits := s.opened(t).Store.Limits().FitIdentity
 	if fits == nil {
-		t.Fatal("its store.Limits have no FitIdentity")
+		t.Fatal("store.Limits.FitIdentity is not set")
 	}
 	id := strings.Repeat("x", s.h.Can.LongestID)
 	if fit, err := fits("shop", id); err != nil || fit != id {
@@ -358,7 +357,7 @@ func (s suite[Tx]) distinct(t *T, h *fixture[Tx]) {
 	v := h.deliver(h.markAll(all...)...)
 	for i := range all {
 		if v[i].Kind != store.Fresh {
-			t.Errorf("id %.40q is taken for another", all[i])
+			t.Errorf("id %.40q is confused with another", all[i])
 		}
 	}
 	for i, v := range h.asks(h.markAll(all...)...) {

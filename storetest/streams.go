@@ -14,7 +14,7 @@ import (
 
 func (h *fixture[Tx]) streams() admin.Streams { return h.Store.(admin.Streams) }
 
-// version is a mark of a version of a stream.
+// version returns a mark of a version of a stream.
 func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.print(stream+string(rune('0'+n)), 1)
 	m.As = as
@@ -22,7 +22,7 @@ func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Ma
 	return m
 }
 
-// next delivers versions that are each their stream's next.
+// next delivers versions that are each the next of their stream.
 func (h *fixture[Tx]) next(stream string, numbers ...int64) {
 	h.t.Helper()
 	for _, n := range numbers {
@@ -40,7 +40,7 @@ func (h *fixture[Tx]) blocks(stream string, n int64, wait time.Duration) store.S
 	return h.row(string(m.ID), false)
 }
 
-// at is where a stream is; 0 if it is not known.
+// at returns the stored stream, or the zero value if it is not known.
 func (h *fixture[Tx]) at(stream string) admin.StoredStream {
 	h.t.Helper()
 	all, err := h.streams().Streams(h.t.context(), admin.StreamFilter{Consumer: "billing", Stream: stream})
@@ -78,8 +78,8 @@ func (s suite[Tx]) versioned(t *T) {
 }
 
 func (s suite[Tx]) guards(t *T) {
-	s.run(t, "B4_first_seen_begins_with_what_is_fresh",
-		"A copy of what took effect before the stream was kept says nothing about where it is.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B4_first_seen_begins_with_a_fresh_version",
+		"A copy of a message that was applied before streams were kept says nothing about the position of its stream.", func(t *T, h *fixture[Tx]) {
 			old := h.version("a", 3, store.Applied)
 			old.Version = versions.Position{}
 			h.wantKinds(h.deliver(old), fresh)
@@ -98,14 +98,14 @@ func (s suite[Tx]) guards(t *T) {
 			h.wantAt("a", 7)
 			h.wantKinds(h.asks(seen(9)), gap)
 		})
-	t.Run("B4_trap_T53_first_seen_begins_with_what_waits_or_is_set_aside", "Those that come behind it are to wait for it, however it was met.", func(t *T) { s.opened(t).firstSeen() })
+	t.Run("B4_trap_T53_first_seen_begins_before_a_version_that_waits_or_is_parked", "If the first version seen waits or is parked, the stream begins before it, and later versions wait for it.", func(t *T) { s.opened(t).firstSeen() })
 	s.run(t, "B4_the_next_version_is_fresh_a_later_one_a_gap_an_earlier_one_stale",
-		"A stream moves to its next version with the commit of the effect, and by nothing else.", func(t *T, h *fixture[Tx]) {
+		"Only the commit of an effect moves a stream to its next version.", func(t *T, h *fixture[Tx]) {
 			h.wantKinds(h.asks(h.version("a", 2, store.Applied)), gap)
 			h.next("a", 1, 2)
 			h.wantAt("a", 2)
 			if v := h.asks(h.version("a", 5, store.Applied), h.version("a", 3, store.Applied), h.version("a", 6, store.Applied)); v[0] != (store.Verdict{Kind: store.Gap, Missing: 2}) || v[2].Missing != 2 {
-				t.Errorf("what is missing before version 5 of one that is at 2, and before 6 after 3: %+v", v)
+				t.Errorf("the missing versions before 5 with the stream at 2, and before 6 after 3: %+v", v)
 			}
 			other := h.version("a", 1, store.Applied)
 			other.ID = []byte("other")
@@ -120,8 +120,8 @@ func (s suite[Tx]) guards(t *T) {
 			b.Rollback(t.context())
 			h.wantAt("a", 2)
 		})
-	s.run(t, "B4_several_of_a_stream_in_a_batch_count_on_those_before_them",
-		"Marks are judged in their order, and streams of two scopes never meet.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B4_versions_in_a_batch_are_judged_in_order",
+		"Marks of a batch are judged in order, and streams of two scopes are separate.", func(t *T, h *fixture[Tx]) {
 			marks := []store.Mark{h.version("a", 1, store.Applied), h.version("b", 2, store.Applied), h.version("a", 3, store.Applied), h.version("a", 2, store.Applied), h.version("b", 1, store.Discarded)}
 			b, v := h.begin(marks...)
 			h.wantKinds(v, fresh, gap, gap, fresh, fresh)
@@ -133,8 +133,8 @@ func (s suite[Tx]) guards(t *T) {
 				h.wantKinds(h.asks(away), fresh)
 			}
 		})
-	s.run(t, "B4_a_stream_of_which_nothing_is_known_begins_as_it_is_told",
-		"Start says where; without it with the first version that comes.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B4_a_new_stream_begins_at_its_start",
+		"A new stream begins at Start, or, without it, with the first version that arrives.", func(t *T, h *fixture[Tx]) {
 			late, first := h.version("late", 7, store.Applied), h.version("first", 5, store.Applied)
 			late.Version.Start, first.Version.Start = 7, 0
 			h.wantKinds(h.deliver(late, first), fresh, fresh)
@@ -144,7 +144,7 @@ func (s suite[Tx]) guards(t *T) {
 }
 
 func (s suite[Tx]) takenBack(t *T) {
-	s.run(t, "B4_what_is_taken_back_moves_no_stream", "Nor do those after it.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B4_a_trimmed_mark_does_not_move_its_stream", "A trimmed or rolled back mark does not move its stream, and neither do the versions after it.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.version("a", 1, store.Applied), h.version("a", 2, store.Applied), h.version("a", 3, store.Applied))
 		h.wantKinds(v, fresh, fresh, fresh)
 		h.commit(b, store.Ending{Trim: []int{1, 2}})
@@ -158,8 +158,8 @@ func (s suite[Tx]) takenBack(t *T) {
 }
 
 func (s suite[Tx]) blocked(t *T) {
-	s.run(t, "B9_a_commit_frees_the_next_one_only",
-		"A row that waits for an earlier version is due with the commit that brings it, and so is one that is written with it.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_a_commit_frees_only_the_next_version",
+		"A row that waits for an earlier version is due with the commit of that version, also if both are written in the same batch.", func(t *T, h *fixture[Tx]) {
 			four, three := h.blocks("a", 4, long), h.blocks("a", 3, long)
 			if three.State != store.StateBlocked || three.Stream != "a" || three.Version != 3 || three.DueAt.Before(three.ReceivedAt.Add(long/2)) {
 				t.Errorf("the row is %+v", three)
@@ -168,25 +168,25 @@ func (s suite[Tx]) blocked(t *T) {
 				t.Errorf("the stream is %+v", at)
 			}
 			h.next("a", 1)
-			h.wantState("before its predecessor has come, it", h.number(three.Number), store.StateBlocked)
+			h.wantState("the row, before its predecessor has arrived,", h.number(three.Number), store.StateBlocked)
 			b, _ := h.begin(h.version("a", 2, store.Applied))
 			if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.Committed || !r.Freed {
-				t.Errorf("the commit says %+v", r)
+				t.Errorf("Commit returned %+v", r)
 			}
 			if r := h.number(three.Number); r.State != store.StateReceived || r.Reason != "" || r.DueAt.After(r.ChangedAt.Add(time.Second)) || r.Revision == three.Revision {
-				t.Errorf("freed it is %+v", r)
+				t.Errorf("the freed row is %+v", r)
 			}
 			if r := h.number(four.Number); r.State != store.StateBlocked || r.Revision != four.Revision {
-				t.Errorf("the one after it is %+v", r)
+				t.Errorf("the row after it is %+v", r)
 			}
 			b, _ = h.begin(h.version("b", 1, store.Applied), h.version("b", 2, store.Waiting))
 			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{Mark: 1, State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
 			if row := h.row("b2", false); !r.Freed || row.State != store.StateReceived || row.Reason != "" {
-				t.Errorf("written with its predecessor it is %+v, and the commit says %+v", row, r)
+				t.Errorf("written with its predecessor the row is %+v, and Commit returned %+v", row, r)
 			}
 		})
-	s.run(t, "B9_law_11_one_that_has_waited_for_as_long_as_it_may_can_be_claimed",
-		"And is freed all the same if it was parked for the gap.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_law_11_a_blocked_row_can_be_claimed_after_its_wait",
+		"A blocked row whose wait has ended can be claimed, and is still freed if it was then parked for the gap.", func(t *T, h *fixture[Tx]) {
 			r := h.blocks("a", 2, 0)
 			got := h.takes(r.Number, long)
 			if len(got) != 1 || !got[0].Blocked {
@@ -205,7 +205,7 @@ func (s suite[Tx]) blocked(t *T) {
 			h.next("a", 1)
 			h.wantState("the row", h.number(r.Number), store.StateReceived)
 			h.wantOutcome("a2", store.Waiting)
-			h.wantState("one that was parked for another reason", h.number(other.Number), store.StateParked)
+			h.wantState("a row that was parked for another reason", h.number(other.Number), store.StateParked)
 		})
 }
 
@@ -227,12 +227,12 @@ func (h *fixture[Tx]) wantLost(lost []int, err error, want ...int) {
 	h.t.Helper()
 	h.t.must(err)
 	if !slices.Equal(lost, want) {
-		h.t.Errorf("lost are %v, want %v", lost, want)
+		h.t.Errorf("the lost claims are %v, want %v", lost, want)
 	}
 }
 
 func (s suite[Tx]) rowsOfAStream(t *T) {
-	s.run(t, "B9_rows_of_a_stream_come_by_version", "Then by number, within the versions that are asked for, and in pages.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_rows_of_a_stream_are_listed_by_version", "Rows of a stream are listed by version, then by number, within the requested versions and in pages.", func(t *T, h *fixture[Tx]) {
 		for _, n := range []int64{5, 3, 2, 4} {
 			h.blocks("a", n, long)
 		}
@@ -262,8 +262,8 @@ func (s suite[Tx]) rowsOfAStream(t *T) {
 }
 
 func (s suite[Tx]) blockedClaims(t *T) {
-	s.run(t, "B9_D8_a_claim_is_judged_by_its_stream_and_moves_it_when_it_is_completed",
-		"It waits for its turn as a delivery does, and keeps where.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_D8_a_claim_is_checked_against_its_stream_and_moves_it_when_completed",
+		"A claimed row whose predecessor is missing is blocked again, with the version that it waits for.", func(t *T, h *fixture[Tx]) {
 			first, second := h.claimOf("a", 1), h.claimOf("a", 2)
 			asks := func(n int64, c store.Claim) store.Mark {
 				m := h.version("a", n, store.Applied)
@@ -281,7 +281,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			b, _ = h.begin(blocked)
 			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: second, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: place}}})
 			if r := h.number(second.Number); r.State != store.StateBlocked || r.Stream != "z" || r.Version != 5 || r.Reason != semel.ReasonGap {
-				t.Errorf("blocked it is %+v", r)
+				t.Errorf("the blocked row is %+v", r)
 			}
 			third := h.claimOf("b", 1)
 			m := h.version("b", 1, store.Applied)
@@ -290,8 +290,8 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: third, Event: store.RowCompleted, Ran: true}}})
 			h.wantAt("b", 1)
 		})
-	s.run(t, "B9_law_11_a_claim_whose_turn_has_come_is_not_parked_for_the_gap",
-		"Else nobody would free it: its predecessor has looked for followers while it was claimed.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_law_11_a_claim_is_not_parked_after_its_predecessor_committed",
+		"A claimed row is not parked if its predecessor has committed in the meantime; otherwise nothing would free it.", func(t *T, h *fixture[Tx]) {
 			for n, reason := range []semel.Reason{semel.ReasonGap, semel.ReasonPermanent} {
 				stream := string(rune('a' + n))
 				c := h.claimOf(stream, 2)
@@ -305,8 +305,8 @@ func (s suite[Tx]) blockedClaims(t *T) {
 				}
 			}
 		})
-	s.run(t, "B9_trap_T56_a_claim_whose_turn_has_come_is_not_blocked",
-		"Between the look and the end its predecessor may have committed.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_trap_T56_a_claim_is_not_blocked_after_its_predecessor_committed",
+		"If the predecessor commits between the lookup and the end of the claim, the row is not blocked.", func(t *T, h *fixture[Tx]) {
 			c := h.claimOf("a", 2)
 			h.next("a", 1)
 			m := h.version("a", 2, store.Waiting)
@@ -314,14 +314,14 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			b, _ := h.begin(m)
 			r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
 			if row := h.number(c.Number); !r.Freed || row.State != store.StateReceived {
-				t.Errorf("it is %+v, and the commit says %+v", row, r)
+				t.Errorf("the row is %+v, and Commit returned %+v", row, r)
 			}
 		})
 }
 
 func (s suite[Tx]) twoOfOneStream(t *T) {
-	s.run(t, "B9_law_11_no_follower_is_missed_that_is_added_while_its_predecessor_commits",
-		"A stream is one batch's at a time: who adds a follower waits for who frees it.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_law_11_a_follower_added_while_its_predecessor_commits_is_freed",
+		"Only one batch at a time holds a stream: a batch that adds a follower waits for the batch that frees it.", func(t *T, h *fixture[Tx]) {
 			first, _ := h.begin(h.version("a", 1, store.Applied))
 			added := make(chan error, 1)
 			go func() {
@@ -337,7 +337,7 @@ func (s suite[Tx]) twoOfOneStream(t *T) {
 			}()
 			select {
 			case err := <-added:
-				t.Fatalf("it did not wait: %v", err)
+				t.Fatalf("the second batch did not wait: %v", err)
 			case <-time.After(50 * brief):
 			}
 			h.commit(first, store.Ending{})
@@ -347,8 +347,8 @@ func (s suite[Tx]) twoOfOneStream(t *T) {
 	if s.h.Can.OneWriter {
 		return
 	}
-	s.run(t, "case_5_a_stream_in_flight_elsewhere_is_waited_for_as_a_copy_is",
-		"After MarkLock the batch has failed as contended, and nothing of it is left.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "case_5_a_batch_waits_for_a_stream_in_flight_elsewhere",
+		"After MarkLock the batch fails as contended and leaves nothing behind.", func(t *T, h *fixture[Tx]) {
 			first, _ := h.begin(h.version("a", 1, store.Applied))
 			_, _, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * brief}, []store.Mark{h.version("a", 2, store.Applied), h.mark("neighbour")})
 			if err == nil || h.Store.Classify(err) != store.ClassContended {
@@ -360,8 +360,8 @@ func (s suite[Tx]) twoOfOneStream(t *T) {
 }
 
 func (s suite[Tx]) skips(t *T) {
-	s.run(t, "B9_G6_a_person_skips_what_does_not_come",
-		"Once, with a record, and what waited is freed; who saw the stream elsewhere changes nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "B9_G6_an_operator_skips_a_missing_version",
+		"SkipTo moves a stream once, is recorded, and frees waiting rows; a call with an outdated position changes nothing.", func(t *T, h *fixture[Tx]) {
 			h.next("a", 1)
 			r := h.blocks("a", 4, long)
 			seen := h.at("a")
@@ -376,7 +376,7 @@ func (s suite[Tx]) skips(t *T) {
 				h.streams().SkipTo(t.context(), admin.StoredStream{Consumer: "billing", Source: "shop", Name: "unknown"}, 3, act("skip")),
 			} {
 				if !errors.Is(err, semel.ErrChanged) {
-					t.Errorf("it says %v, want ErrChanged", err)
+					t.Errorf("SkipTo returned %v, want ErrChanged", err)
 				}
 			}
 			h.wantActs(r.Number, "skip done")

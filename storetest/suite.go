@@ -18,15 +18,15 @@ import (
 // suite holds the cases.
 type suite[Tx any] struct{ h Harness[Tx] }
 
-// fixture is an open store and what the cases do with it.
+// fixture is an open store with helpers for the cases.
 type fixture[Tx any] struct {
 	t *T
 	Instance[Tx]
 	scope int64
-	named map[int64]semel.Key // consumers and sources of scopes
+	named map[int64]semel.Key // consumer and source of each scope
 }
 
-// opened is an empty store with one scope.
+// opened returns an empty store with one scope.
 func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 	t.Helper()
 	h := &fixture[Tx]{t: t, Instance: s.h.Open(t), named: map[int64]semel.Key{}}
@@ -46,7 +46,7 @@ func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 	return n
 }
 
-// scopeNumber is scopeOf for a scope under which nothing is marked; many may ask at once.
+// scopeNumber is like scopeOf for a scope that is not used for marks; it can be called concurrently.
 func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int64 {
 	h.t.Helper()
 	n, err := h.Store.Scope(h.t.context(), consumer, source, generation)
@@ -54,7 +54,7 @@ func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int
 	return n
 }
 
-// under returns the mark for another scope.
+// under returns the mark with another scope.
 func (h *fixture[Tx]) under(m store.Mark, scope int64) store.Mark {
 	m.Scope, m.Consumer, m.Source = scope, h.named[scope].Consumer, h.named[scope].Source
 	return m
@@ -72,7 +72,7 @@ func (h *fixture[Tx]) markAll(ids ...string) []store.Mark {
 	return marks
 }
 
-// print is a mark with a fingerprint of version 1.
+// print returns a mark with a fingerprint of version 1.
 func (h *fixture[Tx]) print(id string, content byte) store.Mark {
 	m := h.mark(id)
 	m.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{content}}
@@ -92,12 +92,12 @@ func (h *fixture[Tx]) begin(marks ...store.Mark) (store.Batch[Tx], []store.Verdi
 func (h *fixture[Tx]) commit(b store.Batch[Tx], e store.Ending) {
 	h.t.Helper()
 	if r := b.Commit(h.t.context(), e); r.Outcome != store.Committed {
-		h.t.Fatalf("the commit says %+v, want committed", r)
+		h.t.Fatalf("Commit returned %+v, want committed", r)
 	}
 }
 
-// deliver does what the engine does with a batch: marks, the effects of what
-// is fresh, and the commit. It returns the verdicts.
+// deliver does what the engine does with a batch: it marks, applies the effects of fresh messages and commits. It
+// returns the verdicts.
 func (h *fixture[Tx]) deliver(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
@@ -115,7 +115,7 @@ func (h *fixture[Tx]) apply(b store.Batch[Tx], marks []store.Mark, verdicts []st
 	}
 }
 
-// asks returns the verdicts on marks without leaving a trace.
+// asks returns the verdicts on marks and rolls back.
 func (h *fixture[Tx]) asks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
@@ -130,7 +130,7 @@ func (h *fixture[Tx]) wantCount(name string, want int) {
 	}
 }
 
-// wantClass checks that the store gives an error one of these classes.
+// wantClass checks that the store classifies an error as one of these classes.
 func (h *fixture[Tx]) wantClass(err error, want ...store.Class) {
 	h.t.Helper()
 	if c := h.Store.Classify(err); !slices.Contains(want, c) {
@@ -138,7 +138,7 @@ func (h *fixture[Tx]) wantClass(err error, want ...store.Class) {
 	}
 }
 
-// The verdicts that stores are asked for.
+// Verdicts that the cases expect.
 var (
 	fresh    = store.Verdict{Kind: store.Fresh}
 	conflict = store.Verdict{Kind: store.Conflict}
@@ -149,7 +149,7 @@ func already(o store.Outcome) store.Verdict {
 	return store.Verdict{Kind: store.Seen, Was: o}
 }
 
-// wantKinds compares verdicts, but for whether a conflict's row is known.
+// wantKinds compares verdicts, except whether the row of a conflict is known.
 func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	h.t.Helper()
 	for i := range want {
@@ -159,7 +159,7 @@ func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// together calls f n times at once and waits until all have returned.
+// together calls f n times concurrently and waits until all calls have returned.
 func together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
@@ -179,7 +179,7 @@ type T struct {
 	run func(name, law string, f func(*T))
 }
 
-// Run runs a case: its name, the law it tests in one sentence, and the test.
+// Run runs a case with its name, the law that it tests, and the test function.
 func (t *T) Run(name, law string, f func(t *T)) { t.run(name, law, f) }
 
 // patience is the timeout of a call to the store. Only a store that blocks reaches it.
@@ -271,7 +271,7 @@ func (r *recorder) Helper() {}
 
 func (r *recorder) Context() context.Context { return context.Background() }
 
-// end notes a panic as a failure and cleans up, last things first.
+// end records a panic as a failure and runs the cleanups, last first.
 func (r *recorder) end() {
 	if p := recover(); p != nil {
 		r.fail(fmt.Sprint("panic: ", p))

@@ -10,18 +10,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// aDay is by how much the clock was ahead.
+// aDay is the time by which the store's clock was ahead.
 const aDay = 24 * time.Hour
 
-// storesTime is the time by the store's clock.
+// storesTime returns the time of the store's clock.
 func (h *fixture[Tx]) storesTime() time.Time { return h.receive("now", aDay, nil).ReceivedAt }
 
-// aheads are the cases of a store whose clock was ahead, and is right again: what it had dated is
-// further ahead than it can be.
-func (s suite[Tx]) aheads(t *T) {
+// clockAhead tests a store whose clock was ahead and is correct again: its stored times are further in the future than
+// is possible.
+func (s suite[Tx]) clockAhead(t *T) {
 	for _, name := range []string{"a_received_row", "a_named_row"} {
 		s.run(t, "trap_T113_"+name+"_that_was_dated_ahead_is_due_now",
-			"A row that was received while the clock was ahead waits for nothing, so a claim takes it, and tells of it.", func(t *T, h *fixture[Tx]) {
+			"A row that was received while the clock was ahead is due: it is claimed, and the claim reports it.", func(t *T, h *fixture[Tx]) {
 				t.needs("Instance.Ahead", h.Ahead != nil)
 				n := h.receive("a", 0, []byte("a")).Number
 				h.Ahead(t, aDay)
@@ -36,15 +36,15 @@ func (s suite[Tx]) aheads(t *T) {
 					t.Fatalf("%+v is claimed, want row %d", got, n)
 				}
 				if rows != 1 || by < aDay-long || by > aDay {
-					t.Errorf("%d rows are told of, %v ahead", rows, by)
+					t.Errorf("the claim reports %d rows, %v ahead", rows, by)
 				}
 				if r := h.number(n); r.ReceivedAt.Sub(h.storesTime()) > 0 {
-					t.Errorf("it was received at %v", r.ReceivedAt)
+					t.Errorf("the row was received at %v", r.ReceivedAt)
 				}
 			})
 	}
-	s.run(t, "trap_T113_a_retry_that_was_dated_ahead_waits_for_its_own_wait",
-		"A row whose next try was set while the clock was ahead waits for as long as it was to, from now; a copy that comes changes nothing of that.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T113_a_retry_dated_in_the_future_waits_for_its_delay",
+		"A row whose next attempt was set while the clock was ahead waits for its original delay, from now; a copy does not change that.", func(t *T, h *fixture[Tx]) {
 			t.needs("Instance.Ahead", h.Ahead != nil)
 			r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
 			h.Ahead(t, aDay)
@@ -52,19 +52,19 @@ func (s suite[Tx]) aheads(t *T) {
 			h.wantKinds(v, already(store.Waiting))
 			h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
 			if got := h.takes(r.Number, long); len(got) != 0 {
-				t.Errorf("it is claimed before its time: %+v", got)
+				t.Errorf("the row is claimed before its time: %+v", got)
 			}
 			if wait := h.number(r.Number).DueAt.Sub(h.storesTime()); wait > 2*long {
-				t.Errorf("it is due in %v, want %v", wait, long)
+				t.Errorf("the row is due in %v, want %v", wait, long)
 			}
 		})
-	s.run(t, "trap_T113_a_lease_that_was_dated_ahead_ends_after_its_own_length",
-		"A claim that was made, or extended, while the clock was ahead stands for its lease from now, and then another takes the row.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T113_a_lease_dated_in_the_future_ends_after_its_length",
+		"A claim that was made or extended while the clock was ahead lasts for its lease from now; then another worker can claim the row.", func(t *T, h *fixture[Tx]) {
 			t.needs("Instance.Ahead", h.Ahead != nil)
 			c := h.claimed("a")[0]
 			h.Ahead(t, aDay)
 			if got := h.takes(c.Number, long); len(got) != 0 {
-				t.Fatalf("it is claimed beside who has it: %+v", got)
+				t.Fatalf("the row is claimed by a second worker: %+v", got)
 			}
 			h.wantKinds(h.asks(h.asking(c)), fresh)
 			if left := h.number(c.Number).LockedUntil.Sub(h.storesTime()); left > 2*long {
@@ -74,13 +74,13 @@ func (s suite[Tx]) aheads(t *T) {
 			lost, err := h.leases().Extend(t.context(), []store.Claim{short.Claim}, brief)
 			t.must(err)
 			if len(lost) > 0 {
-				t.Errorf("the extension lost %v", lost)
+				t.Errorf("the extension reports as lost %v", lost)
 			}
 			h.Ahead(t, aDay)
 			h.again(short.Number)
 		})
-	s.run(t, "trap_T113_an_extension_ends_a_lease_that_was_dated_ahead",
-		"Whoever extends a claim of a time when the clock was ahead has it for the lease, not for a day.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T113_an_extension_shortens_a_lease_dated_in_the_future",
+		"An extension of a claim that was made while the clock was ahead lasts for the lease, not for a day.", func(t *T, h *fixture[Tx]) {
 			t.needs("Instance.Ahead", h.Ahead != nil)
 			c := h.claimed("a")[0]
 			h.Ahead(t, aDay)
@@ -95,8 +95,8 @@ func (s suite[Tx]) aheads(t *T) {
 				t.Errorf("the lease ends in %v, want %v", left, long)
 			}
 		})
-	s.run(t, "trap_T113_a_person_makes_a_received_row_due_that_was_dated_ahead",
-		"A retry makes it due now; and of the received rows a filter chooses those that are due later.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T113_an_operator_retries_a_row_dated_in_the_future",
+		"A retry makes the row due now; a filter can select the received rows that are due later.", func(t *T, h *fixture[Tx]) {
 			t.needs("Instance.Ahead", h.Ahead != nil)
 			n := h.receive("a", 0, []byte("a")).Number
 			h.Ahead(t, aDay)
@@ -105,23 +105,23 @@ func (s suite[Tx]) aheads(t *T) {
 			found, err := h.inbox().Rows(t.context(), f)
 			t.must(err)
 			if len(found) != 1 || found[0].Number != n {
-				t.Fatalf("the filter chooses %+v, want row %d", found, n)
+				t.Fatalf("the filter returns %+v, want row %d", found, n)
 			}
 			parked := h.put("c", store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("c")}})
 			if all, err := h.inbox().Rows(t.context(), store.RowFilter{DueLater: true}); err != nil || len(all) != 2 || all[1].Number != parked.Number {
-				t.Errorf("with rows in other states it chooses %+v, %v, want rows %d and %d", all, err, n, parked.Number)
+				t.Errorf("with rows in other states the filter returns %+v, %v, want rows %d and %d", all, err, n, parked.Number)
 			}
 			t.must(errors.Join(h.requeuer().Requeue(t.context(), act("release"), store.RowRevision{Number: n, Revision: found[0].Revision})...))
 			if found, err = h.inbox().Rows(t.context(), f); err != nil || len(found) > 0 {
-				t.Errorf("the filter chooses %+v, %v", found, err)
+				t.Errorf("the filter returns %+v, %v", found, err)
 			}
 			if r := h.number(n); r.State != received || r.DueAt.Sub(h.storesTime()) > 0 {
-				t.Errorf("it is %s and due at %v", r.State, r.DueAt)
+				t.Errorf("the row is %s and due at %v", r.State, r.DueAt)
 			}
 			h.wantActs(n, "release done")
 		})
-	s.run(t, "trap_T113_a_row_that_was_dated_ahead_and_is_skipped_is_due_now",
-		"Those behind it go on, and the row waits no longer than it would have by a right clock.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T113_a_skipped_row_dated_in_the_future_is_due_now",
+		"Rows behind a skipped row continue, and the row waits no longer than with a correct clock.", func(t *T, h *fixture[Tx]) {
 			t.needs("Instance.Ahead", h.Ahead != nil)
 			t.needs("Abilities.Lines", s.h.Can.Lines)
 			rows := append(h.enters("k", received, "1"), h.enters("k", blocked, "2")...)
@@ -129,16 +129,16 @@ func (s suite[Tx]) aheads(t *T) {
 			t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...))
 			h.wantStates(rows, received, received)
 			if r := h.number(rows[0].Number); r.DueAt.Sub(h.storesTime()) > 0 {
-				t.Errorf("it is due at %v", r.DueAt)
+				t.Errorf("the row is due at %v", r.DueAt)
 			}
 		})
-	s.run(t, "trap_T113_a_person_makes_a_row_due_that_waits",
-		"A retry makes a received row due that is due later, and is refused for one that is due.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "trap_T113_an_operator_retries_a_received_row_that_waits",
+		"A retry makes a received row due if it is due later, and is refused if it is due already.", func(t *T, h *fixture[Tx]) {
 			r := h.receive("a", aDay, []byte("a"))
 			t.must(h.retry(r.Seen()))
 			r = h.number(r.Number)
 			if r.State != store.StateReceived || r.DueAt.Sub(r.ReceivedAt) > long {
-				t.Errorf("it is %s and due at %v", r.State, r.DueAt)
+				t.Errorf("the row is %s and due at %v", r.State, r.DueAt)
 			}
 			h.t.wantErr("the answer", h.retry(r.Seen()), admin.ErrDueAlready)
 			h.wantActs(r.Number, "retry done")
@@ -146,12 +146,11 @@ func (s suite[Tx]) aheads(t *T) {
 		})
 }
 
-// mistimed runs the cases of times that are not what they seem, and of scopes that come
-// after something was removed.
-func (s suite[Tx]) mistimed(t *T) {
+// wrongTimes tests messages with wrong times, and scopes that are created after markers were removed.
+func (s suite[Tx]) wrongTimes(t *T) {
 	old, ahead := store.Verdict{Kind: store.Old}, store.Verdict{Kind: store.Old, Ahead: true}
-	s.run(t, "H4_what_is_dated_ahead_is_set_aside_once_something_was_removed",
-		"A message from the future would be fresh again after its marker is gone, so it does not run by itself.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H4_a_message_dated_in_the_future_is_old_after_a_removal",
+		"A message dated in the future would be fresh again after its marker is removed, so it does not run on its own.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			next := time.Now().Add(365 * 24 * time.Hour)
 			h.wantKinds(h.deliver(h.aged("a", next)), fresh) // nothing was removed yet
@@ -164,8 +163,8 @@ func (s suite[Tx]) mistimed(t *T) {
 			h.wantKinds(h.asks(h.aged("b", next)), ahead)
 			h.wantKinds(h.asks(h.aged("c", time.Now().Add(store.MaxClockSkew/2))), fresh)
 		})
-	s.run(t, "H2_a_cutoff_that_goes_back_keeps_what_is_younger",
-		"Where the clock was set back, or the retention made longer, a marker that is younger than that stays, whatever was removed before.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H2_a_cutoff_that_goes_back_keeps_younger_markers",
+		"If the clock was set back or the retention made longer, a marker within the retention stays, whatever was removed before.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			h.park("b")
@@ -190,8 +189,8 @@ func (s suite[Tx]) mistimed(t *T) {
 	if s.h.Can.OneConsumer {
 		return
 	}
-	s.run(t, "A7_H4_a_scope_that_is_new_begins_where_the_others_are",
-		"A new generation or source of a consumer knows no more than what is kept of the former: what is older is old.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "A7_H4_a_new_scope_begins_at_the_low_water_mark",
+		"A new generation or source of a consumer uses the consumer's low-water mark: an older message is old.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			h.reaped(1)
@@ -210,17 +209,17 @@ func (s suite[Tx]) mistimed(t *T) {
 				h.wantKinds(h.asks(m), of.want)
 			}
 			if at, err := h.reaper().Removed(h.t.context(), "billing"); err != nil || at.IsZero() || at.After(time.Now()) {
-				t.Errorf("up to %v was removed, %v", at, err)
+				t.Errorf("the store has removed up to %v, %v", at, err)
 			}
 			if at, err := h.reaper().Removed(h.t.context(), "audit"); err != nil || !at.IsZero() {
-				t.Errorf("of another, %v, %v", at, err)
+				t.Errorf("for another consumer %v, %v", at, err)
 			}
 		})
 }
 
-// shown are the cases of what people and cron jobs are told.
+// shown tests what the store reports to operators and cron jobs.
 func (s suite[Tx]) shown(t *T) {
-	s.run(t, "H3_a_dry_run_counts_and_changes_nothing", "A call that only counts says what the next one removes.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H3_a_dry_run_counts_and_changes_nothing", "A dry run returns what the next call removes.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon})
 		h.deliver(h.print("a", 1), h.print("b", 1))
 		ctx := h.t.context()
@@ -238,8 +237,8 @@ func (s suite[Tx]) shown(t *T) {
 		h.wantKinds(h.asks(h.print("a", 1), h.print("b", 1), h.aged("c", longAgo)), already(store.Applied), already(store.Applied), fresh)
 		h.reaped(2)
 	})
-	s.run(t, "H3_how_far_behind_the_reaper_is_can_be_asked",
-		"The store tells what stands of each consumer: policy, progress, cutoff, and the first that is due.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "H3_the_store_reports_how_far_the_reaper_is",
+		"The store reports policy, progress, cutoff and the first due marker of each consumer.", func(t *T, h *fixture[Tx]) {
 			policy := store.Retention{Consumer: "billing", Keep: soon, Bodies: time.Minute, Horizon: 0, Why: "a test"}
 			h.retain(policy)
 			h.deliver(h.print("a", 1))
@@ -255,19 +254,19 @@ func (s suite[Tx]) shown(t *T) {
 				t.Errorf("the low-water mark is raised to %v, and is %v, %v", at, h.kept().Low, err)
 			}
 			if k = h.kept(); !k.First.IsZero() && k.First.Before(before) || k.Low.IsZero() || k.LastDay != 0 {
-				t.Errorf("after the reaper it says %+v", k)
+				t.Errorf("after the reaper the retention is %+v", k)
 			}
 			if all, err := h.reaper().Retentions(h.t.context(), ""); err != nil || len(all) != 1 {
-				t.Errorf("of all it says %+v, %v", all, err)
+				t.Errorf("all retentions are %+v, %v", all, err)
 			}
 		})
 }
 
-// newer are the laws of what a newer release wrote. A store may refuse to write
-// it: then it is not there to be read.
+// newer tests markers that a newer release wrote. A store may refuse to write such an outcome; then there is nothing to
+// read.
 func (s suite[Tx]) newer(t *T) {
-	t.Run("trap_T104_an_outcome_of_a_newer_release_is_told_as_such",
-		"A marker whose outcome this release does not know is never taken for one that it knows, nor for none, whatever its content.", func(t *T) {
+	t.Run("trap_T104_an_outcome_of_a_newer_release_is_reported_as_such",
+		"A marker with an outcome that this release does not know is never read as a known outcome or as missing, whatever its content.", func(t *T) {
 			for _, outcome := range []store.Outcome{6, 9, 255} {
 				h := s.opened(t)
 				if !h.marked("a", outcome) {
@@ -282,7 +281,7 @@ func (s suite[Tx]) newer(t *T) {
 		})
 }
 
-// marked writes a marker with an outcome; false if the store does not.
+// marked writes a marker with an outcome. It returns false if the store refuses.
 func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)
@@ -291,10 +290,10 @@ func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	return err == nil && b.Commit(h.t.context(), store.Ending{}).Outcome == store.Committed
 }
 
-// strangers are the laws of rows that a newer release wrote.
-func (s suite[Tx]) strangers(t *T) {
-	t.Run("trap_T104_a_row_of_a_newer_release_is_shown_and_not_acted_on",
-		"A row whose state this release does not know is listed with that state, and neither closed nor run again.", func(t *T) {
+// unknownStates tests rows that a newer release wrote.
+func (s suite[Tx]) unknownStates(t *T) {
+	t.Run("trap_T104_a_row_of_a_newer_release_is_listed_and_not_changed",
+		"A row whose state this release does not know is listed with that state, and is neither closed nor run again.", func(t *T) {
 			for _, state := range []store.RowState{"FUTURE", "FAILED_TERMINAL"} {
 				h := s.opened(t)
 				if h.hasRow("a", state) {
@@ -304,7 +303,7 @@ func (s suite[Tx]) strangers(t *T) {
 		})
 }
 
-// hasRow writes a row in a state; false if the store does not.
+// hasRow writes a row in a state. It returns false if the store refuses.
 func (h *fixture[Tx]) hasRow(id string, state store.RowState) bool {
 	h.t.Helper()
 	m := h.mark(id)
@@ -340,7 +339,7 @@ func (s suite[Tx]) untouched(h *fixture[Tx], state store.RowState) {
 	h.wantActs(r.Number)
 }
 
-// wantNewer checks that an error names a state and the newer release.
+// wantNewer checks that an error names the state and the newer release.
 func (h *fixture[Tx]) wantNewer(err error, state store.RowState) {
 	h.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), string(state)) || !strings.Contains(err.Error(), "newer release") {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twins parks a first content of an identity and another one as a conflict.
+// twins parks the first content of an identity, and another content as a conflict.
 func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 	h.t.Helper()
 	h.park(id)
@@ -18,25 +18,24 @@ func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 	return h.row(id, false), h.row(id, true)
 }
 
-// retries makes a row due, and returns it as it is then.
+// retries makes a row due, and returns the changed row.
 func (h *fixture[Tx]) retries(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.retry(r.Seen()))
 	return h.number(r.Number)
 }
 
-// discards closes a row, and returns it as it is then.
+// discards closes a row, and returns the changed row.
 func (h *fixture[Tx]) discards(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.discard(r.Seen()))
 	return h.number(r.Number)
 }
 
-// owned are the cases of law 16 about who closes what: the marker of an identity belongs to one
-// of its rows at a time.
-func (s suite[Tx]) owned(t *T) {
+// markerOwner tests which row closes what (law 16): the marker of an identity belongs to one of its rows at a time.
+func (s suite[Tx]) markerOwner(t *T) {
 	s.run(t, "law_16_a_discard_of_the_first_row_leaves_the_marker_of_a_conflict_that_waits",
-		"A marker belongs to one row: closing the first content does not end a conflict that somebody has let run, which then takes effect once.", func(t *T, h *fixture[Tx]) {
+		"The marker belongs to one row: closing the first content does not end a conflict that an operator has retried, which then takes effect once.", func(t *T, h *fixture[Tx]) {
 			first, second := h.twins("a")
 			second = h.retries(second)
 			h.discards(h.number(first.Number))
@@ -47,7 +46,7 @@ func (s suite[Tx]) owned(t *T) {
 			h.wantCount("a", 1)
 		})
 	t.Run("law_16_a_discard_of_a_conflict_that_waits_gives_the_marker_back",
-		"Once the conflict that was let run is closed, the marker says of the first content what its row says, and that can be retried.", func(t *T) {
+		"After a retried conflict is closed, the marker agrees with the row of the first content, which can be retried.", func(t *T) {
 			for _, again := range []bool{false, true} { // the conflict waits, or was parked again
 				h := s.opened(t)
 				first, second := h.twins("a")
@@ -66,8 +65,8 @@ func (s suite[Tx]) owned(t *T) {
 				h.wantCount("a", 1)
 			}
 		})
-	s.run(t, "law_16_of_two_rows_of_one_content_the_marker_belongs_to_the_one_that_it_tells",
-		"A copy of the first content that came while a conflict had the marker takes effect once, and the closed row of the first content contradicts nothing.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_16_of_two_rows_with_one_content_the_marker_belongs_to_one",
+		"A copy of the first content that arrives while a conflict has the marker takes effect once, and the closed row of the first content agrees with it.", func(t *T, h *fixture[Tx]) {
 			first, second := h.twins("a")
 			h.discards(first)
 			second = h.retries(second)
@@ -83,7 +82,7 @@ func (s suite[Tx]) owned(t *T) {
 			}
 		})
 	s.run(t, "law_16_a_conflict_that_was_parked_again_keeps_the_marker",
-		"Closing the first content leaves the marker to the conflict that has it, which can be retried.", func(t *T, h *fixture[Tx]) {
+		"Closing the first content leaves the marker with the conflict that has it, and the conflict can be retried.", func(t *T, h *fixture[Tx]) {
 			first, second := h.twins("a")
 			h.retries(second)
 			c := h.claimNext()
@@ -94,8 +93,8 @@ func (s suite[Tx]) owned(t *T) {
 			h.works(second.Number)
 			h.wantCount("a", 1)
 		})
-	s.run(t, "law_16_a_refusal_says_what_stands_in_the_way",
-		"What is refused since another content waits is not said to be refused since it was applied.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "law_16_a_refusal_says_which_content_prevents_a_retry",
+		"A retry that is refused because another content waits gets a different error than one that is refused because another content is applied.", func(t *T, h *fixture[Tx]) {
 			first, second := h.twins("a")
 			h.retries(second)
 			err := h.retry(h.number(first.Number).Seen())
@@ -110,18 +109,18 @@ func (s suite[Tx]) owned(t *T) {
 		})
 }
 
-// reopened are the cases of discards that are taken back.
+// reopened tests discards that are taken back.
 func (s suite[Tx]) reopened(t *T) {
 	reopen := func(h *fixture[Tx], r store.StoredRow) error {
 		return errors.Join(h.requeuer().Reopen(t.context(), act("reopen"), r.Seen())...)
 	}
 	s.run(t, "G5_a_discard_is_taken_back",
-		"A discarded row is parked again with its marker and a record of it, keeps its reason, and can be retried.", func(t *T, h *fixture[Tx]) {
+		"A reopened row is parked again with its marker and a record, keeps its reason, and can be retried.", func(t *T, h *fixture[Tx]) {
 			r := h.discards(h.park("a"))
 			t.must(reopen(h, r))
 			after := h.number(r.Number)
 			if after.State != store.StateParked || after.Reason != semel.ReasonPermanent || after.Revision == r.Revision {
-				t.Errorf("reopened it is %+v", after)
+				t.Errorf("the reopened row is %+v", after)
 			}
 			h.wantOutcome("a", store.Parked)
 			h.wantActs(r.Number, "discard done", "reopen done")
@@ -130,25 +129,25 @@ func (s suite[Tx]) reopened(t *T) {
 			h.wantOutcome("a", store.Applied)
 			h.wantCount("a", 1)
 		})
-	s.run(t, "G5_what_was_discarded_by_a_handler_or_before_its_turn_can_be_reopened",
-		"A row that was discarded while it waited, or by its handler, is parked as reopened.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G5_a_row_discarded_by_its_handler_or_while_waiting_can_be_reopened",
+		"A reopened row that was discarded while it waited, or by its handler, is parked with the reason reopened.", func(t *T, h *fixture[Tx]) {
 			waited := h.discards(h.receive("a", long, []byte("a")))
 			c := h.claimed("b")[0]
 			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowDiscarded, Reason: semel.ReasonGap, Ran: true}}))
 			for id, r := range map[string]store.StoredRow{"a": waited, "b": h.number(c.Number)} {
 				t.must(reopen(h, r))
 				if after := h.number(r.Number); after.State != store.StateParked || after.Reason != admin.ReasonReopened {
-					t.Errorf("reopened %s is %+v", id, after)
+					t.Errorf("the reopened row of %s is %+v", id, after)
 				}
 				h.wantOutcome(id, store.Parked)
 			}
 		})
-	s.run(t, "G5_nothing_is_reopened_that_took_effect_or_was_not_discarded",
-		"What is not discarded, was changed meanwhile, or of which another content is applied, stays as it is.", func(t *T, h *fixture[Tx]) {
+	s.run(t, "G5_a_row_that_took_effect_or_was_not_discarded_is_not_reopened",
+		"Reopen refuses a row that is not discarded or has changed, and a row whose identity has another content applied or waiting.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			t.wantErr("a parked row", reopen(h, r), semel.ErrState)
 			closed := h.discards(r)
-			t.wantErr("as it was before", reopen(h, r), semel.ErrChanged)
+			t.wantErr("with an outdated revision", reopen(h, r), semel.ErrChanged)
 			h.conflict("a", 2)
 			h.retries(h.row("a", true))
 			t.wantErr("while another content waits", reopen(h, closed), admin.ErrOpen)
@@ -162,29 +161,29 @@ func (s suite[Tx]) reopened(t *T) {
 			h.wantActs(closed.Number, "discard done")
 		})
 	s.run(t, "law_16_a_conflict_that_is_reopened_leaves_the_marker",
-		"A conflict that never had the marker is parked again, and the first content keeps it.", func(t *T, h *fixture[Tx]) {
+		"A reopened conflict that never had the marker is parked again, and the first content keeps the marker.", func(t *T, h *fixture[Tx]) {
 			_, second := h.twins("a")
 			second = h.discards(second)
 			t.must(reopen(h, second))
 			if after := h.number(second.Number); after.State != store.StateParked || after.Reason != semel.ReasonConflict {
-				t.Errorf("reopened it is %+v", after)
+				t.Errorf("the reopened row is %+v", after)
 			}
 			h.wantOutcome("a", store.Parked)
 		})
 	if !s.h.Can.Calls {
 		return
 	}
-	s.run(t, "trap_T46_nothing_is_reopened_of_which_a_call_may_have_taken_effect",
-		"A discard of a row whose call has an unknown outcome stays.", func(t *T, h *fixture[Tx]) {
-			r := h.discards(h.doubted("a", store.RowParked))
+	s.run(t, "trap_T46_a_row_with_an_unknown_outcome_is_not_reopened",
+		"A discard of a row whose call has an unknown outcome cannot be taken back.", func(t *T, h *fixture[Tx]) {
+			r := h.discards(h.unknownCall("a", store.RowParked))
 			t.wantErr("a reopening", reopen(h, r), semel.ErrState)
 		})
 }
 
-// rivals are the laws of several people at one identity.
-func (s suite[Tx]) rivals(t *T) {
-	s.run(t, "trap_144_of_twenty_retries_of_one_row_at_once_one_is_done",
-		"Of many who retry a row at once one succeeds and the others are told that it has changed; it takes effect once.", func(t *T, h *fixture[Tx]) {
+// concurrentActs tests several operators who act on one identity.
+func (s suite[Tx]) concurrentActs(t *T) {
+	s.run(t, "trap_144_of_twenty_concurrent_retries_one_succeeds",
+		"If many operators retry a row at once, one succeeds and the others get ErrChanged; the message takes effect once.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			var mu sync.Mutex
 			done, changed := 0, 0
@@ -202,13 +201,13 @@ func (s suite[Tx]) rivals(t *T) {
 				}
 			})
 			if done != 1 || changed != 19 {
-				t.Errorf("%d were done and %d were told of the change, want 1 and 19", done, changed)
+				t.Errorf("%d succeeded and %d got ErrChanged, want 1 and 19", done, changed)
 			}
 			h.works(r.Number)
 			h.wantCount("a", 1)
 			h.wantActs(r.Number, "retry done")
 		})
-	t.Run("trap_144_of_a_retry_and_a_discard_at_once_one_is_done", "A row is retried or discarded, never both.", func(t *T) {
+	t.Run("trap_144_of_a_concurrent_retry_and_discard_one_succeeds", "Of a concurrent retry and discard exactly one succeeds.", func(t *T) {
 		for range 10 {
 			h := s.opened(t)
 			r := h.park("a")
@@ -225,7 +224,7 @@ func (s suite[Tx]) rivals(t *T) {
 				late, want = discarded, store.StateFailedRetryable
 			}
 			if (retried == nil) == (discarded == nil) || !errors.Is(late, semel.ErrChanged) {
-				t.Errorf("the retry says %v, the discard %v", retried, discarded)
+				t.Errorf("the retry returned %v, the discard %v", retried, discarded)
 			}
 			if got := h.row("a", false).State; got != want {
 				t.Errorf("the row is %s, want %s", got, want)
@@ -233,7 +232,7 @@ func (s suite[Tx]) rivals(t *T) {
 		}
 	})
 	s.run(t, "a_conflict_is_not_retried_while_the_identity_is_applied",
-		"A retry of a conflict is refused while another content is applied, because it would double; nothing is changed.", func(t *T, h *fixture[Tx]) {
+		"A retry of a conflict is refused while another content is applied, because it would apply a second content; nothing is changed.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("a", 1))
 			h.conflict("a", 2)
 			before := h.row("a", true)
@@ -244,12 +243,12 @@ func (s suite[Tx]) rivals(t *T) {
 		})
 }
 
-// halves give rows that were set aside after they took effect in part, or perhaps.
-func (s suite[Tx]) halves() map[string]func(h *fixture[Tx], id string) store.StoredRow {
+// partlyApplied returns functions that park a row after it took effect in part or perhaps.
+func (s suite[Tx]) partlyApplied() map[string]func(h *fixture[Tx], id string) store.StoredRow {
 	all := map[string]func(h *fixture[Tx], id string) store.StoredRow{}
 	if s.h.Can.Calls {
 		all["a call of it has an unknown outcome"] = func(h *fixture[Tx], id string) store.StoredRow {
-			return h.doubted(id, store.RowParked)
+			return h.unknownCall(id, store.RowParked)
 		}
 	}
 	if s.h.Can.Steps {
@@ -264,11 +263,11 @@ func (s suite[Tx]) halves() map[string]func(h *fixture[Tx], id string) store.Sto
 	return all
 }
 
-// beside are the cases of rows that may not be worked on beside another one of their identity.
-func (s suite[Tx]) beside(t *T) {
-	for name, half := range s.halves() {
-		s.run(t, "law_16_no_conflict_runs_while_of_the_first_content/"+name,
-			"A conflict is refused until the first content, which may have taken effect in part, is closed, and also then if steps of it took effect.", func(t *T, h *fixture[Tx]) {
+// besideOpenRow tests rows that must not run while another row of their identity is open.
+func (s suite[Tx]) besideOpenRow(t *T) {
+	for name, half := range s.partlyApplied() {
+		s.run(t, "law_16_a_conflict_does_not_run_if_of_the_first_content/"+name,
+			"A conflict cannot be retried before the first content, which may have taken effect in part, is closed; and never if steps of it took effect.", func(t *T, h *fixture[Tx]) {
 				first := half(h, "a")
 				h.conflict("a", 2)
 				second := h.row("a", true)
@@ -278,8 +277,8 @@ func (s suite[Tx]) beside(t *T) {
 				}
 				h.wantActs(second.Number)
 				first = h.discards(first)
-				if len(first.Steps) > 0 { // a discard undoes none
-					t.wantErr("beside steps of a discarded row", h.retry(second.Seen()), admin.ErrOpen)
+				if len(first.Steps) > 0 { // a discard does not undo steps
+					t.wantErr("a retry after steps of a discarded row", h.retry(second.Seen()), admin.ErrOpen)
 					return
 				}
 				h.retries(second)
@@ -299,8 +298,8 @@ func (s suite[Tx]) beside(t *T) {
 			if !applied {
 				state = "waiting"
 			}
-			s.run(t, "law_16_what_was_parked_for_a_gap_stays_beside_a_conflict_that_is_"+state+"_when_the_version_"+name,
-				"A row is freed with its marker or not at all, so that no row is due whose marker says that another content is applied.", func(t *T, h *fixture[Tx]) {
+			s.run(t, "law_16_a_row_parked_for_a_gap_stays_parked_if_a_conflict_is_"+state+"_when_the_version_"+name,
+				"A row is freed together with its marker or not at all, so no row is due while its marker says that another content is applied.", func(t *T, h *fixture[Tx]) {
 					r := h.blocks("a", 2, 0)
 					c := h.takes(r.Number, long)[0]
 					h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonGap})
@@ -312,7 +311,7 @@ func (s suite[Tx]) beside(t *T) {
 					come(h)
 					after := h.number(r.Number)
 					if after.State != store.StateParked || after.Reason != semel.ReasonConflict {
-						t.Errorf("it is %s for %q", after.State, after.Reason)
+						t.Errorf("the row is %s for %q", after.State, after.Reason)
 					}
 					if got := h.takes(r.Number, long); len(got) != 0 {
 						t.Errorf("claimed %+v", got)
@@ -327,7 +326,7 @@ func (s suite[Tx]) beside(t *T) {
 	}
 }
 
-// endsGap claims a row that may have waited for its turn for long enough, and parks it for its gap.
+// endsGap claims a row whose wait may have ended, and parks it for its gap.
 func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	h.t.Helper()
 	c := h.takes(number, long)
@@ -337,21 +336,20 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	place := versions.Position{Stream: []byte("a"), Number: 3, Start: 1}
 	h.wantLost(h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c[0].Claim, Event: store.RowBlocked, Reason: semel.ReasonGap, Version: place}}))
 	if c = h.takes(number, long); len(c) != 1 {
-		h.t.Fatalf("row %d is not due, after it was blocked", number)
+		h.t.Fatalf("row %d is not due after it was blocked", number)
 	}
 	h.wantLost(h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c[0].Claim, Event: store.RowParked, Reason: semel.ReasonGap}}))
 	return h.number(number)
 }
 
-// gapTwins are the cases of two rows of one content: a copy of the first one came while a conflict
-// had the marker.
+// gapTwins tests two rows with one content: a copy of the first content arrived while a conflict had the marker.
 func (s suite[Tx]) gapTwins(t *T) {
 	for name, prepare := range map[string]func(h *fixture[Tx], copied store.StoredRow){
 		"both_parked_for_it": func(h *fixture[Tx], copied store.StoredRow) { h.endsGap(h.retries(copied).Number) },
 		"the_copy_due":       func(h *fixture[Tx], copied store.StoredRow) { h.retries(copied) },
 	} {
 		s.run(t, "law_16_one_of_two_rows_of_one_content_is_freed_from_a_gap/"+name,
-			"Of two rows of one content at most one is freed, and it has the marker.", func(t *T, h *fixture[Tx]) {
+			"Of two rows with one content at most one is freed, and that row has the marker.", func(t *T, h *fixture[Tx]) {
 				h.next("a", 1)
 				first := h.endsGap(h.blocks("a", 3, 0).Number)
 				h.conflict("a3", 2)
@@ -377,7 +375,7 @@ func (s suite[Tx]) gapTwins(t *T) {
 					due = r.Number
 				}
 				if due == 0 {
-					return // and somebody may retry one
+					return // an operator can retry either row
 				}
 				h.works(due)
 				h.wantOutcome("a3", store.Applied)

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twinStates are the ways of a row of an identity into each state that it may have before an act.
+// twinStates returns the ways to bring a row of an identity into each state that it may have before an act.
 func (s suite[Tx]) twinStates() []string {
 	states := []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
 	if s.h.Can.Steps {
@@ -30,20 +30,19 @@ func (s suite[Tx]) twinStates() []string {
 	return states
 }
 
-// twinActs are what people do to a row, and twinArrivals which content comes after that.
+// twinActs are the commands of operators on a row. twinArrivals are the contents that arrive afterwards.
 var (
 	twinActs     = []string{"retry", "discard", "release", "edit", "reopen", "resolve", "skip"}
 	twinArrivals = []byte{1, 2, 3}
 )
 
-// The states of rows that wait for another message: an earlier one of their line, or an earlier
-// version of their stream.
+// States of rows that wait for another message: an earlier message of their line, or an earlier version of their stream.
 const (
 	behindAnother = "blocked behind another"
 	behindAGap    = "blocked behind a gap"
 )
 
-// into brings a row as far into a state as the store lets it; what is refused leaves it as it is.
+// into brings a row towards a state as far as the store allows. Refused steps leave the row unchanged.
 func (w *twinWorld[Tx]) into(state string, number int64) {
 	switch state {
 	case "discarded":
@@ -85,19 +84,19 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 type twinWorld[Tx any] struct {
 	*fixture[Tx]
 	effects map[byte]int
-	// stepped are the contents of which a step took effect.
+	// stepped contains the contents of which a step took effect.
 	stepped map[byte]bool
-	// waits says of a content that it waits, in behindAnother or behindAGap. ahead is the row that
-	// stands first in the line; version 1 of the stream is missing.
+	// waits maps a content to what it waits behind: behindAnother or behindAGap. ahead is the first row of the line.
+	// Version 1 of the stream is missing.
 	waits map[byte]string
 	ahead int64
 }
 
-// line and stream are what the contents of an identity keep an order with.
+// line and stream return the names of the line and the stream of an identity.
 func line(id string) string   { return "line of " + id }
 func stream(id string) string { return "stream of " + id }
 
-// asked is a mark of a content with its place.
+// asked returns a mark of a content in its line or stream.
 func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	m := w.print(id, content)
 	switch w.waits[content] {
@@ -156,7 +155,7 @@ func (w *twinWorld[Tx]) step(c store.Claimed) {
 	w.stepped[c.Row.Fingerprint.Sum[0]] = true
 }
 
-// act does what a person does, or is refused in words.
+// act carries out a command of an operator, or checks that its refusal has an expected error.
 func (w *twinWorld[Tx]) act(verb string, number int64) {
 	w.t.Helper()
 	r := w.number(number)
@@ -192,7 +191,7 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 	}
 }
 
-// work claims what is due and lets it take effect, until nothing is due.
+// work claims due rows and applies them until none is due.
 func (w *twinWorld[Tx]) work() {
 	w.t.Helper()
 	for range 4 {
@@ -207,7 +206,7 @@ func (w *twinWorld[Tx]) work() {
 	}
 }
 
-// finish lets a claimed row take effect.
+// finish applies the message of a claimed row.
 func (w *twinWorld[Tx]) finish(c store.Claimed) {
 	w.t.Helper()
 	ends := store.ClaimEnding{Claim: c.Claim, Event: store.RowCompleted, Ran: true, Lined: c.Row.Line != ""}
@@ -252,7 +251,7 @@ func (w *twinWorld[Tx]) arrives(id string, content byte) {
 	}
 }
 
-// holds checks that nothing was doubled, lost or stuck, and that the marker agrees with a row.
+// holds checks that nothing was applied twice, lost or stuck, and that the marker agrees with a row.
 func (w *twinWorld[Tx]) holds(id string) {
 	w.t.Helper()
 	all := 0
@@ -262,7 +261,7 @@ func (w *twinWorld[Tx]) holds(id string) {
 		}
 		for other := range w.stepped {
 			if other != content {
-				w.t.Errorf("content %d took effect, and a step of content %d, too", content, other)
+				w.t.Errorf("content %d took effect, and also a step of content %d", content, other)
 			}
 		}
 	}
@@ -272,7 +271,7 @@ func (w *twinWorld[Tx]) holds(id string) {
 	agrees, is := false, Twins{Applied: all > 0}
 	for _, r := range w.list(store.RowFilter{IDs: []string{id}}) {
 		if r.State.Outcome() == store.Waiting {
-			w.t.Errorf("row %d is %s after everything that is due has been worked on", r.Number, r.State)
+			w.t.Errorf("row %d is %s after all due rows were processed", r.Number, r.State)
 		}
 		if (r.State == store.StateCompleted) != (w.effects[r.Fingerprint.Sum[0]] == 1) {
 			w.t.Errorf("row %d is %s, and its content took effect %d times", r.Number, r.State, w.effects[r.Fingerprint.Sum[0]])
@@ -288,16 +287,15 @@ func (w *twinWorld[Tx]) holds(id string) {
 		agrees = agrees || w.asks(w.print(id, r.Fingerprint.Sum[0]))[0] == already(r.State.Outcome())
 	}
 	if !agrees {
-		w.t.Errorf("the marker says of no row what the row says")
+		w.t.Errorf("the marker agrees with no row")
 	}
 	if w.Says != nil {
 		w.Says(w.t, id, is)
 	}
 }
 
-// repeats reports whether a pair is the same as that with a parked conflict: while the first
-// content waits or is done, or some of it may be, every act on the conflict but a discard is
-// refused.
+// repeats reports whether a pair gives the same results as the pair with a parked conflict: while the first content
+// waits, is applied, or may be applied in part, every command on the conflict except a discard is refused.
 func repeats(one, two string) bool {
 	wait := []string{behindAnother, behindAGap}
 	if slices.Contains(wait, one) {
@@ -306,12 +304,12 @@ func repeats(one, two string) bool {
 	return slices.Contains(wait, two) && !slices.Contains([]string{"parked", "parked again", "discarded"}, one)
 }
 
-// twinTable is every state of a first content and of a conflict, with every act on either of them
-// and every content that comes then.
+// twinTable tests every pair of states of a first content and a conflict, with every command on either of them and every
+// content that arrives afterwards.
 func (s suite[Tx]) twinTable(t *T) {
 	for _, one := range s.twinStates() {
 		s.run(t, "law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
-			"Whatever states two rows of an identity have, whatever a person does to one of them and whichever content comes then: one content takes effect at most, once, no row is stuck, and the marker agrees with a row.", func(t *T, h *fixture[Tx]) {
+			"Whatever the states of two rows of an identity, the command on one of them and the content that arrives then: at most one content takes effect, and only once; no row is stuck; the marker agrees with a row.", func(t *T, h *fixture[Tx]) {
 				if h.Agrees != nil {
 					defer h.Agrees(t)
 				}
@@ -333,7 +331,7 @@ func (s suite[Tx]) twinTable(t *T) {
 	}
 }
 
-// pair plays one line of the table; a failure names it by its identity.
+// pair runs one case of the table. A failure contains its identity.
 func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.t.Helper()
 	before := w.t.Failed()
@@ -344,7 +342,7 @@ func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.into(two, second.Number)
 	w.act(verb, numbers[on])
 	w.arrives(id, arrival)
-	for _, n := range numbers { // whoever had a claim ends it
+	for _, n := range numbers { // each claim is ended
 		if w.number(n).State == store.StateInProgress {
 			w.act("release", n)
 		}
@@ -354,6 +352,6 @@ func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.work()
 	w.holds(id)
 	if w.t.Failed() && !before {
-		w.t.Fatalf("the line that failed: %s", id)
+		w.t.Fatalf("failed case: %s", id)
 	}
 }

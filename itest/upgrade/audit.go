@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// audit adds up what the store holds when everything was read.
+// audit counts what the store contains after everything was read.
 func (r *run) audit(ctx context.Context) error {
 	by, err := r.effects(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *run) audit(ctx context.Context) error {
 	return nil
 }
 
-// effects reads the log: which release applied a message first.
+// effects reads the effect log: which release applied a message first.
 func (r *run) effects(ctx context.Context) (by map[string]string, err error) {
 	rows, err := r.Store.Reader().QueryContext(ctx, `select id, release from effects`)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) effects(ctx context.Context) (by map[string]string, err error) {
 	return by, rows.Err()
 }
 
-// markers compares what the markers say with the effect log.
+// markers compares the markers with the effect log.
 func (r *run) markers(ctx context.Context, by map[string]string) error {
 	rows, err := r.Store.Reader().QueryContext(ctx, `select id from semel_markers_readable where outcome = 'applied'`)
 	if err != nil {
@@ -96,15 +96,15 @@ func (r *run) markers(ctx context.Context, by map[string]string) error {
 	return rows.Err()
 }
 
-// parked counts the rows, and the copies that are counted on them.
+// parked counts the parked rows, and the copies that are counted on them.
 func (r *run) parked(ctx context.Context) (rows, copies int, err error) {
 	err = r.Store.Reader().QueryRowContext(ctx,
 		`select count(*), coalesce(sum(repeated), 0) from semel_inbox where state = 'PARKED'`).Scan(&rows, &copies)
 	return rows, copies, err
 }
 
-// duplicates counts the messages that a release heard of as duplicates and that
-// the other one had applied. A line that a kill cut off is none.
+// duplicates counts the messages that a release reported as duplicates and that the other one had applied. A line that a
+// kill cut off does not count.
 func (r *run) duplicates(release Release, by map[string]string) error {
 	met := map[string]bool{}
 	for _, s := range r.slots {
@@ -129,9 +129,8 @@ func (r *run) duplicates(release Release, by map[string]string) error {
 	return nil
 }
 
-// readAgain has each release read everything from its beginning, where
-// all is a duplicate, whoever marked it. One that refuses the tables
-// reads nothing.
+// readAgain makes each release read everything from the beginning. All messages are then duplicates, whichever release
+// marked them. A release that refuses the tables reads nothing.
 func (r *run) readAgain(ctx context.Context) error {
 	for _, release := range []Release{r.First, r.Second} {
 		_, before, err := r.parked(ctx)

@@ -7,20 +7,20 @@ import (
 	"math/rand/v2"
 )
 
-// Feed is what is read: messages 0 to IDs-1, each with its copies.
+// Feed is the input: messages 0 to IDs-1, each with its copies.
 type Feed struct {
 	IDs  int
 	Seed uint64
 }
 
-// kind is what becomes of a message.
+// kind is the expected result of a message.
 type kind int
 
-// In every twenty messages one is of each kind but plain.
+// Of every twenty messages, one is of each kind except plain.
 const (
 	plain       kind = iota
-	unmet            // its guarded effect meets no row: parked
-	conflicting      // comes with two contents: one takes effect, the other is parked
+	unmet            // its guarded effect matches no row: parked
+	conflicting      // arrives with two contents: one takes effect, the other is parked
 	nameless         // has no id: parked
 )
 
@@ -38,7 +38,7 @@ func kindOf(i int) kind {
 
 func id(i int) string { return fmt.Sprintf("m%d", i) }
 
-// of counts the messages of a kind.
+// of returns the number of messages of a kind.
 func (f Feed) of(k kind) (n int) {
 	for i := range f.IDs {
 		if kindOf(i) == k {
@@ -48,19 +48,18 @@ func (f Feed) of(k kind) (n int) {
 	return n
 }
 
-// effects are how many messages take effect.
+// effects returns how many messages take effect.
 func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
 
-// rows are what is parked when so many feeds were read: a message without id is
-// told by its place.
+// rows returns the number of parked rows after this many feeds were read: a message without id is identified by its
+// place.
 func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
 
-// aside are the deliveries of one feed that are parked, or copies of what is,
-// whichever content of a conflicting message came first.
+// aside returns the deliveries of one feed that are parked or are copies of parked ones. The number does not depend on
+// which content of a conflicting message came first.
 func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
 
-// later are those of them that are copies on a parked row when the rows that
-// were retried are done.
+// later returns how many of them are copies on a parked row after the retried rows are done.
 func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
 
 // delivery is one arrival of a message.
@@ -78,7 +77,7 @@ func (d delivery) headers() string {
 
 func (d delivery) body() string { return fmt.Sprintf(`{"amount":%d}`, d.amount) }
 
-// deliveries are all of one feed, in an order of its own.
+// deliveries returns all deliveries of one feed, in its own order.
 func (f Feed) deliveries(feed uint64) (all []delivery) {
 	add := func(times int, d delivery) {
 		for range times {
@@ -103,7 +102,7 @@ func (f Feed) deliveries(feed uint64) (all []delivery) {
 	return all
 }
 
-// part are the n-th of so many parts.
+// part returns the n-th of several parts.
 func part(all []delivery, n, parts int) []delivery {
 	return all[len(all)*n/parts : len(all)*(n+1)/parts]
 }

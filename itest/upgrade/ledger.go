@@ -8,39 +8,35 @@ import (
 	"io"
 )
 
-// Ledger is what came out of a Proof.
+// Ledger is the result of a Proof.
 type Ledger struct {
-	// Order are the names of the releases, the first that began in front.
+	// Order contains the names of the releases, starting with the one that began.
 	Order [2]string
-	// Deliveries are in all feeds. Expected messages take effect, Applied have.
+	// Deliveries are the deliveries in all feeds. Expected messages should take effect, Applied did.
 	Deliveries, Expected, Applied int
-	// Doubled are effects beyond the first of a message, Lost are messages
-	// without one.
+	// Doubled are effects beyond the first of a message, Lost are messages without an effect.
 	Lost, Doubled int
-	// Unmarked are effects without a marker that says applied, Hollow such
-	// markers without an effect.
+	// Unmarked are effects without a marker applied, Hollow are such markers without an effect.
 	Unmarked, Hollow int
-	// Rows are parked, each once, where ExpectedRows are to be; Copies are
-	// counted on them, LeastCopies were sent.
+	// Rows are the parked rows, each counted once, and ExpectedRows their expected number. Copies are counted on them,
+	// LeastCopies were sent.
 	Rows, ExpectedRows, Copies, LeastCopies int
-	// Retried are parked messages that took effect when both releases retried
-	// each other's rows, of ExpectedRetried.
+	// Retried are parked messages that took effect when both releases retried each other's rows; ExpectedRetried is
+	// their expected number.
 	Retried, ExpectedRetried int
-	// Guards are rows that only a transaction under way may have.
+	// Guards are guard rows, which only an open transaction may have.
 	Guards int
 	// Astray are files or partitions whose position is not their end.
 	Astray int
-	// Kills of which Open met an open transaction.
+	// Kills are the kills; Open is how many of them hit an open transaction.
 	Kills, Open int
-	// Refusals are starts at which a release said by name that the tables are a
-	// newer one's.
+	// Refusals are starts at which a release reported that the tables belong to a newer release.
 	Refusals int
-	// By are effects by release; Met are messages of which a release heard as
-	// duplicates and which the other one had applied.
+	// By are effects by release. Met are messages, by release, that it reported as duplicates and that the other one had
+	// applied.
 	By, Met map[string]int
-	// Again are, by release, the deliveries of all feeds from their beginning
-	// that were not duplicates when everything had been read; Uncounted the
-	// copies among them that were not counted on their rows.
+	// Again are, by release, the deliveries of all feeds from their beginning that were not duplicates after everything
+	// had been read. Uncounted are the copies among them that were not counted on their rows.
 	Again     map[string]int
 	Uncounted int
 	Seconds   float64
@@ -53,7 +49,7 @@ func newLedger(p Proof) *Ledger {
 		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
 }
 
-// Fault says why the ledger is no proof; nil if it is one.
+// Fault returns why the ledger is not a proof; nil if it is one.
 func (l *Ledger) Fault() error {
 	switch {
 	case l.Lost != 0 || l.Doubled != 0 || l.Applied != l.Expected:
@@ -77,8 +73,8 @@ func (l *Ledger) Fault() error {
 	return l.tame()
 }
 
-// tame says that what the proof is about did not occur. Where the earlier
-// release refused the newer one's tables, it need not have worked on.
+// tame returns an error if the situation of the proof did not occur. If the earlier release refused the newer tables, it
+// need not have continued to work.
 func (l *Ledger) tame() error {
 	if 3*l.Open < l.Kills || l.Kills == 0 {
 		return fmt.Errorf("only %d of %d kills met an open transaction: no proof", l.Open, l.Kills)

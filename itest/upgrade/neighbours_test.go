@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// built has the binaries of this run of the tests.
+// built is the folder with the binaries of this test run.
 var built string
 
 func TestMain(m *testing.M) {
@@ -63,7 +63,7 @@ func opened(t *testing.T, s Store, err error) Store {
 	return s
 }
 
-// prove runs two releases over files and prints the ledger.
+// prove runs two releases on files and prints the ledger.
 func prove(t *testing.T, open opener, first, second Release, ids, kills int) *Ledger {
 	t.Helper()
 	folder := t.TempDir()
@@ -88,7 +88,7 @@ func TestNeighbouringReleasesShareAStore(t *testing.T) {
 	earlier, present := neighbours(t)
 	check := func(open opener, first, second Release) func(*testing.T) {
 		return func(t *testing.T) {
-			t.Parallel() // they mostly wait for the disk
+			t.Parallel() // the cases mostly wait for the disk
 			if err := prove(t, open, first, second, 1_200, 6).Fault(); err != nil {
 				t.Error(err)
 			}

@@ -17,13 +17,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// later are migrations that are to come: the statement of each dialect.
+// later are future migrations: the statement of each dialect.
 var later = map[string]string{
 	"sqlite":   "create table {prefix}later (number integer primary key);\n",
 	"postgres": "alter table {prefix}inbox add column later text;\n",
 }
 
-// newer builds the present tree with a migration of this number that is to come.
+// newer builds the present tree with a future migration of this number.
 func newer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()
@@ -50,9 +50,9 @@ func newer(t *testing.T, number int) Release {
 	return Release{Name: "newer", Binary: binary}
 }
 
-// The neighbour of a release that adds to the schema works on, also if it starts after the
-// migration. The neighbour of a release with a new major version of the schema refuses to
-// start, and its error names the migration.
+// If a release adds to the schema, the previous release continues to work, even if it starts after the migration. If a
+// release has a new major version of the schema, the previous release refuses to start, and its error names the
+// migration.
 func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 	_, present := neighbours(t)
 	adds, breaks := newer(t, 99), newer(t, 1000)
@@ -78,7 +78,7 @@ func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 	}
 }
 
-// worksBesideAMigration has a release alter a table that a long transaction reads.
+// worksBesideAMigration lets a release alter a table that a long transaction reads.
 func worksBesideAMigration(t *testing.T, present, adds Release) {
 	r := prepared(t, inServer, present)
 	s := r.slots[0]
@@ -123,7 +123,7 @@ func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
 	t.Run("P1_the_present_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, present))
 }
 
-// prepared is a run of one release that has its files and its effect log.
+// prepared returns a run of one release with its files and its effect log.
 func prepared(t *testing.T, open opener, release Release) *run {
 	t.Helper()
 	folder := t.TempDir()
@@ -169,8 +169,8 @@ func TestWhatANewerReleaseMarkedIsHeldAndNamed(t *testing.T) {
 	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_PostgreSQL", func(t *testing.T) { holdsNewerOutcomes(t, inServer, present) })
 }
 
-// holdsNewerOutcomes has a release meet markers with an outcome that it does not
-// know, and then the same markers as it knows them.
+// holdsNewerOutcomes gives a release markers with an outcome that it does not know, and then the same markers with a
+// known outcome.
 func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 	t.Helper()
 	ctx := t.Context()
@@ -186,13 +186,13 @@ func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 		t.Fatal(err)
 	}
 	effects("before it")
-	if _, ok := r.Store.(server); ok { // what lets no unknown outcome in, the newer release has changed
+	if _, ok := r.Store.(server); ok { // if the tables accept no unknown outcome, the newer release has changed that
 		if err := r.Store.Exec(ctx, `alter table semel_markers drop constraint known_outcomes`); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := errors.Join(r.Store.Exec(ctx, `update semel_markers set outcome = 9 where outcome = 1`),
-		r.Store.Exec(ctx, `delete from semel_positions`), // what is settled moves it
+		r.Store.Exec(ctx, `delete from semel_positions`), // settled messages move the position
 		s.writePolicy(true), os.Truncate(filepath.Join(r.Folder, s.log(release)), 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 	}
 }
 
-// untilSaid waits until the log of the slot's process has a text.
+// untilSaid waits until the log of the slot's process contains a text.
 func untilSaid(ctx context.Context, s *slot, text string) error {
 	most, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

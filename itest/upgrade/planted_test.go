@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A release that keeps something otherwise is found by the ledger.
+// The ledger finds a release that stores something differently.
 func TestAPlantedFaultIsFound(t *testing.T) {
 	earlier, present := neighbours(t)
 	for name, c := range map[string]struct {

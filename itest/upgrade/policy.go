@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// policy is one for both releases, but for faults that are planted. The effect
-// log has no unique key: nothing but Semel keeps a second effect out.
+// policy is the policy of both releases, except for planted faults. The effect log has no unique key: only Semel
+// prevents a second effect.
 const policy = `version: 1
 stores:
   counts:
@@ -32,22 +32,22 @@ consumers:
             rows: 1
 `
 
-// The names that a release uses for which nothing is planted.
+// The names that a release uses without a planted fault.
 const (
 	prefix      = "semel_"
 	scope       = "shop"
 	fingerprint = "body"
 )
 
-// What the test makes before any release runs: the log, and what is empty until
-// parked messages may pass.
+// The tables that the test creates before any release runs: the log, and a gate that is empty until parked messages may
+// pass.
 const (
 	effectLog = `create table effects (id text not null, release text not null)`
 	gateTable = `create table gate (open integer not null)`
 )
 
-// text is the policy of a release for a reader. With follow its run never ends by
-// itself, and its batches are small, so that a kill meets one of many.
+// text returns the policy of a release for a reader. With follow its run never ends by itself, and its batches are
+// small, so that a kill hits one of many.
 func (r Release) text(p *Proof, reader string, follow bool) []byte {
 	batch := 500
 	if follow {

@@ -1,10 +1,8 @@
 //go:build unix
 
-// Package upgrade proves that neighbouring releases work together over one
-// store, as they do while a deployment rolls: it builds the binary of an earlier
-// commit beside the present one, runs both, in turn and at once, kills them in
-// turn with SIGKILL, and reads the ledger from an effect log that belongs to the
-// test.
+// Package upgrade proves that consecutive releases work together on one store, as they do during a rolling deployment.
+// It builds the binary of an earlier commit and the present one, runs both, one after the other and at once, kills them
+// in turn with SIGKILL, and computes the ledger from an effect log that belongs to the test.
 package upgrade
 
 import (
@@ -18,16 +16,16 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Proof is one run of two releases over one store.
+// Proof is one run of two releases on one store.
 type Proof struct {
-	// First makes the tables and starts; Second upgrades them while First works.
-	// Each kill gives a reader from one release to the other.
+	// First creates the tables and starts; Second upgrades them while First works. Each kill moves a reader from one
+	// release to the other.
 	First, Second Release
 	Store         Store
 	Source        Source
 	Feed          Feed
-	// Kills is how many there are; every third is blind, before the others the
-	// process is frozen with a transaction open.
+	// Kills is the number of kills. Every third kill happens at a random moment; before the others the process is frozen
+	// with an open transaction.
 	Kills int
 	// Folder holds everything the run writes.
 	Folder string
@@ -35,7 +33,7 @@ type Proof struct {
 	Progress io.Writer
 }
 
-// run is a Proof under way.
+// run is a running Proof.
 type run struct {
 	*Proof
 	slots  []*slot
@@ -43,9 +41,8 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs both releases until everything is read, has each retry rows of both
-// and read everything from its beginning, and returns the ledger; judge it with
-// Fault. An error says that the run itself failed.
+// Run runs both releases until everything is read, lets each retry rows of both and read everything from the beginning,
+// and returns the ledger; check it with Fault. An error means that the run itself failed.
 func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	r := &run{Proof: &p, random: rand.New(rand.NewPCG(p.Feed.Seed, 1)), ledger: newLedger(p)}
 	defer r.killAll()
@@ -59,7 +56,7 @@ func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	return r.ledger, nil
 }
 
-// prepare writes the first part of the feeds and makes the tables of the test.
+// prepare writes the first part of the feeds and creates the tables of the test.
 func (r *run) prepare(ctx context.Context) error {
 	for n, release := range []Release{r.First, r.Second}[:r.Store.Readers()] {
 		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release}
@@ -72,7 +69,7 @@ func (r *run) prepare(ctx context.Context) error {
 	return errors.Join(r.extend(0), r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable))
 }
 
-// feeds are how many times everything is there to be read.
+// feeds returns how many times each message is delivered in total.
 func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
 
 // extend writes the n-th part of each feed.
@@ -85,8 +82,8 @@ func (r *run) extend(n int) error {
 	return nil
 }
 
-// begin is the deployment: the first release works while the second upgrades the
-// tables, and then starts where there is room for it.
+// begin performs the deployment: the first release works while the second upgrades the tables and then starts, if the
+// store allows two processes.
 func (r *run) begin(ctx context.Context) error {
 	if err := r.start(r.slots[0]); err != nil {
 		return err
@@ -106,8 +103,8 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// start starts the slot's release as a deployment does, after it has upgraded
-// the tables. Where it says that they are a newer one's, the newer one runs.
+// start starts the slot's release as a deployment does, after it has upgraded the tables. If it reports that they belong
+// to a newer release, the newer release runs instead.
 func (r *run) start(s *slot) error {
 	err := s.migrate()
 	if errors.Is(err, errNewer) {
@@ -138,8 +135,8 @@ func (r *run) happen(ctx context.Context) error {
 	return nil
 }
 
-// killOne kills a process when the effects of the parts before stand, and a few
-// more: the part that it has begun is work before it.
+// killOne kills a process when the effects of the previous parts are committed, and a few more, so that the process
+// still has work of the current part.
 func (r *run) killOne(ctx context.Context, k int) error {
 	standing, err := r.Store.Effects(ctx)
 	if err != nil {
@@ -169,7 +166,7 @@ func (r *run) killOne(ctx context.Context, k int) error {
 	return r.start(s)
 }
 
-// untilEffects waits until so many effects stand; no process may end meanwhile.
+// untilEffects waits until this many effects are committed. No process may end before that.
 func (r *run) untilEffects(ctx context.Context, want int) error {
 	for {
 		for _, s := range r.slots {
@@ -191,7 +188,7 @@ func (r *run) untilEffects(ctx context.Context, want int) error {
 	}
 }
 
-// finish ends what never ends by itself, and has the rest read.
+// finish stops the runs that never end by themselves, and lets the rest be read.
 func (r *run) finish(context.Context) error {
 	for _, s := range r.slots {
 		if err := s.process.End(); err != nil {

@@ -15,28 +15,26 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Pinned is the commit whose binary is the earlier neighbour. CONTRIBUTING.md
-// says when it moves.
+// Pinned is the commit of the earlier release's binary. CONTRIBUTING.md says when to change it.
 const Pinned = "d2f0ce80a86ffa82a809084ad72bde744ed6d6fb"
 
-// Release is a binary that works beside another one.
+// Release is a binary that works together with another one.
 type Release struct {
 	Name, Binary string
 	// Plant is a fault that the suite must find.
 	Plant Plant
 }
 
-// Plant is what a release keeps otherwise than its neighbour. What is empty is
-// as it should be.
+// Plant contains what a release stores differently than the other. Empty fields are not changed.
 type Plant struct {
-	// Prefix is of its tables: markers of its own.
+	// Prefix is the prefix of its tables, so that its markers are separate.
 	Prefix string
-	// Fingerprint is what it takes for the content of a message.
+	// Fingerprint is what it uses as the content of a message.
 	Fingerprint string
 }
 
-// Neighbours are the release of a commit of this repository's history, and the
-// present tree's, which is built into folder.
+// Neighbours returns the release of an earlier commit of this repository, and the release of the present tree, which is
+// built into folder.
 func Neighbours(ctx context.Context, commit, folder string) (earlier, present Release, err error) {
 	binary, err := buildEarlier(ctx, commit)
 	if err != nil {
@@ -48,8 +46,7 @@ func Neighbours(ctx context.Context, commit, folder string) (earlier, present Re
 	return earlier, present, err
 }
 
-// buildEarlier builds the binary of a commit, once for each version of Go: it
-// is kept in the folder of the services.
+// buildEarlier builds the binary of a commit, once for each version of Go: it is kept in the folder of the services.
 func buildEarlier(ctx context.Context, commit string) (binary string, err error) {
 	kept := filepath.Join(services.Folder(), "neighbours")
 	binary = filepath.Join(kept, strings.Join([]string{"semel", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH}, "-"))

@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// openGate lets pass what was parked because its condition was not met.
+// openGate lets messages pass that were parked because their condition was not met.
 const openGate = `insert into gate (open) values (1)`
 
-// retry has each release run every other row again, whoever parked it.
+// retry lets each release retry every other row, whichever release parked it.
 func (r *run) retry(ctx context.Context) error {
 	if err := r.Store.Exec(ctx, openGate); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (r *run) retry(ctx context.Context) error {
 	return r.countRetried(ctx)
 }
 
-// countRetried counts what took effect of them, each with its marker.
+// countRetried counts the retried messages that took effect and have a marker.
 func (r *run) countRetried(ctx context.Context) error {
 	rows, err := r.Store.Reader().QueryContext(ctx, `select id, count(*) from effects e
 		where exists (select 1 from semel_markers_readable m where m.id = e.id and m.outcome = 'applied') group by id`)
@@ -66,7 +66,7 @@ func (r *run) countRetried(ctx context.Context) error {
 	return rows.Err()
 }
 
-// unmet are the numbers of the rows whose condition was not met.
+// unmet returns the numbers of the rows whose condition was not met.
 func (r *run) unmet(ctx context.Context) (numbers []string, err error) {
 	rows, err := r.Store.Reader().QueryContext(ctx, `select number from semel_inbox where reason = 'condition unmet' order by number`)
 	if err != nil {
@@ -83,8 +83,8 @@ func (r *run) unmet(ctx context.Context) (numbers []string, err error) {
 	return numbers, rows.Err()
 }
 
-// retry has the slot's release run rows again. What comes of it the store says:
-// rows that were not done are exit code 1.
+// retry retries rows with the slot's release. The result is read from the store: if some rows were not done, the exit
+// code is 1.
 func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil

@@ -13,30 +13,29 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// slot is a place where one process at a time reads, now of one
-// release and now of the other.
+// slot is a place where one process at a time reads, alternately of one release and of the other.
 type slot struct {
 	proof *Proof
 	name  string
-	// deliveries are what its feed holds in the end, if it has one of its own.
+	// deliveries are the deliveries of its feed at the end, if it has its own feed.
 	deliveries []delivery
-	// release is the one that runs, or is to run next.
+	// release is the one that runs, or that runs next.
 	release Release
 	process *processes.Process
 }
 
-// errNewer says that a release refused tables of a newer one, by name.
+// errNewer means that a release refused the tables of a newer release, with the expected text.
 var errNewer = errors.New("the schema is a newer release's")
 
-// unknown is how a release names what it does not know in the schema.
+// unknown is the text in which a release names what it does not know in the schema.
 const unknown = "which this release does not know"
 
-// extend writes the n-th part of what it reads.
+// extend writes the n-th part of its feed.
 func (s *slot) extend(n int) error {
 	return s.proof.Source.Extend(s.name, part(s.deliveries, n, s.proof.Kills+1))
 }
 
-// command is a call of the slot's release. Each release has a log of its own.
+// command returns a command of the slot's release. Each release has its own log.
 func (s *slot) command(args ...string) processes.Command {
 	return processes.Command{Binary: s.release.Binary, Folder: s.proof.Folder,
 		Policy: s.name + ".yaml", Log: s.log(s.release), Summary: s.name + ".json",
@@ -50,8 +49,7 @@ func (s *slot) writePolicy(follow bool) error {
 	return os.WriteFile(filepath.Join(s.proof.Folder, s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
 }
 
-// start starts the release with the log of single messages, of which the ledger
-// is made.
+// start starts the release. It logs single messages, which the ledger is computed from.
 func (s *slot) start(follow bool) error {
 	if err := s.writePolicy(follow); err != nil {
 		return err
@@ -61,7 +59,7 @@ func (s *slot) start(follow bool) error {
 	return err
 }
 
-// end runs the release to the end of what it has to read.
+// end runs the release to the end of its input.
 func (s *slot) end(args ...string) error {
 	if err := s.writePolicy(false); err != nil {
 		return err
@@ -79,8 +77,8 @@ func (s *slot) end(args ...string) error {
 	return nil
 }
 
-// migrate has the release upgrade the tables. It is errNewer where the release
-// says that they are a newer one's.
+// migrate lets the release upgrade the tables. It returns errNewer if the release reports that they belong to a newer
+// release.
 func (s *slot) migrate() error {
 	if err := s.writePolicy(false); err != nil {
 		return err
@@ -95,7 +93,7 @@ func (s *slot) migrate() error {
 	return fmt.Errorf("semel migrate up of %s: %w\n%s", s.release.Name, err, said)
 }
 
-// call is a command of the release that ends by itself.
+// call returns a command of the release that ends by itself.
 func (s *slot) call(args ...string) *exec.Cmd {
 	c := s.command()
 	call := exec.Command(c.Binary, append(args, "--config", c.Policy)...)

@@ -17,28 +17,26 @@ import (
 	"github.com/semel-go/semel/itest/services/topics"
 )
 
-// Source is what both releases read.
+// Source is the input of both releases.
 type Source interface {
-	// Feeds are how many times each message with its copies is in it, for so many
-	// readers.
+	// Feeds returns how many times it contains each message with its copies, for a number of readers.
 	Feeds(readers int) int
-	// Policy is the source's line in the policy of a reader; with follow its run
-	// never ends by itself.
+	// Policy returns the source's line in the policy of a reader; with follow its run never ends by itself.
 	Policy(reader string, follow bool) string
 	// Extend writes deliveries to the end of a reader's feed.
 	Extend(reader string, deliveries []delivery) error
-	// Rest is a run that reads what there still is, and ends. Again makes it one
-	// that reads everything anew.
+	// Rest returns flags for a run that reads the rest and ends. Again returns flags for a run that reads everything
+	// from the beginning.
 	Rest() []string
 	Again(release string) []string
-	// Astray counts what does not count as read to its end.
+	// Astray counts the files or partitions that are not read to their ends.
 	Astray(ctx context.Context, store ledger.Reader, readers []*slot) (int, error)
 }
 
-// files are a file for each reader, each with all messages in an order of its own.
+// files is a folder with a file for each reader, each with all messages in its own order.
 type files struct{ folder string }
 
-// Files is a source of files in the folder of the run.
+// Files returns a source of files in the folder of the run.
 func Files(folder string) Source { return files{folder} }
 
 func (files) Feeds(readers int) int { return readers }
@@ -84,8 +82,8 @@ func (f files) Astray(ctx context.Context, store ledger.Reader, readers []*slot)
 	return astray, nil
 }
 
-// topic is one topic that all readers share, as members of one group. Each keeps
-// its name in the group over its restarts, whichever release it is.
+// topic is one topic that all readers share as members of one group. Each keeps its name in the group over its restarts,
+// with either release.
 type topic struct {
 	cluster *topics.Cluster
 	brokers []string
@@ -94,10 +92,10 @@ type topic struct {
 	written int
 }
 
-// partitions are enough for readers to share.
+// partitions is large enough for readers to share them.
 const partitions = 4
 
-// Topic is a new topic on the shared broker.
+// Topic returns a new topic on the shared broker.
 func Topic(t testing.TB) Source {
 	t.Helper()
 	brokers := services.Kafka(t)

@@ -13,31 +13,28 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Store is the database over which the releases run, and the suite's own view
-// of it.
+// Store is the database that the releases share, and the suite's own access to it.
 type Store interface {
-	// Readers are how many processes run at once, each with a file of its own.
+	// Readers returns how many processes run at once, each with its own file.
 	Readers() int
-	// Policy is the store's line in the policy, Env what it takes from the
-	// environment of the process with this name.
+	// Policy returns the store's line in the policy. Env returns the environment for the process with this name.
 	Policy(prefix string) string
 	Env(name string) []string
-	// Effects counts the effect log; Reader reads all that the ledger adds up.
+	// Effects counts the effect log; Reader reads the tables for the ledger.
 	Effects(ctx context.Context) (int, error)
 	Reader() ledger.Reader
 	Exec(ctx context.Context, statement string) error
-	// Catch freezes a process, if it can with a transaction open.
+	// Catch freezes a process, if possible with an open transaction.
 	Catch(ctx context.Context, p *processes.Process, name string, random *rand.Rand, blind bool) (open bool, err error)
 	Close() error
 }
 
-// file is a database of SQLite. Its processes run in turn, as one file of
-// messages has one reader.
+// file is a SQLite database. Its processes run one after the other, because one file of messages has one reader.
 type file struct{ *processes.SQLite }
 
 const database = "counts.db"
 
-// SQLite is a new database in the folder.
+// SQLite returns a new database in the folder.
 func SQLite(ctx context.Context, folder string) (Store, error) {
 	db, err := processes.OpenSQLite(ctx, filepath.Join(folder, database))
 	return file{db}, err
@@ -55,13 +52,13 @@ func (f file) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// server is a database of PostgreSQL, into which two processes work at once.
+// server is a PostgreSQL database that two processes use at once.
 type server struct {
 	*processes.Activity
 	dsn string
 }
 
-// Postgres is the database at dsn, which is empty.
+// Postgres returns the database at dsn, which must be empty.
 func Postgres(dsn string) (Store, error) {
 	view, err := processes.OpenActivity(dsn)
 	return server{view, dsn}, err
@@ -84,8 +81,7 @@ func (s server) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// met is how long a process is waited for that is to begin a transaction. One
-// that has nothing left to do begins none.
+// met is how long to wait for a process to begin a transaction. A process without remaining work begins none.
 const met = 10 * time.Second
 
 func (s server) Catch(ctx context.Context, p *processes.Process, name string, random *rand.Rand, blind bool) (bool, error) {

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Whose an alert is: the labels that it has, and those that it has not. A figure of a store is
-// read by each of its processes and is that of none; one of a process names it where somebody
-// has to go there.
+// Labels that an alert has or does not have. A value of a store is reported by each of its processes and names none; a
+// value of a process names it, so that an operator can find it.
 const (
 	ofConsumer = `consumer="billing",store="",instance=""`
 	ofStored   = `consumer="billing",store="shop",instance=""`
@@ -19,12 +18,12 @@ const (
 	ofSampler  = `store="shop",instance=~"a|b"`
 )
 
-// edge is where a rule begins: what two processes tell with "at" in the place of V fires
-// nothing, however long, and with "above" the alert fires after so many minutes and not before.
+// edge is the threshold of a rule. With "at" in the place of V, the values of two processes never fire the alert; with
+// "above" it fires after the given number of minutes, and not earlier.
 type edge struct {
 	alert, of string
-	figures   []string // "V" is the value that counts
-	// rest is the value of a sound run.
+	figures   []string // "V" is the tested value
+	// rest is the value of a run without faults.
 	rest, at, above string
 	hold            int
 }
@@ -40,7 +39,7 @@ var edges = []edge{
 	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="IN_PROGRESS"} V`}, "0", "900", "901", 5},
 	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="FAILED_RETRYABLE"} V`}, "0", "900", "901", 5},
 	{"SemelGap", ofStored, []string{`semel_store_gap_oldest_seconds{store="shop",consumer="billing"} V`}, "0", "900", "901", 5},
-	{"SemelLag", ofConsumer, []string{lag + "V"}, "0", "5000", "5001", 15}, // of two processes, which have other partitions
+	{"SemelLag", ofConsumer, []string{lag + "V"}, "0", "5000", "5001", 15}, // of two processes, which have different partitions
 	{"SemelUnsettled", ofConsumer, []string{`semel_unsettled_oldest_seconds{consumer="billing"} V`}, "0", "600", "601", 5},
 	{"SemelNotReady", ofProcess, []string{`semel_ready{consumer="billing"} V`}, "1", "1", "0", 2},
 	{"SemelNotAlive", ofProcess, []string{`semel_alive{consumer="billing"} V`}, "1", "1", "0", 1},
@@ -51,7 +50,7 @@ var edges = []edge{
 	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "V", `semel_store_rows_at_least{store="shop",state="RECEIVED"} 1x240`}, "0", "100", "101", 15},
 }
 
-// shapes are edges of what grows, in whole: the first fires nothing, and the second does.
+// shapes are complete edges of values that grow: the first fires nothing, and the second does.
 var shapes = []struct {
 	alert, of    string
 	quiet, fires []string
@@ -79,7 +78,7 @@ func refused(n string) []string {
 	return []string{`semel_webhook_requests_total{consumer="billing",fate="old"} ` + n}
 }
 
-// with are the figures of an edge with values in the place of V.
+// with returns the values of an edge, with values in the place of V.
 func (e edge) with(values string) []string {
 	var all []string
 	for _, f := range e.figures {
@@ -89,13 +88,13 @@ func (e edge) with(values string) []string {
 	return all
 }
 
-// lasts are values that are above for so many minutes, and then are those of a sound run.
+// lasts returns values that are above the threshold for this number of minutes, and then those of a run without faults.
 func (e edge) lasts(minutes int) string {
 	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.rest, e.above, minutes-1, e.rest, 209-minutes)
 }
 
-// asked writes one test of promtool's: whether an alert ever fires, with these labels. Where it
-// may not, it may not with any.
+// asked writes a test for promtool: whether an alert ever fires with these labels. If it must not fire, it must not fire
+// with any labels.
 func asked(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
 	samples := "[]"
 	if fires {
@@ -108,8 +107,8 @@ func asked(b *strings.Builder, name, alert, of string, figures []string, fires b
 	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, of, samples)
 }
 
-// alone are the rules that ship without all but one: with all of them each minute of each test
-// is worked on nineteen times.
+// alone returns the shipped rules with only one alert: with all alerts, each minute of each test would be evaluated
+// nineteen times.
 func alone(text, alert string) string {
 	const begin = "      - alert: "
 	head, _, _ := strings.Cut(text, begin)
@@ -118,7 +117,7 @@ func alone(text, alert string) string {
 	return head + begin + alert + "\n" + rule
 }
 
-// edgesOf are the tests of one alert; empty without one.
+// edgesOf returns the tests of one alert; empty if it has none.
 func edgesOf(alert string) string {
 	var b strings.Builder
 	for _, e := range edges {

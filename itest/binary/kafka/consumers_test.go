@@ -20,7 +20,7 @@ func TestSeveralConsumersInOneProcess(t *testing.T) {
 	s := newShop(t, 3)
 	s.write(t, "lines.jsonl", `{"specversion":"1.0","id":"l1","source":"shop","type":"payment","data":{"amount":1}}`+"\n")
 	poison := s.payments(201, 201)[0]
-	poison.Value = []byte(`{"amount":0}`) // the database does not divide by it
+	poison.Value = []byte(`{"amount":0}`) // the database divides by it
 	s.produce(t, append(s.payments(1, 200), poison)...)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments", ""), s.consumer("audit", "payments", "lanes: none"),
 		s.consumer("lines", "lines", ""), s.consumer("strict", "payments", "workers: 1\n    retry: {max_attempts: 1, on_exhausted: halt}"))
@@ -51,7 +51,7 @@ func TestSeveralConsumersInOneProcess(t *testing.T) {
 		}
 	})
 	t.Run("another_run_applies_nothing", func(t *testing.T) {
-		again, _ := s.run(t, "p.yaml", 1) // strict meets its message again
+		again, _ := s.run(t, "p.yaml", 1) // strict gets its message again
 		if again["billing"] != (semel.Counts{}) || again["audit"] != (semel.Counts{}) {
 			t.Errorf("%+v", again)
 		}
@@ -118,7 +118,7 @@ func TestDeadLettersGoToTheirTopic(t *testing.T) {
 	})
 }
 
-// wantLetter wants a copy of a record, with where it was and why it is here.
+// wantLetter checks a copy of a record, with its origin and reason.
 func wantLetter(t *testing.T, letter, was *kgo.Record, consumer string) {
 	t.Helper()
 	if letter == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// deadShop is a shop whose payments need an account, and are dead letters without one.
+// deadShop is a shop whose payments need an account; payments without one become dead letters.
 type deadShop struct {
 	shop
 	letters string
@@ -31,7 +31,7 @@ func newDeadShop(t *testing.T) deadShop {
 	return s
 }
 
-// paying is a consumer of the policy.
+// paying returns a consumer of the policy.
 func (s deadShop) paying(name string) string {
 	return fmt.Sprintf(`
   %s:
@@ -48,7 +48,7 @@ func (s deadShop) paying(name string) string {
 `, s.name(name), s.letters, name)
 }
 
-// payment is a record of the topic, CloudEvents in binary mode.
+// payment returns a record of the topic, as a CloudEvent in binary mode.
 func payment(topic, id, account string, more ...string) *kgo.Record {
 	r := &kgo.Record{Topic: topic, Key: []byte(account), Value: []byte(`{"account":"` + account + `"}`)}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -62,13 +62,13 @@ func payment(topic, id, account string, more ...string) *kgo.Record {
 	return r
 }
 
-// letterOf are the headers of a dead letter of a consumer.
+// letterOf returns the headers of a consumer's dead letter.
 func (s deadShop) letterOf(consumer, offset string) []string {
 	return []string{"semel-reason", "permanent failure", "semel-error", "by hand", "semel-attempts", "1", "semel-consumer", s.name(consumer),
 		"semel-topic", s.topic, "semel-partition", "0", "semel-offset", offset, "semel-time", time.Now().UTC().Format(time.RFC3339Nano)}
 }
 
-// semel runs the binary, which must exit with the code, and returns what it prints.
+// semel runs the binary, checks its exit code, and returns its output.
 func (s shop) semel(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := s.command(args...)
@@ -84,7 +84,7 @@ func (s shop) semel(t *testing.T, code int, args ...string) string {
 	return out.String()
 }
 
-// deadDocument is what a list of letters, or a replay of them, prints.
+// deadDocument is the output of a list of letters, or of their replay.
 type deadDocument struct {
 	Letters []struct {
 		Place, Stands, ID, Why, Foretold, Happened string
@@ -185,7 +185,7 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	t.Run("G4_a_replay_of_a_topic_is_as_it_was_foretold", func(t *testing.T) {
 		d := replay(t, 1, "--run")
 		if d.Changed != 0 || d.Happened["applied"] != 5 {
-			t.Errorf("foretold %v, happened %v: %+v", d.Foretold, d.Happened, d.Letters)
+			t.Errorf("predicted %v, happened %v: %+v", d.Foretold, d.Happened, d.Letters)
 		}
 		s.wantOnce(t, "billing", 5)
 	})

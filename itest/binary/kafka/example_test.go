@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// TestTheExampleDoesWhatItsReadmeSays runs examples/kafka literally, against a
-// broker of its own, because it names its topics.
+// TestTheExampleDoesWhatItsReadmeSays runs examples/kafka literally, against its own broker, because the example names
+// its topics.
 func TestTheExampleDoesWhatItsReadmeSays(t *testing.T) {
 	s := shop{dir: "../../..", dsn: services.Postgres(t), brokers: services.StartKafka(t, services.KafkaOptions{}).Brokers()}
 	s.binary = "examples/kafka/try"
@@ -64,7 +64,7 @@ func (s shop) try(t *testing.T) string {
 	return string(out)
 }
 
-// count is a number of the summary.
+// count returns a number of the summary.
 func count(summary, name string) string {
 	for line := range strings.Lines(summary) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
@@ -89,7 +89,7 @@ func (s shop) balances(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// 5 payments have an amount below zero, which this database does not refuse.
+	// 5 payments have a negative amount, which this database does not refuse.
 	until(t, "all payments", func() bool {
 		var n int
 		query(t, s.dsn, `select count(*) from pg_catalog.pg_class where relname = 'semel_markers'`, &n)

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// folded is a consumer whose rows depend on the order of each account's payments.
+// folded returns a consumer whose rows depend on the order of each account's payments.
 func (s shop) folded(name, table string) string {
 	generation, value, key := "", "", ""
 	if table == "balances" {
@@ -62,7 +62,7 @@ func (r *rebuilding) send(n int) {
 	r.sent.Store(int64(first + n - 1))
 }
 
-// sendOn sends until it is stopped.
+// sendOn produces payments until it is stopped.
 func (r *rebuilding) sendOn() (stop func()) {
 	var sending sync.WaitGroup
 	end := make(chan struct{})
@@ -81,7 +81,7 @@ func (r *rebuilding) sendOn() (stop func()) {
 	return sync.OnceFunc(func() { close(end); sending.Wait() })
 }
 
-// begin starts a command whose log is kept.
+// begin starts a command and keeps its log.
 func (r *rebuilding) begin(log string, args ...string) *exec.Cmd {
 	r.t.Helper()
 	cmd := r.command(append(args, "--config", "p.yaml", "--consumer", r.name("billing"))...)
@@ -103,7 +103,7 @@ func (r *rebuilding) begin(log string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// call runs a command to its end, and tells what it printed and its exit code.
+// call runs a command, and returns its output and its exit code.
 func (r *rebuilding) call(args ...string) (string, int) {
 	r.t.Helper()
 	cmd := r.command(append(args, "--config", "p.yaml", "--consumer", r.name("billing"))...)
@@ -111,7 +111,7 @@ func (r *rebuilding) call(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// applied is how many payments took effect in a generation.
+// applied returns how many payments took effect in a generation.
 func (r *rebuilding) applied(generation int) (n int64) {
 	r.t.Helper()
 	query(r.t, r.dsn, fmt.Sprintf(`select coalesce(sum(n), 0)::bigint from balances where generation = %d`, generation), &n)
@@ -188,7 +188,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	r.dropped(t)
 }
 
-// equal compares with a consumer that was never switched.
+// equal compares the balances with those of a consumer that was never switched.
 func (r *rebuilding) equal(t *testing.T) {
 	t.Run("G2_it_ends_byte_equal_to_a_projection_that_was_never_switched", func(t *testing.T) {
 		cmd := r.command("run", "--config", "p.yaml", "--consumer", r.name("reference"), "--exit-when-idle", "1s")

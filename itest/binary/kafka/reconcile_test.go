@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// reconciled is what semel reconcile says as JSON.
+// reconciled is the JSON output of semel reconcile.
 type reconciled struct {
 	Sent, Applied, Missing, Doubled, Unusable, Late int
 	Findings                                        []struct{ What, ID string }
@@ -39,7 +39,7 @@ func (s shop) ran(t *testing.T, args ...string) (out, log string, code int) {
 	}
 	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
-	_ = cmd.Wait() // the code says how
+	_ = cmd.Wait() // the exit code is checked
 	return o.String(), l.String(), cmd.ProcessState.ExitCode()
 }
 

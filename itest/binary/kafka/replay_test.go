@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// replay runs a command of replays, which must succeed, and reads what it prints.
+// replay runs a replay command, which must succeed, and parses its output.
 func (s shop) replay(t *testing.T, into any, args ...string) {
 	t.Helper()
 	cmd := s.command(append([]string{"replay"}, append(args, "--config", "p.yaml", "--consumer", s.name("billing"), "--json")...)...)
@@ -74,7 +74,7 @@ func TestATopicIsReplayed(t *testing.T) {
 	})
 }
 
-// offsets are those of billing's group, for a comparison.
+// offsets returns the offsets of billing's group as text, to be compared.
 func (s shop) offsets(t *testing.T) string {
 	t.Helper()
 	client := s.client(t)

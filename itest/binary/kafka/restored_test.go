@@ -29,7 +29,7 @@ type loaded struct {
 	written int
 }
 
-// restoring are the keys of a source whose members are missed soon.
+// restoring are settings of a source with a short session.
 const restoring = "session_timeout: 6s"
 
 func newLoaded(t *testing.T) *loaded {
@@ -38,7 +38,7 @@ func newLoaded(t *testing.T) *loaded {
 	return l
 }
 
-// start starts the consumer, which runs until it is ended.
+// start starts the consumer, which runs until end is called.
 func (l *loaded) start() *exec.Cmd {
 	l.t.Helper()
 	cmd := l.command("run", "--config", "semel.yaml")
@@ -74,7 +74,7 @@ func (l *loaded) said() string {
 	return string(text)
 }
 
-// publish writes payments beside what else happens; the result waits for it.
+// publish writes payments in the background; wait waits for it.
 func (l *loaded) publish(n int) (wait func()) {
 	from := l.written + 1
 	l.written += n
@@ -87,7 +87,7 @@ func (l *loaded) publish(n int) (wait func()) {
 	return all.Wait
 }
 
-// reaches waits until so many payments have their entry.
+// reaches waits until this many payments have their entry.
 func (l *loaded) reaches(n int) {
 	l.t.Helper()
 	until(l.t, "entries are there", func() bool {
@@ -102,7 +102,7 @@ func (l *loaded) settled() {
 	until(l.t, "the group is at the end", func() bool { return l.behind(l.t, "billing") == 0 })
 }
 
-// call runs a command of the binary and returns what it printed.
+// call runs a command of the binary and returns its output.
 func (l *loaded) call(code int, args ...string) (stdout, stderr string) {
 	l.t.Helper()
 	cmd := l.command(args...)
@@ -123,7 +123,7 @@ func (l *loaded) wait(cmd *exec.Cmd, code int) (stdout, stderr string) {
 	return out.String(), log.String()
 }
 
-// printed runs the command that a run printed, as a person does.
+// printed runs the command that a run printed, as an operator does.
 func (l *loaded) printed(said string) (stdout, stderr string) {
 	l.t.Helper()
 	line := regexp.MustCompile(`(?m)then set it: (semel positions reset .*)$`).FindStringSubmatch(said)
@@ -136,7 +136,7 @@ func (l *loaded) printed(said string) (stdout, stderr string) {
 	return l.wait(shell, 0)
 }
 
-// plan is what `semel positions plan` says.
+// plan is the output of `semel positions plan`.
 type plan struct {
 	Partitions   []struct{ Standing string }
 	Count, Ahead int
@@ -148,7 +148,7 @@ func (l *loaded) plan(code int) plan {
 	return l.planBy(code, "--config", "semel.yaml")
 }
 
-// planBy is what it says with these flags.
+// planBy returns the plan with these flags.
 func (l *loaded) planBy(code int, flags ...string) (p plan) {
 	l.t.Helper()
 	out, _ := l.call(code, append([]string{"positions", "plan", "--json"}, flags...)...)

@@ -37,7 +37,7 @@ func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
 	s := newDeadShop(t)
 	s.retryPage(t)
 	s.produce(t, payment(s.topic, "a", "eve"), payment(s.topic, "b", "eve"))
-	s.run(t, "dead.yaml", 0) // both consumers set both aside: four letters
+	s.run(t, "dead.yaml", 0) // both consumers make dead letters of both: four letters
 	twice := func(offset string) []*kgo.Record {
 		one, other := s.letterOf("billing", offset), s.letterOf("billing", offset)
 		other[5] = "2" // attempts
@@ -57,7 +57,7 @@ func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
 	t.Run("I5_the_place_of_the_record_is_an_identity_of_what_has_none", func(t *testing.T) {
 		var all, places int
 		query(t, s.dsn, `select count(*), count(distinct topic || number) from nameless`, &all, &places)
-		if all != 4 || places != 4 { // two of the consumer's own, and two that stand twice
+		if all != 4 || places != 4 { // two of the consumer's own, and two that occur twice
 			t.Errorf("%d effects of %d places", all, places)
 		}
 	})

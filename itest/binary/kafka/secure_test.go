@@ -27,7 +27,7 @@ import (
 
 const password = "correct horse"
 
-// secured is a shop whose broker, a fake one, wants TLS and a password.
+// secured returns a shop with a fake broker that needs TLS and a password.
 func secured(t *testing.T) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
@@ -49,7 +49,7 @@ func secured(t *testing.T) shop {
 	return s
 }
 
-// certificate is of the broker; ca.pem says so.
+// certificate creates the broker's certificate; ca.pem contains its authority.
 func (s shop) certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,7 +66,7 @@ func (s shop) certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// securePolicy reads the topic into SQLite.
+// securePolicy writes a policy that reads the topic into SQLite.
 func (s shop) securePolicy(t *testing.T, consumer, security string) string {
 	t.Helper()
 	name := consumer + ".yaml"
@@ -106,9 +106,9 @@ func TestTopicsAreReadUnderTLSByUsersWithAPassword(t *testing.T) {
 func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
 	s := secured(t)
 	for name, c := range map[string]struct{ security, says string }{
-		"wrong_password":    {`tls: {ca: ca.pem}, sasl: {plain: {user: shop, password_file: wrong}}`, "TLS and SASL are set as their listener wants them"},
+		"wrong_password":    {`tls: {ca: ca.pem}, sasl: {plain: {user: shop, password_file: wrong}}`, "TLS and SASL match their listener"},
 		"unknown_authority": {`tls: true, sasl: {plain: {user: shop, password_file: password}}`, "certificate signed by unknown authority"},
-		"no_TLS":            {`sasl: {scram_sha_512: {user: shop, password_file: password}}`, "TLS and SASL are set as their listener wants them"},
+		"no_TLS":            {`sasl: {scram_sha_512: {user: shop, password_file: password}}`, "TLS and SASL match their listener"},
 		"no_user":           {`tls: {ca: ca.pem}`, "source does not work"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,8 +119,7 @@ func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
 	}
 }
 
-// complains runs a policy until its log says something, and stops it. It
-// returns the log.
+// complains runs a policy until its log contains a text, and stops it. It returns the log.
 func (s shop) complains(t *testing.T, policy, says string) string {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "--exit-when-idle", "1s")
@@ -141,13 +140,13 @@ func (s shop) complains(t *testing.T, policy, says string) string {
 	return log.String()
 }
 
-// watchedLog tells when something is written.
+// watchedLog notifies when something is written.
 type watchedLog struct {
 	says string
 	said chan struct{}
 
 	mu   sync.Mutex
-	text strings.Builder // under mu
+	text strings.Builder // guarded by mu
 }
 
 func (w *watchedLog) Write(p []byte) (int, error) {

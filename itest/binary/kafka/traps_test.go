@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// admin does something to the brokers.
+// admin calls do with an admin client.
 func (s shop) admin(t *testing.T, do func(*kadm.Client) error) {
 	t.Helper()
 	client := s.client(t)

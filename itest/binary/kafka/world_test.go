@@ -25,7 +25,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// patience is how long a test waits for what must come.
+// patience is the timeout for expected events.
 const patience = 3 * time.Minute
 
 // shop is a topic, a database and the binary.
@@ -34,7 +34,7 @@ type shop struct {
 	brokers                 []string
 }
 
-// newShop is a shop on the shared servers with a table of entries.
+// newShop creates a shop on the shared servers with a table of entries.
 func newShop(t *testing.T, partitions int) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), dsn: services.Postgres(t), brokers: services.Kafka(t)}
@@ -44,13 +44,13 @@ func newShop(t *testing.T, partitions int) shop {
 	return s
 }
 
-// built says where the binary is, which is built once.
+// built is the variable with the path of the binary, which is built once.
 const built = "SEMELKAFKA_BINARY"
 
 func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
-// consumer is one of the policy, under a name that no other test has. Its
-// entries have no unique key: a second effect would be seen.
+// consumer returns a consumer of the policy, with a name that no other test has. Its entries have no unique key, so a
+// second effect is visible.
 func (s shop) consumer(name, source, more string) string {
 	return fmt.Sprintf(`
   %s:
@@ -66,10 +66,10 @@ func (s shop) consumer(name, source, more string) string {
 `, s.name(name), source, more, name)
 }
 
-// name is the name of a consumer, and so of its group.
+// name returns the name of a consumer, which is also its group.
 func (s shop) name(consumer string) string { return consumer + "-" + s.topic }
 
-// policy writes a policy; source are further keys of the source payments.
+// policy writes a policy; source contains further settings of the source payments.
 func (s shop) policy(t *testing.T, name, source string, consumers ...string) {
 	t.Helper()
 	s.write(t, name, fmt.Sprintf(`version: 1
@@ -94,8 +94,7 @@ func (s shop) write(t *testing.T, name, text string) {
 	}
 }
 
-// payments are records from first to last, CloudEvents in binary mode; one in
-// ten stands there twice.
+// payments returns records from first to last, as CloudEvents in binary mode; one in ten occurs twice.
 func (s shop) payments(first, last int) []*kgo.Record {
 	var all []*kgo.Record
 	for n := first; n <= last; n++ {
@@ -130,7 +129,7 @@ func (s shop) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// records are all records of a topic.
+// records returns all records of a topic.
 func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	t.Helper()
 	client := s.client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -150,7 +149,7 @@ func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	return all
 }
 
-// behind is how many records of the topic a consumer's group has not settled.
+// behind returns how many records of the topic a consumer's group has not settled.
 func (s shop) behind(t *testing.T, consumer string) int64 {
 	t.Helper()
 	client := s.client(t)
@@ -193,13 +192,13 @@ func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Count
 	}
 	counts := map[string]semel.Counts{}
 	for name, c := range summary.Consumers {
-		c.Rerun, c.SameContent = 0, 0 // the one depends on how batches form, and all payments are of one amount
+		c.Rerun, c.SameContent = 0, 0 // the first depends on how batches form, and all payments have the same amount
 		counts[strings.TrimSuffix(name, "-"+s.topic)] = c
 	}
 	return counts, log.String()
 }
 
-// wantOnce wants so many payments in the entries of a consumer, each once.
+// wantOnce checks that this many payments are in a consumer's entries, each once.
 func (s shop) wantOnce(t *testing.T, consumer string, payments int) {
 	t.Helper()
 	all, distinct := s.entries(t, consumer)
@@ -226,7 +225,7 @@ func query(t *testing.T, dsn, sql string, into ...any) {
 	}
 }
 
-// until waits for what another process does.
+// until waits for another process.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	if !services.Within(patience, done) {

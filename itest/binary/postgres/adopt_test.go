@@ -28,8 +28,7 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: ["insert into effects values (:id)"]}}
 `
 
-// oldShop is a shop whose old code has processed the first five of twenty
-// messages; the last three have no UUID.
+// oldShop returns a shop whose old code has processed the first five of twenty messages; the last three have no UUID.
 func oldShop(t *testing.T) shop {
 	t.Helper()
 	dsn := services.Postgres(t)

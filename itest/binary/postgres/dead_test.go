@@ -33,10 +33,10 @@ consumers:
         statements: [{sql: "insert into effects (id, n) select :id, :n from accounts where account = :account", rows: 1, otherwise: park}]
 `
 
-// letters is how many there are.
+// letters is the number of dead letters.
 const letters = 120
 
-// newLetters is a shop whose messages were parked, and whose cause is mended.
+// newLetters returns a shop whose messages were parked, and whose cause was fixed.
 func newLetters(t *testing.T) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))
@@ -54,13 +54,13 @@ func newLetters(t *testing.T) shop {
 	return s
 }
 
-// foreseen is the document of a replay.
+// foreseen is the output of a replay.
 type foreseen struct {
 	Foretold, Happened map[string]int
 	Changed            int
 }
 
-// replaying is a replay of all letters in a process of its own.
+// replaying starts a replay of all letters in a separate process.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"dead", "replay", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
@@ -73,7 +73,7 @@ func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer)
 	return cmd, out
 }
 
-// concluded waits for a replay, which must end well.
+// concluded waits for a replay, which must succeed.
 func concluded(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d foreseen) {
 	t.Helper()
 	if err := cmd.Wait(); err != nil {
@@ -98,7 +98,7 @@ func (s shop) query(t *testing.T, query string, into ...any) {
 	}
 }
 
-// wantEffects wants each letter to have one effect, and one act.
+// wantEffects checks that each letter has one effect and one act.
 func (s shop) wantEffects(t *testing.T) {
 	t.Helper()
 	var effects, distinct, acts, rows int
@@ -144,11 +144,11 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 			if err := copies.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			services.Exec(t, s.dsn, "delete from semel_keys") // as if the lease of who was killed had ended
+			services.Exec(t, s.dsn, "delete from semel_keys") // as if the lease of the killed process had ended
 		}
 		replay, out := s.replaying(t)
 		d := concluded(t, replay, out)
-		t.Logf("killed %d times; at last foretold %v, happened %v", killed, d.Foretold, d.Happened)
+		t.Logf("killed %d times; the last predicted %v, happened %v", killed, d.Foretold, d.Happened)
 		if d.Changed != 0 || killed < 3 {
 			t.Errorf("killed %d times; %+v", killed, d)
 		}
@@ -172,7 +172,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		if r := s.semel(t, edit...); r.code != 1 || !strings.Contains(r.errors, "is COMPLETED") {
-			t.Errorf("an edit of what took effect: %d %s", r.code, r.errors)
+			t.Errorf("an edit of an applied message: %d %s", r.code, r.errors)
 		}
 		if r := s.semel(t, "run", "--config", "dead.yaml", "--from-start"); r.code != 0 {
 			t.Fatal(r.errors)

@@ -25,7 +25,7 @@ func TestADeepCheckThatIsInterruptedSaysWhereToGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	// The store is asked before the broker, and looked through after it.
+	// The store is queried before the broker, and checked row by row after it.
 	var once sync.Once
 	s.cluster.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (_ kmsg.Response, err error, _ bool) {
 		once.Do(func() {

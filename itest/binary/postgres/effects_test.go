@@ -40,7 +40,7 @@ consumers:
             note: {sql: "insert into notes values (:id, :doubt, :whole, :json)", params: {id: text, doubt: boolean, whole: integer, json: json}}
 `
 
-// ways are how an endpoint is called: under a claim, or as one that only answers.
+// ways are the ways to call an endpoint: under a claim, or as an endpoint that only answers.
 var ways = map[string]func(url string) string{
 	"lease": func(url string) string {
 		return fmt.Sprintf(answering, "lease\n    alerts: {pending_age: 60s}", url, "pure: false")
@@ -57,7 +57,7 @@ func answered(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"effects":[{"statement":"book","params":{"account":"a","amount":"0.01"}},{"statement":"note","params":{"id":%q,"doubt":false,"whole":9007199254740993,"json":{"a": 1.50}}}]}`, r.Header.Get("Ce-Id"))
 }
 
-// bank is a folder with the policy for an endpoint, and a database of two accounts.
+// bank returns a folder with the policy for an endpoint, and a database of two accounts.
 func bank(t *testing.T, policy string, messages int) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))
@@ -123,9 +123,9 @@ func answersOfAFleet(t *testing.T, policy func(url string) string) {
 		if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		close(frozen) // the answer is there, and nobody reads it
+		close(frozen) // the answer has arrived, and the frozen process does not read it
 		second, _ := s.started(t, "run", "--config", "answering.yaml")
-		e.next(t) // when the lease is over
+		e.next(t) // after the lease has ended
 		s.applied(t, 1)
 		if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func answersOfAFleet(t *testing.T, policy func(url string) string) {
 		process, _ := s.started(t, "run", "--config", "answering.yaml")
 		e.next(t)
 		waiting := "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-		for began, seen := time.Now(), 0; seen < 2; { // it waited, gave up, and waits again
+		for began, seen := time.Now(), 0; seen < 2; { // the process waited, gave up, and waits again
 			for one[int](t, s.dsn, waiting) != 1 && time.Since(began) < time.Minute {
 			}
 			for one[int](t, s.dsn, waiting) != 0 && time.Since(began) < time.Minute {

@@ -77,7 +77,7 @@ func TestMigrationsArePrintedWithoutADatabase(t *testing.T) {
 }
 
 func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
-	const address = "127.0.0.1:1" // a port that was free a moment ago may be anybody's
+	const address = "127.0.0.1:1" // another process may use a port that was free a moment ago
 	s := example(t, "postgres://shop:hunter2@"+address+"/shop")
 	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"parked", "ls"}} {
 		s.refused(t, []string{address, "nobody answers there; start the server"}, append(command, "--config", "postgres.yaml")...)
@@ -93,7 +93,7 @@ func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	})
 }
 
-// guarded is a server that asks the role shop for a password.
+// guarded starts a server that requires a password from the role shop.
 func guarded(t *testing.T, password string) *services.Server {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{})

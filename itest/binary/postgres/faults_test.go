@@ -2,21 +2,20 @@
 
 package postgres
 
-// fault is one in a policy, a store or at a broker, and the questions that fail by it, and no
-// others.
+// fault is a fault in a policy, a store or a broker, and the checks that must fail because of it.
 type fault struct {
 	name  string
 	under []int
-	// says is what the last of their answers says.
+	// says is a text in the last of the failed checks.
 	says   string
 	policy []string
-	// plant are statements, and mend those that undo them.
+	// plant are statements that cause the fault; mend are statements that undo it.
 	plant, mend []string
 	keeps       int
 	deep        bool
 }
 
-// faults are all. Their names say under which number they are found.
+// faults returns all faults. Their names contain the number of the check that finds them.
 func faults() []fault {
 	return append(append(faultsOfDesign(), faultsOfOperation()...), faultsOfStores()...)
 }
@@ -97,8 +96,8 @@ func faultsOfStores() []fault {
 	}
 }
 
-// refusedFaults are those that nobody has to be asked about: no command works with such a
-// policy. Each is replaced in the sound one, and must be found at its place.
+// refusedFaults are faults for which every command fails. Each replaces a piece of the sound policy, and must be
+// reported at its place.
 func refusedFaults() map[string][]string {
 	return map[string][]string{
 		"K3_a_lease_shorter_than_a_call":                         calling("window: 24h, timeout: 40s", "timeout: 20s", "timeout: 50s"),

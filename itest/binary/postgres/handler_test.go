@@ -119,7 +119,7 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	// The second statement fails for the stone, too: its item is not there.
+	// The second statement also fails for the stone, because its item does not exist.
 	if counts := got.Consumers["stock"]; counts["applied"] != 2 || counts["discarded"] != 1 || counts["parked"] != 0 {
 		t.Errorf("%v", counts)
 	}
@@ -133,8 +133,7 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 	})
 }
 
-// TestATextIsNoAmount has untyped and typed parameters meet the texts that PostgreSQL reads
-// as NaN and infinities.
+// TestATextIsNoAmount passes texts that PostgreSQL reads as NaN and infinities to untyped and typed parameters.
 func TestATextIsNoAmount(t *testing.T) {
 	for _, c := range []struct{ name, amount, balance string }{
 		{"without_a_type", `"body:/amount"`, "15"},

@@ -31,7 +31,7 @@ consumers:
     handler: {http: {url: "%s", timeout: 2500ms}}
 `
 
-// orderLines are n messages.
+// orderLines returns n messages.
 func orderLines(n int) string {
 	var lines strings.Builder
 	for i := range n {
@@ -45,7 +45,7 @@ type endpoint struct {
 	*httptest.Server
 	arrived chan string
 
-	mu    sync.Mutex // holds what follows
+	mu    sync.Mutex // guards the fields below
 	calls map[string]int
 	keys  map[string]bool
 }
@@ -65,7 +65,7 @@ func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// next is the message of the next call.
+// next returns the message of the next call.
 func (e *endpoint) next(t *testing.T) string {
 	t.Helper()
 	select {
@@ -77,13 +77,13 @@ func (e *endpoint) next(t *testing.T) string {
 	panic("unreachable")
 }
 
-// completed waits until n rows have ended so.
+// completed waits until n rows are completed.
 func (s shop) completed(t *testing.T, n int) {
 	t.Helper()
 	s.counts(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
 }
 
-// counts waits until a query counts n.
+// counts waits until a query returns the count n.
 func (s shop) counts(t *testing.T, n int, what, query string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -97,7 +97,7 @@ func (s shop) counts(t *testing.T, n int, what, query string) {
 	}
 }
 
-// stopped stops a process, which ends well.
+// stopped stops a process, which must end successfully.
 func stopped(t *testing.T, process *exec.Cmd) {
 	t.Helper()
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
@@ -125,8 +125,8 @@ func TestAnEndpointThatIsCalledByAFleet(t *testing.T) {
 		s.write(t, "orders.jsonl", orderLines(messages))
 		first, _ := s.started(t, "run", "--config", "leased.yaml")
 		e.next(t)
-		// Others are received and claimed meanwhile, each in a transaction of a moment. One of a
-		// call would stand for as long as the calls are held.
+		// Other messages are received and claimed in the meantime, each in a short transaction. A transaction of a call
+		// would be open for as long as the calls are held.
 		open := func() int {
 			return one[int](t, s.dsn, "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'")
 		}
@@ -136,7 +136,7 @@ func TestAnEndpointThatIsCalledByAFleet(t *testing.T) {
 			}
 		}
 		second, _ := s.started(t, "run", "--config", "leased.yaml")
-		for range workers { // the first process holds as many calls as it has workers; the next call is the second's
+		for range workers { // the first process holds as many calls as it has workers; the next call belongs to the second
 			e.next(t)
 		}
 		close(held)
@@ -175,7 +175,7 @@ func TestACallerThatIsFrozenInItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		second, _ := s.started(t, "run", "--config", "leased.yaml")
-		e.next(t) // when the lease is over
+		e.next(t) // after the lease has ended
 		s.completed(t, 1)
 		before := one[string](t, s.dsn, "select to_jsonb(i)::text from semel_inbox i")
 		close(frozen)

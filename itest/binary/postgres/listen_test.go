@@ -22,7 +22,7 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: [{sql: "update accounts set orders = orders + 1 where id = :id", rows: 1}]}}
 `
 
-// eventually waits for a query to say so.
+// eventually waits until a query returns true.
 func (s shop) eventually(t *testing.T, query string) {
 	t.Helper()
 	for over := time.Now().Add(30 * time.Second); !one[bool](t, s.dsn, query); {
@@ -58,7 +58,7 @@ func TestARetryIsHeard(t *testing.T) {
 			if n := one[int](t, s.dsn, "select orders from accounts"); n != 1 {
 				t.Errorf("%d orders", n)
 			}
-			// Half of a minute is the soonest that the consumer asks by itself.
+			// The consumer itself polls after half a minute at the earliest.
 			if took := time.Since(began); took > 25*time.Second {
 				t.Errorf("it took %v", took)
 			}

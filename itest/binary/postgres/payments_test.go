@@ -12,12 +12,12 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// summary is what `semel run --json` prints.
+// summary is the output of `semel run --json`.
 type summary struct {
 	Consumers map[string]counts
 }
 
-// counts are those of a consumer by name, without those of its inbox.
+// counts are the counts of a consumer by name, without those of its inbox.
 type counts map[string]int
 
 func (c *counts) UnmarshalJSON(text []byte) error {
@@ -34,7 +34,7 @@ func (c *counts) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// row is one of `semel parked ls --json`, without its times and texts of errors.
+// row is a row of `semel parked ls --json`, without times and error texts.
 type row struct {
 	Number   int64
 	State    string
@@ -72,7 +72,7 @@ func TestThePaymentsOfTheExampleIntoPostgreSQL(t *testing.T) {
 	t.Run("set_aside_messages_are_retried_and_discarded", func(t *testing.T) { actOnParked(t, s) })
 }
 
-// sameAsSQLite compares the counts, but for reruns, and what was set aside.
+// sameAsSQLite compares the counts, except reruns, and the parked rows.
 func sameAsSQLite(t *testing.T, s shop, postgres summary) {
 	var sqlite summary
 	s.done(t, &sqlite, "run", "--json", "--config", "semel.yaml")
@@ -125,7 +125,7 @@ func actOnParked(t *testing.T, s shop) {
 	}
 }
 
-// addAccount makes the account of a payment that was set aside.
+// addAccount creates the missing account of a parked payment.
 func addAccount(t *testing.T, s shop, number string) {
 	t.Helper()
 	var shown struct{ Payload string }

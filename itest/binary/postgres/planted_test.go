@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// soundPolicy is one of which everything that can be known is well, once it ran.
+// soundPolicy is a policy for which all checks succeed after a run.
 const soundPolicy = `version: 1
 listen: "LISTEN"
 stores: {shop: {STORE, migrate: true, setup: booked.sql}}
@@ -43,7 +43,7 @@ consumers:
     handler: {types: {payment: {sql: {params: {id: id, amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}}}
 `
 
-// Pieces of it, which faults replace.
+// Pieces of the policy that faults replace.
 const (
 	receiving = "    strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}\n"
 	declared  = "    effect: {kind: ledger, says: a second one books twice}\n"
@@ -52,21 +52,21 @@ const (
 	aDay      = 86_400_000
 )
 
-// calling are the replacements by which it calls an endpoint.
+// calling returns the replacements for a consumer that calls an endpoint.
 func calling(call string, more ...string) []string {
 	return append([]string{receiving, "    strategy: lease\n    alerts: {pending_age: 60s}\n",
 		declared, "    effect: {kind: external, says: a second one charges twice}\n",
 		handling, "    handler: {http: {url: \"http://127.0.0.1:1/charge\", " + call + "}}\n"}, more...)
 }
 
-// stocked is the sound shop in one kind of database, which ran.
+// stocked is the sound shop in one kind of database, after a run.
 type stocked struct {
 	shop
-	store   string // of a policy
-	listen  string // the address of its figures
+	store   string // of the policy
+	listen  string // the address of its metrics
 	broker  *kgo.Client
 	cluster *kfake.Cluster
-	// change runs a statement; then what of it differs by database.
+	// change runs a statement. The next fields differ by database.
 	change  func(t *testing.T, statement string)
 	dialect *strings.Replacer
 }
@@ -135,7 +135,7 @@ func (s *stocked) sell(t *testing.T) {
 	}
 }
 
-// keeps has the topic keep its records for so many milliseconds.
+// keeps sets the topic's retention in milliseconds.
 func (s *stocked) keeps(t *testing.T, retention int) {
 	t.Helper()
 	most, segment := fmt.Sprint(retention), fmt.Sprint(aDay)
@@ -146,7 +146,7 @@ func (s *stocked) keeps(t *testing.T, retention int) {
 	}
 }
 
-// checked writes the sound policy with pieces replaced; the result asks about it.
+// checked writes the sound policy with pieces replaced; the result runs the checks.
 func (s *stocked) checked(t *testing.T, name string, pieces ...string) {
 	t.Helper()
 	text := soundPolicy
@@ -160,13 +160,13 @@ func (s *stocked) checked(t *testing.T, name string, pieces ...string) {
 	s.write(t, name, strings.NewReplacer("STORE", s.store, "BROKERS", addresses, "LISTEN", s.listen).Replace(text))
 }
 
-// answer is one of `semel check`.
+// answer is the result of one check of `semel check`.
 type answer struct {
 	number   int
 	evidence string
 }
 
-// answers are those of a policy that are so.
+// answers returns the checks of a policy with this result.
 func (s *stocked) answers(t *testing.T, result string, code int, args ...string) (all []answer) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "--json"}, args...)...)
@@ -180,7 +180,7 @@ func (s *stocked) answers(t *testing.T, result string, code int, args ...string)
 			continue
 		}
 		if a.Remedy == "" && result == "fail" {
-			t.Errorf("nothing is said that mends %d", a.Number)
+			t.Errorf("check %d has no fix", a.Number)
 		}
 		all = append(all, answer{a.Number, a.Evidence})
 	}
@@ -194,7 +194,7 @@ func numbersOf(all []answer) (numbers []int) {
 	return numbers
 }
 
-// find plants a fault, asks, and takes it out again.
+// find plants a fault, runs the checks, and removes the fault.
 func (s *stocked) find(t *testing.T, f fault) {
 	policy := "semel.yaml"
 	if f.policy != nil {
@@ -228,7 +228,7 @@ func (s *stocked) find(t *testing.T, f fault) {
 }
 
 func TestCheckFindsEachPlantedFaultUnderItsNumber(t *testing.T) {
-	t.Setenv("WEBHOOK_SECRET", "a secret of nobody at all")
+	t.Setenv("WEBHOOK_SECRET", "a secret that no provider has")
 	all := faults()
 	if len(all) < 20 {
 		t.Errorf("only %d faults are planted", len(all))
@@ -267,7 +267,7 @@ func TestCheckAsksNothingAboutAPolicyThatNobodyMayRun(t *testing.T) {
 	}
 }
 
-// silent is an address where connections are taken and nothing is answered.
+// silent returns an address that accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -275,7 +275,7 @@ func silent(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().String() // the kernel takes them
+	return listener.Addr().String() // the kernel accepts connections
 }
 
 func TestCheckEndsWhereNobodyAnswers(t *testing.T) {
@@ -294,7 +294,7 @@ func TestCheckEndsWhereNobodyAnswers(t *testing.T) {
 			s.checked(t, policy, c.pieces...)
 			began := time.Now()
 			unknown := s.answers(t, "cannot_know", 0, "--config", policy, "--timeout", "500ms")
-			// The client waits for ten seconds for the first answer on a connection, whatever it is told.
+			// The client always waits ten seconds for the first answer on a connection.
 			if took := time.Since(began); !slices.Equal(numbersOf(unknown), c.unknown) || took > 30*time.Second {
 				t.Errorf("after %v %+v cannot be known", took, unknown)
 			}

@@ -22,7 +22,7 @@ func TestAPlainURLThroughAPoolerByTransaction(t *testing.T) {
 		handler := pgproxy.Containing("insert into entries")
 		var failed atomic.Int64
 		proxy.Watch(func(m pgproxy.Message) {
-			if m.Failed() && !strings.Contains(m.SQL, "accounts") && !handler(m) { // those fail for some payments
+			if m.Failed() && !strings.Contains(m.SQL, "accounts") && !handler(m) { // the handler's own statements fail for some payments
 				failed.Add(1)
 			}
 		})

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// entitled is the shop as a role that has what semel migrate grants prints and, in the tables of
-// the handlers, what they need.
+// entitled returns the shop with a role that has the privileges that `semel migrate grants` prints and those that the
+// handlers need in their tables.
 func entitled(t *testing.T, s shop, policy string, handlers ...string) (poor shop, grants []string) {
 	t.Helper()
 	exec := func(statement string) { services.Exec(t, s.dsn, statement) }

@@ -22,7 +22,7 @@ import (
 // shop is a folder with a policy, and the binary.
 type shop struct{ binary, dir, dsn string }
 
-// example is a shop with the policies of examples/payments.
+// example returns a shop with the policies of examples/payments.
 func example(t *testing.T, dsn string) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), dsn: dsn}
@@ -31,13 +31,13 @@ func example(t *testing.T, dsn string) shop {
 	return s
 }
 
-// built says where the binary is, which is built once.
+// built is the variable with the path of the binary, which is built once.
 const built = "SEMELPG_BINARY"
 
 func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
-// copyExample copies the policies and what they read. The database stays that a
-// run in this clone left beside them: with it the next run has nothing to do.
+// copyExample copies the policies and the files that they read. It does not copy the database that a run in this clone
+// left: with it the next run would have nothing to do.
 func copyExample(t *testing.T, to, from string) {
 	t.Helper()
 	for _, name := range []string{"postgres.yaml", "semel.yaml", "setup-postgres.sql", "setup.sql", "payments.jsonl"} {
@@ -62,7 +62,7 @@ func TestAnExampleThatWasRunIsStillNew(t *testing.T) {
 	}
 }
 
-// result is how a command ended.
+// result is the result of a command.
 type result struct {
 	code        int
 	out, errors string
@@ -81,7 +81,7 @@ func (s shop) semel(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), log.String()}
 }
 
-// done is semel that must end well; what it printed is read into `into`.
+// done runs semel, which must succeed, and parses its output into `into`.
 func (s shop) done(t *testing.T, into any, args ...string) {
 	t.Helper()
 	r := s.semel(t, args...)
@@ -93,10 +93,10 @@ func (s shop) done(t *testing.T, into any, args ...string) {
 	}
 }
 
-// refused is semel that must end with 1 and say all of these on one line.
+// refused runs semel, which must exit with 1 and print all these texts on one line.
 func (s shop) refused(t *testing.T, says []string, args ...string) {
 	t.Helper()
-	if args[0] == "run" { // which tells that it waits, where the server is slow
+	if args[0] == "run" { // it also logs that it waits, if the server is slow
 		args = append(args, "--log-level", "error")
 	}
 	r := s.semel(t, args...)
@@ -127,7 +127,7 @@ func (s shop) edit(t *testing.T, name string, pieces ...string) {
 	s.write(t, name, strings.NewReplacer(pieces...).Replace(string(text)))
 }
 
-// one is the value that a query returns.
+// one returns the value of a query.
 func one[T any](t *testing.T, dsn, query string, args ...any) (v T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// slowSteps is what the policy of docs/steps.md needs, with a trigger that keeps charge or
-// ship busy for as many seconds as slow says.
+// slowSteps creates what the policy of docs/steps.md needs, with a trigger that delays charge or ship by the seconds in
+// slow.
 const slowSteps = `create table stock (article text primary key, free integer not null);
 create table accounts (who text primary key, balance integer not null);
 create table shipments (id text primary key, article text, who text);
@@ -24,8 +24,7 @@ create function slowly() returns trigger language plpgsql as 'begin perform pg_s
 create trigger slow_charge after update on accounts for each row execute function slowly('charge');
 create trigger slow_ship after insert on shipments for each row execute function slowly('ship');`
 
-// stepsPolicy is the policy of docs/steps.md on PostgreSQL, with a short lease and without
-// an end.
+// stepsPolicy returns the policy of docs/steps.md for PostgreSQL, with a short lease, and running until stopped.
 func stepsPolicy(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/steps.md")
@@ -60,7 +59,7 @@ func TestAPolicyOfStepsThatIsKilledBetweenThem(t *testing.T) {
 		for done, step := range []string{"charge", "ship"} {
 			one[int](t, s.dsn, "with u as (update slow set n = case step when $1 then 3600 else 0 end returning 1) select count(*) from u", step)
 			r, _ := s.started(t, "run", "--config", "steps.yaml")
-			s.sleeper(t) // the server is in the step
+			s.sleeper(t) // the server is executing the step
 			if between(done+1) == 0 {
 				t.Errorf("%s runs, and no row has %d steps done", step, done+1)
 			}
@@ -71,7 +70,7 @@ func TestAPolicyOfStepsThatIsKilledBetweenThem(t *testing.T) {
 				t.Error("it was killed when no message was between two steps")
 			}
 			t.Logf("killed when %d messages had %d steps done", n, done+1)
-			// Nobody tells the server that its client is dead.
+			// The server does not notice that its client is dead.
 			for one[int](t, s.dsn, "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'semel' and datname = current_database()") != 0 {
 				continue
 			}

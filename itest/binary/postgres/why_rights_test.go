@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// Who is on call has the rights that somebody thought of, and a question at night.
+// An operator on call may have only some privileges, and needs an answer anyway.
 func TestWhyTellsWhatItMayRead(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	var ran summary

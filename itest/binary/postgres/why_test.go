@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// explained is what `semel why --json` prints.
+// explained is the output of `semel why --json`.
 type explained struct {
 	Found []struct {
 		Consumer, Stage, Applied, Says string
@@ -25,7 +25,7 @@ type explained struct {
 	}
 }
 
-// stage is what became of an id, of which one consumer knows.
+// stage returns what became of an id that one consumer knows.
 func (s shop) stage(t *testing.T, id string, flags ...string) string {
 	t.Helper()
 	var e explained
@@ -84,7 +84,7 @@ func TestWhyOnPostgreSQL(t *testing.T) {
 	})
 }
 
-// checked is what `semel check --json` prints.
+// checked is the output of `semel check --json`.
 type checked struct {
 	Consumers []struct {
 		Answers []struct {
@@ -94,7 +94,7 @@ type checked struct {
 	}
 }
 
-// answered are the numbers of the questions that are answered so.
+// answered returns the numbers of the checks with this result.
 func (s shop) answered(t *testing.T, result string, code int, flags ...string) (numbers []int) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "--json", "--config", "postgres.yaml"}, flags...)...)

@@ -19,10 +19,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Each request has one insert, or nothing where keys are leased. "make bench NAME=httpkey" runs it.
+// Each request has one insert, or none with leased keys. Run it with "make bench NAME=httpkey".
 func BenchmarkARequest(b *testing.B) {
 	dsn := services.Postgres(b)
-	keys := opened(b, dsn).store // makes the tables
+	keys := opened(b, dsn).store // creates the tables
 	for _, k := range []struct {
 		name string
 		kind kind
@@ -44,8 +44,8 @@ func BenchmarkARequest(b *testing.B) {
 
 var lastKey atomic.Int64 // of all requests
 
-// measured sends requests, as many at once as there are processors, and tells the times of
-// the median and of the slowest of a hundred; with copies, each worker repeats one request.
+// measured sends requests, as many at once as there are processors, and reports the median and the 99th percentile of
+// their times; with copies, each worker repeats one request.
 func measured(b *testing.B, h http.Handler, copies bool) {
 	var mutex sync.Mutex
 	var all []time.Duration
@@ -69,13 +69,13 @@ func measured(b *testing.B, h http.Handler, copies bool) {
 	})
 	rate := float64(b.N) / time.Since(began).Seconds()
 	slices.Sort(all)
-	b.ReportMetric(0, "ns/op") // a time for each request is none of wall time by count
+	b.ReportMetric(0, "ns/op") // time divided by requests is not the time of a request
 	b.ReportMetric(rate, "requests/s")
 	b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// timed sends a request, and tells how long it took.
+// timed sends a request, and returns how long it took.
 func timed(b *testing.B, h http.Handler, key string) time.Duration {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("tea"))
 	r.Header.Set("X-Account", "a")
@@ -122,12 +122,12 @@ func overSQLite(b *testing.B) kind {
 	})
 }
 
-// overKeys has effects elsewhere, so that a handler takes no time.
+// overKeys returns a kind whose effects are elsewhere, so that a handler takes no time.
 func overKeys(b *testing.B, keys keystore.Store) kind {
 	return overShop(b, leased(keys), func(context.Context) error { return nil })
 }
 
-// overShop is a shop's guard beside a handler with the same effect.
+// overShop returns a shop's guard and a plain handler with the same effect.
 func overShop(b *testing.B, s *shop, plain func(context.Context) error) kind {
 	g, err := s.guard(config(), lease())
 	if s.effect == nil {

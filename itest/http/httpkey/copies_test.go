@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// clients are those of a test, who repeat requests by the contract.
+// clients are the clients of a test. They repeat requests as the contract requires.
 type clients struct {
-	ran   atomic.Int64  // how often the handler did, for the key of all
-	begun chan struct{} // closed when it does
+	ran   atomic.Int64  // how often the handler ran, for the shared key
+	begun chan struct{} // closed when the handler runs
 	ended chan struct{} // closed when all requests of other keys are answered
 	mutex sync.Mutex
 	took  []time.Duration // of requests of other keys; guarded by mutex
@@ -44,7 +44,7 @@ func ask(ctx context.Context, t *testing.T, to http.Handler, key string) *httpte
 	}
 }
 
-// serve is a handler that takes effect and takes its time.
+// serve returns a slow handler with an effect.
 func (c *clients) serve(s *shop) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, _ := httpkey.AttemptFrom(r.Context())
@@ -53,12 +53,12 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 			if n = c.ran.Add(1); n == 1 {
 				close(c.begun)
 			}
-			processes.Pause(r.Context(), 200*time.Millisecond) // all copies are there
+			processes.Pause(r.Context(), 200*time.Millisecond) // by then all copies have arrived
 			if !s.oneWriter {                                  // which it has: on SQLite the others wait for its transaction
 				select {
 				case <-c.ended: // neither it nor its copies keep another key waiting
 				case <-r.Context().Done():
-					http.Error(w, "others wait for it", http.StatusInternalServerError) // and it runs again
+					http.Error(w, "others wait for it", http.StatusInternalServerError) // then it runs again
 					return
 				}
 			}
@@ -74,8 +74,7 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 	}
 }
 
-// others asks for other keys while the handler of the key of all runs, and returns when they
-// are answered.
+// others sends requests with other keys while the handler of the shared key runs, and returns when they are answered.
 func (c *clients) others(ctx context.Context, t *testing.T, doors []http.Handler) {
 	select {
 	case <-c.begun:

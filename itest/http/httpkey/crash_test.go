@@ -27,14 +27,14 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// order is what a process of the API is started with.
+// order is an order for a process of the API.
 type order struct {
 	DSN, Listen string
-	// Provider, if not empty, is whom the handler calls, under a leased key.
+	// Provider, if not empty, is the address that the handler calls, under a leased key.
 	Provider string
-	// Stepped has it called twice, in steps, and Completes has what was left finished.
+	// Stepped: the handler calls twice, in steps. Completes: abandoned requests are completed.
 	Stepped, Completes bool
-	// Naive has no guard.
+	// Naive: without a guard.
 	Naive bool
 }
 
@@ -58,8 +58,8 @@ func live(o order) error {
 	g, err := httpkey.New(store, c)
 	h := http.HandlerFunc(placeOrder)
 	if o.Completes {
-		// Nobody kills it: what it finishes is not finished by another one, too, because a slow machine let a
-		// short lease pass.
+		// This process is not killed. Its timeouts are long, so that a slow machine does not let another process
+		// complete its requests.
 		c.Timeout, l.Lease = 20*time.Second, 30*time.Second
 	}
 	if o.Provider != "" {
@@ -97,7 +97,7 @@ func placed(w http.ResponseWriter, number int64, err error) {
 	_, _ = fmt.Fprintf(w, "order %d", number)
 }
 
-// naive is the same without a guard: its clients repeat their requests, and have more orders.
+// naive does the same without a guard: clients that repeat requests cause more orders.
 func naive(pool *pgxpool.Pool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var number int64
@@ -109,7 +109,7 @@ func naive(pool *pgxpool.Pool) http.Handler {
 	})
 }
 
-// place places an order, if there is no error yet.
+// place places an order, unless there is an error already.
 func place(r *http.Request, tx pgx.Tx, err error) (number int64, _ error) {
 	body, _ := io.ReadAll(r.Body)
 	if err == nil {
@@ -121,7 +121,7 @@ func place(r *http.Request, tx pgx.Tx, err error) (number int64, _ error) {
 	return number, err
 }
 
-// charge calls a provider, who knows keys.
+// charge calls a provider that recognises keys.
 func charge(provider string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, _ := httpkey.AttemptFrom(r.Context())
@@ -140,7 +140,7 @@ func charge(provider string) http.HandlerFunc {
 	}
 }
 
-// process is one of the API.
+// process is a process of the API.
 type process struct {
 	*exec.Cmd
 	url string
@@ -169,7 +169,7 @@ func (p *process) kill() {
 	_ = p.Wait()
 }
 
-// answer is what a client was told.
+// answer is an answer to a client.
 type answer struct {
 	Status   int
 	Body     string
@@ -193,7 +193,7 @@ func (p *process) ask(ctx context.Context, key string) (answer, error) {
 	return answer{r.StatusCode, string(body), r.Header.Get(httpkey.ReplayedHeader) == "true"}, err
 }
 
-// insist repeats a request by the contract until it has a final answer.
+// insist repeats a request, as the contract requires, until it has a final answer.
 func (p *process) insist(ctx context.Context, t *testing.T, key string) answer {
 	t.Helper()
 	for {
@@ -274,7 +274,7 @@ func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 					_ = first.Process.Signal(syscall.SIGCONT)
 					<-told
 					if b := first.insist(ctx, t, key); b.Body != a.Body {
-						t.Errorf("who thaws answers %+v, and its heir %+v", b, a)
+						t.Errorf("the thawed process answers %+v, and its successor %+v", b, a)
 					}
 				}
 				if b := heir.insist(ctx, t, key); !b.Replayed || b.Body != a.Body {

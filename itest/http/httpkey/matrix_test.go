@@ -29,7 +29,7 @@ const (
 	gone    end = "client gone"
 )
 
-// state is that of a key when a request comes.
+// state is the state of a key when a request arrives.
 type state string
 
 const (
@@ -43,7 +43,7 @@ const (
 	elsewhere state = "in flight elsewhere"
 )
 
-// request is what comes under the key.
+// request is the kind of request that arrives with the key.
 type request string
 
 const (
@@ -53,10 +53,10 @@ const (
 	otherCaller request = "other caller"
 )
 
-// fate is what must become of a request.
+// fate is the required result of a request.
 type fate struct {
 	status   int
-	code     string // of a problem
+	code     string // of a problem document
 	runs     bool
 	replayed bool
 }
@@ -70,19 +70,19 @@ var (
 	isRun       = fate{runs: true}
 )
 
-// want is the fate of a request, as the promise has it.
+// want returns the required result of a request.
 func want(s *shop, st state, r request) fate {
 	if r == otherCaller || st == unused {
-		return isRun // keys of two callers never meet
+		return isRun // keys of two callers are separate
 	}
 	if r != same {
 		switch {
 		case s.leased(), st == kept, st == keptError, st == here:
 			return isMismatch
 		case st == elsewhere:
-			return isInFlight // what it stands for is known when it has ended
+			return isInFlight // its outcome is known when the first request has ended
 		}
-		return isRun // nothing is left of what was rolled back
+		return isRun // a rollback leaves nothing
 	}
 	switch st {
 	case kept:
@@ -97,7 +97,7 @@ func want(s *shop, st state, r request) fate {
 	return isRun
 }
 
-// answer is what a handler that runs is to be answered with, and whether it is kept.
+// answer returns the required answer to a request whose handler runs, and whether it is kept.
 func (e end) answer() (status int, code string, kept bool) {
 	switch e {
 	case refusal:
@@ -114,14 +114,14 @@ func (e end) answer() (status int, code string, kept bool) {
 	return 201, "", true
 }
 
-// script is what one request has its handler do.
+// script says what the handler does for one request.
 type script struct {
 	end     end
 	gone    context.CancelFunc
 	ran     int
-	unknown bool          // what the last attempt was told
+	unknown bool          // as the last attempt reported it
 	entered chan struct{} // nil, or closed when the handler has begun
-	leave   chan struct{} // until which it waits then
+	leave   chan struct{} // the handler waits until it is closed
 }
 
 type scriptKey struct{}
@@ -157,7 +157,7 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// bench is a case: its guards are those of two processes.
+// bench is a case: its guards belong to two processes.
 type bench struct {
 	*shop
 	key         string
@@ -170,10 +170,10 @@ func open(t *testing.T, s *shop, key string, e end, st state) *bench {
 	if st == inDoubt {
 		l.Window = leasedkey.Never
 	}
-	quick := config() // of the guard whose handler comes to no end
+	quick := config() // for the guard whose handler never returns
 	switch {
 	case e == late && st == here:
-		quick.Timeout = time.Second // what is in flight is to outlast the case
+		quick.Timeout = time.Second // requests in progress must outlast the case
 	case e == late:
 		quick.Timeout = 300 * time.Millisecond
 	}
@@ -210,8 +210,7 @@ func (b *bench) send(to http.Handler, r request, p *script) *httptest.ResponseRe
 	return w
 }
 
-// bring brings the key into a state; end ends what is in flight then, and returns when it
-// has ended.
+// bring brings the key into a state; end ends the requests in progress, and returns when they have ended.
 func (b *bench) bring(t *testing.T, st state) (end func()) {
 	t.Helper()
 	ends := map[state]ending{kept: {well, b.here}, keptError: {refusal, b.here}, released: {later, b.here}, failed: {failure, b.here}, inDoubt: {failure, b.here}, here: {well, b.here}, elsewhere: {well, b.there}}
@@ -239,13 +238,13 @@ func (b *bench) bring(t *testing.T, st state) (end func()) {
 	}
 }
 
-// ending is how a request ends that another process may have.
+// ending is how a request ends, perhaps in another process.
 type ending struct {
 	end end
 	to  http.Handler
 }
 
-// waits reports whether a request has to wait until what is in flight has ended.
+// waits reports whether a request has to wait until the request in progress has ended.
 func waits(s *shop, st state, r request) bool {
 	return s.oneWriter && !s.leased() && (st == elsewhere || st == here && r == otherCaller)
 }
@@ -260,7 +259,7 @@ func TestF1EveryStateRequestAndEnd(t *testing.T) {
 				for _, r := range []request{same, otherBody, otherRoute, otherCaller} {
 					for _, e := range []end{well, refusal, later, failure, panics, late, gone} {
 						if number++; st == inDoubt && !s.leased() {
-							continue // what is rolled back is in no doubt
+							continue // a rollback leaves no doubt
 						}
 						t.Run(fmt.Sprintf("F1_%s_%s_%s", st, r, e), func(t *testing.T) { judge(t, open(t, s, fmt.Sprint(number), e, st), st, r, e) })
 					}
@@ -270,7 +269,7 @@ func TestF1EveryStateRequestAndEnd(t *testing.T) {
 	}
 }
 
-// judge sends a request, and what repeats it, and says what is not as promised.
+// judge sends a request and its repetitions, and reports wrong results.
 func judge(t *testing.T, b *bench, st state, r request, e end) {
 	land := b.bring(t, st)
 	expected := want(b.shop, st, r)
@@ -289,7 +288,7 @@ func judge(t *testing.T, b *bench, st state, r request, e end) {
 	status, code, keeps := e.answer()
 	wants(t, "the request", w, p, fate{status: status, code: code}, 1)
 	if told := b.leased() && r == same && st == failed; p.unknown != told {
-		t.Errorf("it was told that an outcome is unknown: %t", p.unknown)
+		t.Errorf("the handler saw an unknown outcome: %t", p.unknown)
 	}
 	effects := 0
 	if status == 201 {
@@ -304,7 +303,7 @@ func judge(t *testing.T, b *bench, st state, r request, e end) {
 		return
 	}
 	if st == inDoubt && e != later {
-		wants(t, "its copy", w, repeated, isUncertain, 0) // this guard repeats nothing that may have had an effect
+		wants(t, "its copy", w, repeated, isUncertain, 0) // this guard repeats no request that may have had an effect
 		return
 	}
 	wants(t, "its copy", w, repeated, fate{status: 201}, 1)
@@ -322,7 +321,7 @@ func wants(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f
 	}
 }
 
-// effects checks how many there are of a request of the case beside that which brought its
+// effects checks the number of effects of the case's request, in addition to the effects of the request that brought its
 // key into its state.
 func (b *bench) effects(t *testing.T, st state, r request, want int) {
 	t.Helper()

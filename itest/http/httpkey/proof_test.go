@@ -23,10 +23,10 @@ import (
 var (
 	orders = flag.Int("orders", 400, "how many orders the proof places")
 	stops  = flag.Int("stops", 14, "how often the proof kills or freezes a process, at least")
-	seed   = flag.Uint64("seed", 1, "draws who asks whom, and how long who is frozen stands still")
+	seed   = flag.Uint64("seed", 1, "draws the clients' targets and the duration of freezes")
 )
 
-// slot is a place for one process after the other.
+// slot is a place for one process after another.
 type slot struct {
 	proxy *pgproxy.Proxy
 	naive bool
@@ -47,15 +47,15 @@ func (s *slot) start(t *testing.T) {
 	s.now = p
 }
 
-// fleet are two processes of the API, their clients, and who stops them.
+// fleet is two processes of the API, their clients, and the goroutine that stops the processes.
 type fleet struct {
-	orders         int64 // how many it places
+	orders         int64 // number of orders
 	stops          int   // how often a process is stopped, at least
 	points         []point
-	naive          bool // it has no guard
+	naive          bool // without a guard
 	slots          [2]*slot
 	next           atomic.Int64 // order
-	repeats        atomic.Int64 // answers that were no final ones
+	repeats        atomic.Int64 // answers that were not final
 	contradictions atomic.Int64
 	curls          atomic.Int64
 	mutex          sync.Mutex
@@ -78,8 +78,8 @@ func TestTheProofFindsAnAPIWithoutAGuard(t *testing.T) {
 	}
 }
 
-// run places the orders, and says how many rows there are, of how many orders, and how many
-// answers were another than one before.
+// run places the orders, and returns how many rows there are, of how many orders, and how many answers differed from an
+// earlier answer to the same request.
 func (f *fleet) run(t *testing.T) (placed, different, contradictions int) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
@@ -113,7 +113,7 @@ func (f *fleet) report(t *testing.T, placed int) {
 	}
 }
 
-// more reports whether there is something to order: also as long as processes are stopped.
+// more reports whether to place another order: also while processes are still to be stopped.
 func (f *fleet) more(ctx context.Context) (int64, bool) {
 	f.mutex.Lock()
 	enough := f.total() >= f.stops
@@ -129,7 +129,7 @@ func (f *fleet) total() (n int) {
 	return n
 }
 
-// order places orders, one after the other, by the contract.
+// order places orders, one after the other, as the contract requires.
 func (f *fleet) order(ctx context.Context, t *testing.T, draw *rand.Rand) {
 	for {
 		n, more := f.more(ctx)
@@ -137,7 +137,7 @@ func (f *fleet) order(ctx context.Context, t *testing.T, draw *rand.Rand) {
 			return
 		}
 		key, first := "order "+strconv.FormatInt(n, 10), answer{}
-		for range 1 + draw.IntN(3) { // who has an answer may ask again
+		for range 1 + draw.IntN(3) { // a client may repeat an answered request
 			a, ok := f.insist(ctx, key, draw)
 			switch {
 			case !ok:
@@ -174,7 +174,7 @@ func (f *fleet) insist(ctx context.Context, key string, draw *rand.Rand) (answer
 	return answer{}, false
 }
 
-// curl asks as people do.
+// curl sends a request with the program curl.
 func (p *process) curl(ctx context.Context, key string) (answer, error) {
 	text, err := exec.CommandContext(ctx, "curl", "-s", "-w", "\n%{http_code}", "-H", "X-Account: a", "-H", httpkey.Header+`: "`+key+`"`, "-H", "Content-Type: text/plain", "--data-binary", key, p.url).Output()
 	if err != nil {

@@ -21,8 +21,7 @@ import (
 
 const insert = "insert into effects values ($1)"
 
-// kind is a way to talk to PostgreSQL: the endpoint as people write it without a guard, and
-// the one that is protected.
+// kind is a way to access PostgreSQL: an endpoint without a guard, and the protected one.
 type kind struct {
 	plain, protected http.Handler
 }
@@ -43,7 +42,7 @@ func protect(t testing.TB, g *httpkey.Guard, err error, h http.HandlerFunc) http
 	return g.ProtectFunc(h)
 }
 
-// sized is a connection string whose pool has two connections, unless it says otherwise.
+// sized returns a connection string whose pool has two connections, unless it says otherwise.
 func sized(dsn string) string {
 	if strings.Contains(dsn, "pool_max_conns") {
 		return dsn
@@ -80,7 +79,7 @@ func overPgx(t testing.TB, dsn string) kind {
 	}
 }
 
-// overQueue is over the same with statements that are queued.
+// overQueue is like over, with queued statements.
 func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)
@@ -111,7 +110,7 @@ func overSQL(t testing.TB, dsn string) kind {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without this the driver pings a connection that was not taken for a second.
+	// Without this option the driver pings a connection that was unused for a second.
 	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
 	db := stdlib.OpenDB(*c, never)
 	db.SetMaxIdleConns(8)
@@ -144,12 +143,12 @@ func overSQL(t testing.TB, dsn string) kind {
 
 func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 	dsn := services.Postgres(t)
-	opened(t, dsn) // makes the tables
+	opened(t, dsn) // creates the tables
 	for _, c := range []struct {
 		name string
 		open func(testing.TB, string) kind
-		more int // than the handler takes without a guard
-		copy int // of a request that is answered from the store
+		more int // more than the handler needs without a guard
+		copy int // for a request that is answered from the store
 	}{
 		{"pgx", overPgx, 0, 4},
 		{"pgx_queued", overQueue, -1, 4},
@@ -170,7 +169,7 @@ func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 				}
 				return proxy.Counts().RoundTrips
 			}
-			for _, key := range []string{"a", "a", "b", "b", "c"} { // prepares
+			for _, key := range []string{"a", "a", "b", "b", "c"} { // prepares statements
 				trips(k.plain, key)
 				trips(k.protected, key)
 			}

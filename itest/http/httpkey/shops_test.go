@@ -1,4 +1,4 @@
-// Package httpkey tests keys of HTTP requests over every store that keeps them.
+// Package httpkey tests the keys of HTTP requests with every store that keeps them.
 package httpkey
 
 import (
@@ -27,21 +27,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shop is a store of keys, and what handlers change.
+// shop is a store of keys, and the effects of handlers.
 type shop struct {
-	// guard is a new guard over the store, as another process would have it.
+	// guard returns a new guard for the store, as another process would have it.
 	guard func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error)
-	// effect is what a handler does in its transaction, and count how often that is there;
-	// both nil with leased keys, whose effects are elsewhere.
+	// effect has an effect in a handler's transaction, and count returns how many are committed; both are nil with
+	// leased keys, whose effects are elsewhere.
 	effect func(ctx context.Context, name string) error
 	count  func(t testing.TB, name string) int
-	// oneWriter: a request waits for the transaction of another.
+	// oneWriter: a request waits for the transaction of another one.
 	oneWriter bool
 }
 
 func (s *shop) leased() bool { return s.effect == nil }
 
-// shops open one of each kind.
+// shops returns functions that open a shop of each kind.
 func shops() map[string]func(testing.TB) *shop {
 	return map[string]func(testing.TB) *shop{
 		"memory":          func(testing.TB) *shop { return inMemory(memstore.New()) },
@@ -57,7 +57,7 @@ func shops() map[string]func(testing.TB) *shop {
 	}
 }
 
-// guards returns guards over a store of markers.
+// guards returns guards for a store of markers.
 func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
 	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(st, c) }
 }
@@ -86,13 +86,13 @@ func inMemory(store *memstore.Store) *shop {
 	}
 }
 
-// database is one with a store in it.
+// database is a database with a store.
 type database struct {
 	db    *sql.DB
 	store *sqlstore.Store
 }
 
-// ready makes the tables.
+// ready creates the tables.
 func (d database) ready(t testing.TB) database {
 	t.Helper()
 	t.Cleanup(func() { _ = d.db.Close() })
@@ -107,7 +107,7 @@ func (d database) ready(t testing.TB) database {
 
 func sqlite(t testing.TB) database { return sqliteThat(t, "off") }
 
-// sqliteThat waits for its disk as synchronous says.
+// sqliteThat opens a SQLite database with a value of synchronous.
 func sqliteThat(t testing.TB, synchronous string) database {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
@@ -158,7 +158,7 @@ func inSQL(_ testing.TB, d database, oneWriter bool, place string) *shop {
 	}
 }
 
-// pool is one of pgx with a store over it.
+// pool is a pool of pgx with a store.
 type pool struct {
 	pool  *pgxpool.Pool
 	store *pgxstore.Store
@@ -230,10 +230,10 @@ func redis(t testing.TB) keystore.Store {
 	return st
 }
 
-// config is one that fits.
+// config returns a valid configuration.
 func config() httpkey.Config {
 	return httpkey.Config{Name: "orders", Caller: func(r *http.Request) string { return r.Header.Get("X-Account") }, Keep: 72 * time.Hour}
 }
 
-// lease is one under which what nobody knows is repeated.
+// lease returns a configuration that repeats requests with an unknown outcome.
 func lease() httpkey.LeaseConfig { return httpkey.LeaseConfig{Window: leasedkey.Always} }

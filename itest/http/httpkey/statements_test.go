@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// send runs a statement in the transaction of a request, of whichever kind it is.
+// send runs a statement in the transaction of a request, of any kind.
 func send(ctx context.Context, statement string) error {
 	if tx, err := httpkey.TxFrom[*sql.Tx](ctx); err == nil {
 		_, err = tx.ExecContext(ctx, statement)
@@ -33,7 +33,7 @@ func send(ctx context.Context, statement string) error {
 	return err
 }
 
-// once protects a handler by a new guard, and asks it under a key.
+// once protects a handler with a new guard, and sends a request with a key.
 func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.ResponseRecorder {
 	t.Helper()
 	g, err := s.guard(config(), lease())
@@ -64,7 +64,7 @@ func TestLaw3AStatementThatFailedUntoldLeavesNothing(t *testing.T) {
 					t.Error(err)
 				}
 				_ = send(r.Context(), "insert into nowhere values (1)")
-				w.WriteHeader(http.StatusCreated) // and says that all is well
+				w.WriteHeader(http.StatusCreated) // and reports success
 			})
 			if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "not-committed") || s.count(t, "k") != 0 {
 				t.Errorf("%d: %s, %d effects", w.Code, w.Body, s.count(t, "k"))
@@ -103,7 +103,7 @@ func TestLaw1AHandlerThatEndsItsTransactionLeavesNoEffectWithoutItsKey(t *testin
 func TestCase3ACommitIsFoundOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut    func(*pgproxy.Proxy) *pgproxy.Rule
-		status int // 0: as the server has carried it out, or not
+		status int // 0: either status, depending on whether the server carried it out
 	}{
 		"case_3_whose_answer_was_cut": {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutReply(pgproxy.Nth(1, pgproxy.Commit)) }, 201},
 		"case_3_cut_under_way":        {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutInFlight(pgproxy.Nth(1, pgproxy.Commit)) }, 0},

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// complete finishes what was left for as long as the process lives, sooner than Run does.
+// complete completes abandoned requests while the process lives, sooner than Run does.
 func complete(g *httpkey.Guard, h http.Handler) error {
 	c, err := g.Completer(h)
 	if err != nil {
@@ -65,7 +65,7 @@ func steps(provider string) http.HandlerFunc {
 	}
 }
 
-// of is how often the provider was called for a request, by step and key.
+// of returns how often the provider was called for a request, by step and key.
 func (p *provider) of(request string) map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -89,22 +89,23 @@ func (p pool) ended(t *testing.T, key string) (is bool) {
 
 func commit(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Commit) }
 
-// changed is the n-th change of a key that is there: by the note, by the ends of the steps and
-// by that of the request.
+// changed matches the n-th change of an existing key: by the note, by the ends of the steps and by the end of the
+// request.
 func changed(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Containing("set ended")) }
 
 func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {
 	dsn := services.Postgres(t)
 	pool := opened(t, dsn)
-	other := &provider{calls: map[string]int{}} // of all cases, for each heir finishes what it finds
+	other := &provider{calls: map[string]int{}} // of all cases, because each new process completes the requests that it finds
 	server := httptest.NewServer(other)
 	t.Cleanup(server.Close)
-	// Heirs finish what they find, of other cases, too: one that ended with its own case would leave it half done.
+	// New processes complete the requests that they find, also those of other cases: a process that ended with its own
+	// case would leave them incomplete.
 	whole := t
 	for _, at := range []struct {
 		name string
 		hold func(*pgproxy.Proxy) *pgproxy.Rule
-		left bool // and so finished
+		left bool // and therefore completed
 	}{
 		{"F2_after_the_claim", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(1)) }, false},
 		{"F2_after_the_note", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(2)) }, true},
@@ -131,7 +132,7 @@ func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {
 			heir := start(whole, order{DSN: dsn, Provider: server.URL, Stepped: true, Completes: true})
 			for at.left && !pool.ended(t, at.name) {
 				if processes.Pause(ctx, 50*time.Millisecond); ctx.Err() != nil {
-					t.Fatalf("nobody finishes it: %v; the log:\n%s", other.of(at.name), heir.log)
+					t.Fatalf("no process completes it: %v; the log:\n%s", other.of(at.name), heir.log)
 				}
 			}
 			a := heir.insist(ctx, t, at.name)

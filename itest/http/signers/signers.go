@@ -1,6 +1,5 @@
-// Package signers signs requests as providers of webhooks do. Its tests hold these
-// signatures, and what package webhook accepts and refuses, against the libraries that the
-// providers give away themselves.
+// Package signers signs requests as providers of webhooks do. Its tests compare these signatures, and what package
+// webhook accepts and refuses, with the libraries of the providers.
 package signers
 
 import (
@@ -11,10 +10,10 @@ import (
 	"time"
 )
 
-// StripeHeader is the header that has Stripe's signature.
+// StripeHeader is the header that contains Stripe's signature.
 const StripeHeader = "Stripe-Signature"
 
-// Stripe is the value of that header for a body.
+// Stripe returns the value of that header for a body.
 func Stripe(secret string, at time.Time, body []byte) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = fmt.Fprintf(h, "%d.", at.Unix())

@@ -23,7 +23,7 @@ func byName(all []vector) {
 	})
 }
 
-// verifier accepts what one of the secrets signed.
+// verifier returns a verifier that accepts signatures of these secrets.
 func verifier(t *testing.T, s webhook.Scheme, secrets ...string) *webhook.Verifier {
 	t.Helper()
 	v, err := webhook.NewVerifier(s, secrets, 0)
@@ -85,7 +85,7 @@ func TestTimesAreJudgedAsByTheLibraries(t *testing.T) {
 			at := now.Add(-age)
 			header := stripe.GenerateTestSignedPayload(&stripe.UnsignedPayload{Payload: body, Secret: stripeSecret, Timestamp: at}).Header
 			_, got := verifier(t, webhook.Stripe(), stripeSecret).Verify(http.Header{StripeHeader: {header}}, body, now)
-			// Stripe's library takes what comes from any time ahead.
+			// Stripe's library accepts any time in the future.
 			if want := stripe.ValidatePayload(body, header, stripeSecret); age > -5*time.Minute && (want == nil) != (got == nil) {
 				t.Errorf("of Stripe: %v, and the library says %v", got, want)
 			}

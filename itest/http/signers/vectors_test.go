@@ -18,12 +18,11 @@ import (
 
 var update = flag.Bool("update", false, "write the vectors that package webhook tests itself with")
 
-// vectorsFile has what the libraries sign and what they say of it. Package webhook, which
-// requires nothing, reads it.
+// vectorsFile contains requests that the libraries signed, and whether the libraries accept them. The tests of package
+// webhook, which requires no library, read it.
 const vectorsFile = "../../../webhook/testdata/vectors.json"
 
-// vector is a request, and what the provider's library says of its signature, whatever time
-// it is.
+// vector is a request, and whether the provider's library accepts its signature at any time.
 type vector struct {
 	Scheme   string            `json:"scheme"`
 	Name     string            `json:"name"`
@@ -40,7 +39,7 @@ const (
 	standardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// odd are bodies that somebody who touched them would change.
+// odd returns bodies that any processing would change.
 func odd() map[string][]byte {
 	return map[string][]byte{
 		"an event":                  []byte("{\n  \"id\": \"evt_1\",\n  \"object\": \"event\"\n}"),
@@ -67,8 +66,7 @@ func everyByte() (all []byte) {
 	return all
 }
 
-// signed are the requests of each body, signed by the libraries, and what becomes of them
-// when one thing is changed.
+// signed returns requests with each body, signed by the libraries, and their forgeries.
 func signed(t *testing.T) (all []vector) {
 	t.Helper()
 	at := time.Unix(vectorAt, 0)
@@ -78,7 +76,7 @@ func signed(t *testing.T) (all []vector) {
 	}
 	for name, body := range odd() {
 		if name == "more than a piece is long" {
-			continue // the file would have nothing of it
+			continue // the file would contain nothing for it
 		}
 		header := stripe.GenerateTestSignedPayload(&stripe.UnsignedPayload{Payload: body, Secret: stripeSecret, Timestamp: at}).Header
 		all = append(all, changed(vector{Scheme: "stripe", Name: name, Secret: stripeSecret, Headers: map[string]string{StripeHeader: header}, Body: body, At: vectorAt})...)
@@ -95,8 +93,8 @@ func signed(t *testing.T) (all []vector) {
 	return all
 }
 
-// changed are a request and its forgeries: another body, another secret, another signature,
-// another time under the signature.
+// changed returns a request and its forgeries: another body, another secret, another signature, another time with the
+// same signature.
 func changed(v vector) []vector {
 	as := func(name string, change func(*vector)) vector {
 		c := v

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// sendRaw sends a body under the signature of a secret, with a header that nobody signed.
+// sendRaw sends a body with the signature of a secret and an unsigned header.
 func sendRaw(ctx context.Context, url string, body []byte, delivery string) (int, string) {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = h.Write(body)

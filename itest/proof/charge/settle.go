@@ -51,7 +51,7 @@ func (r *run) decideAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil // what is left, the ledger says
+	return nil // the ledger reports what is left
 }
 
 // decide is the person who checks the provider's log for each payment with an unknown outcome,

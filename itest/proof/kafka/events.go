@@ -120,8 +120,8 @@ func (r *run) freezeForGood(ctx context.Context) error {
 	return err
 }
 
-// restartBroker also kills a member while the broker is down. This member could not commit the
-// offsets of what it applied meanwhile.
+// restartBroker also kills a member while the broker is down. This member cannot commit the
+// offsets of messages that it applies in the meantime.
 func (r *run) restartBroker(ctx context.Context) error {
 	n, err := r.broker(ctx)
 	if err != nil {

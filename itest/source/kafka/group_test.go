@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lanes is an observer that counts what it is told.
+// lanes is an observer that counts its notifications.
 type lanes struct {
-	mu          sync.Mutex // guards the rest
+	mu          sync.Mutex // guards the fields below
 	given, lost int
 }
 
@@ -25,12 +25,12 @@ func (l *lanes) Given(source.Lane)                     { l.mu.Lock(); defer l.mu
 func (l *lanes) Lost(source.Lane)                      { l.mu.Lock(); defer l.mu.Unlock(); l.lost++ }
 func (l *lanes) Revoking(context.Context, source.Lane) {}
 
-// crew are members of one group that settle what they get.
+// crew are members of one group that settle their deliveries.
 type crew struct {
 	t        testing.TB
 	settings kafka.Config
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	settled map[string]int
 	redone  int
 }
@@ -192,9 +192,9 @@ func TestAMemberWhoseEpochRisesKeepsItsLanes(t *testing.T) {
 		owner.Lanes(told)
 		got := take(t, owner, 4)
 		ack(t, owner, got[0])
-		for i := 1; i < 4; i++ { // each makes the group's epoch rise and gets nothing
+		for i := 1; i < 4; i++ { // each raises the group's epoch and gets no partition
 			idle := newSource(t, settings)
-			for err := error(context.DeadlineExceeded); err != nil; { // also a busy broker lets it in
+			for err := error(context.DeadlineExceeded); err != nil; { // a busy broker finally lets it in, too
 				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // more than a heartbeat
 				var some []source.Delivery
 				some, err = idle.Fetch(ctx, source.Bound{Messages: 1, Bytes: 1})

@@ -52,7 +52,7 @@ func wants(t testing.TB, got []source.Delivery, want ...string) {
 	}
 }
 
-// fetching fetches and acknowledges beside the test until it ends.
+// fetching fetches and acks in the background until the test ends.
 func fetching(t testing.TB, s *kafka.Source) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
@@ -160,7 +160,7 @@ func TestACompactedTopic(t *testing.T) {
 		defer cancel()
 		var all []source.Delivery
 		for ctx.Err() == nil && offset(t, c, settings.Group, topic, 0) != 21 {
-			// After the tombstone no record comes: only the offset is waited for.
+			// After the tombstone no record arrives: only the offset advances.
 			most := patience
 			if len(all) > 0 && all[len(all)-1].Message.Body == nil {
 				most = 100 * time.Millisecond
@@ -181,8 +181,8 @@ func TestACompactedTopic(t *testing.T) {
 	})
 }
 
-// awaitPartitions waits until the broker tells clients of as many partitions: what
-// it was told to add it says a while later.
+// awaitPartitions waits until the broker reports this many partitions to clients: an added partition is reported with a
+// delay.
 func awaitPartitions(t testing.TB, c *kgo.Client, topic string, n int) {
 	t.Helper()
 	var last error
@@ -222,12 +222,12 @@ func TestTopicsThatChange(t *testing.T) {
 		if err := fails(t, s); !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
 			t.Errorf("it says: %v", err)
 		}
-		ack(t, s, old[3:]...) // of what is gone: no error, no effect
+		ack(t, s, old[3:]...) // in a lost lane: no error, no effect
 		put(t, client(t), topic, 0, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		var got []source.Delivery
-		for ctx.Err() == nil && len(got) < 2 { // it may complain more than once
+		for ctx.Err() == nil && len(got) < 2 { // it may return the error more than once
 			some, _ := s.Fetch(ctx, source.Bound{Messages: 2, Bytes: 1 << 20})
 			got = append(got, some...)
 		}
@@ -309,7 +309,7 @@ func TestRecordsOfEverySize(t *testing.T) {
 	})
 	t.Run("G3_a_dead_letter_too_large_for_its_topic_is_cut_and_settled", func(t *testing.T) {
 		left, err := s.Settle(t.Context(), []source.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
-		for began := time.Now(); len(left) > 0 && time.Since(began) < patience; { // the brokers had not confirmed it yet
+		for began := time.Now(); len(left) > 0 && time.Since(began) < patience; { // the brokers have not confirmed it yet
 			left, err = s.Settle(t.Context(), []source.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
 		}
 		if err != nil || len(left) > 0 {

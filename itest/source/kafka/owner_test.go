@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// patience is how long something that must happen may take.
+// patience is the timeout for expected events.
 const patience = 3 * time.Minute
 
 // newSource opens a source that is closed with the test.
@@ -28,7 +28,7 @@ func newSource(t testing.TB, c kafka.Config) *kafka.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A store of its own that keeps no offsets: another one with them would be behind.
+	// Each source has its own store that keeps no offsets: with a shared one a source would seem to be behind.
 	s.Info().Positions("billing", struct{ source.PositionStore }{memstore.New()})
 	t.Cleanup(func() { shut(t, s) })
 	return s
@@ -42,7 +42,7 @@ func shut(t testing.TB, s *kafka.Source) {
 	}
 }
 
-// take fetches until n deliveries are there.
+// take fetches until there are n deliveries.
 func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -61,7 +61,7 @@ func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until an error comes, and returns it.
+// fails fetches until an error is returned, and returns it.
 func fails(t testing.TB, s *kafka.Source) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -75,7 +75,7 @@ func fails(t testing.TB, s *kafka.Source) error {
 	return nil
 }
 
-// stands returns why a lane of the source stands still, once one does.
+// stands waits until a lane of the source stops, and returns why.
 func stands(t testing.TB, s *kafka.Source) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -115,7 +115,7 @@ func put(t testing.TB, c *kgo.Client, topic string, partition int32, n int) {
 	}
 }
 
-// offset is the group's offset of a partition, -1 without one.
+// offset returns the group's offset of a partition; -1 if there is none.
 func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) int64 {
 	t.Helper()
 	all, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)
@@ -136,7 +136,7 @@ func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int
 	}
 }
 
-// remove takes the only member out of a group behind its back.
+// remove removes the only member of a group without its knowledge.
 func remove(t testing.TB, c *kgo.Client, group string) {
 	t.Helper()
 	all := members(t, c, group)
@@ -157,7 +157,7 @@ func members(t testing.TB, c *kgo.Client, group string) []kadm.DescribedGroupMem
 	return groups[group].Members
 }
 
-// takeOut does what the group does with a member that is silent.
+// takeOut removes a member, as the group does with a silent member.
 func takeOut(ctx context.Context, c *kgo.Client, group, member string) error {
 	request := kmsg.NewPtrLeaveGroupRequest()
 	request.Group = group
@@ -171,9 +171,8 @@ func takeOut(ctx context.Context, c *kgo.Client, group, member string) error {
 	return errors.Join(kerr.ErrorForCode(response.ErrorCode), kerr.ErrorForCode(response.Members[0].ErrorCode))
 }
 
-// inherit takes n deliveries of a group's only partition from an heir. A former
-// member may have joined again before the heir, and would keep the partition for
-// good: then it is taken out once more.
+// inherit takes n deliveries of a group's only partition with the next owner. If the previous member joins again first,
+// it would keep the partition: then it is removed once more.
 func inherit(t testing.TB, c *kgo.Client, group, former string, heir *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -204,7 +203,7 @@ func inherit(t testing.TB, c *kgo.Client, group, former string, heir *kafka.Sour
 			if m.ClientID != former || len(all) < 2 || !known || len(given.Topics) == 0 {
 				continue
 			}
-			t.Log("the former member has come first")
+			t.Log("the previous member has joined first")
 			if err := takeOut(t.Context(), c, group, m.MemberID); err != nil && !errors.Is(err, kerr.UnknownMemberID) {
 				t.Fatal(err)
 			}
@@ -226,7 +225,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		settings.ClientID = "heir"
 		heir := newSource(t, settings)
 		ack(t, heir, inherit(t, c, settings.Group, "former", heir, 10)...)
-		ack(t, former, old[:3]...) // a lost lane is no error
+		ack(t, former, old[:3]...) // settling in a lost lane is no error
 		awaitOffset(t, c, settings.Group, topic, 0, 10)
 	})
 	t.Run("trap_27_the_clients_own_commit_moves_it_back", func(t *testing.T) {
@@ -237,7 +236,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		former := plain(t, group, topic)
 		poll(t, former, 20)
 		heir := plain(t, group, topic)
-		moved := poll(t, heir, 10)[0].Partition // it went to the heir
+		moved := poll(t, heir, 10)[0].Partition // it moved to the next owner
 		commit(t, heir, topic, moved, 10)
 		commit(t, former, topic, moved, 3)
 		if at := offset(t, c, group, topic, moved); at != 3 {
@@ -281,7 +280,7 @@ func topicID(t testing.TB, c *kgo.Client, topic string) [16]byte {
 	return all[topic].ID
 }
 
-// plain is a member of a group as franz-go makes it.
+// plain returns a member of a group that franz-go creates.
 func plain(t testing.TB, group, topic string) *kgo.Client {
 	t.Helper()
 	return client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package days kills processes that drop days of markers, that move a consumer to days, and
-// that consume meanwhile, and looks that nothing is lost, doubled or left half.
+// Package days kills processes that drop days of markers, that move a consumer to daily partitions, and that consume at
+// the same time, and checks that nothing is lost, doubled or incomplete.
 package days
 
 import (
@@ -31,28 +31,28 @@ import (
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// work is what a child does.
+// work is the task of a child.
 type work string
 
 const (
-	reaps   work = "reaps"   // advances, and drops what is due
+	reaps   work = "reaps"   // advances, and drops due days
 	begins  work = "begins"  // begins a move
-	ends    work = "ends"    // ends one
+	ends    work = "ends"    // ends a move
 	before  work = "before"  // consumes as before the move
-	handles work = "handles" // consumes with a store of days over database/sql
-	pipes   work = "pipes"   // consumes with a store of days over pgx
+	handles work = "handles" // consumes with daily partitions over database/sql
+	pipes   work = "pipes"   // consumes with daily partitions over pgx
 )
 
-// order is one for a child.
+// order is an order for a child.
 type order struct {
 	DSN, Consumer string
 	Work          work
-	// Statement is before which one of those that it sends it kills itself; 0: never. With
-	// After it does so when the statement is answered.
+	// Statement is the number of the statement before which the child kills itself; 0: never. With After it does so
+	// after the statement is answered.
 	Statement int64
 	After     bool
-	// Point and Hit are where a consumer kills itself; Seed orders its messages, of those
-	// from First on. Their ids are of Day and of the days before it.
+	// Point and Hit are where a consumer kills itself. Seed orders its messages, from First on. Their ids are of Day and
+	// of the days before it.
 	Point       faults.Point
 	Hit         int64
 	Seed, First int
@@ -118,12 +118,12 @@ func live(o order) error {
 	return consume(ctx, o, s)
 }
 
-// dated is what a store of days is asked for.
+// dated returns the settings of a store with daily partitions.
 func dated(consumer string) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: consumer, IDTime: identity.UUIDv7, Back: 6}
 }
 
-// pass is one of the reaper.
+// pass runs one pass of the reaper.
 func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	if err := s.Progressed(ctx, consumer, nil); err != nil {
 		return err
@@ -223,7 +223,7 @@ func deliver[Tx any](ctx context.Context, o order, c *consumer.Consumer[Tx]) err
 				return fmt.Errorf("%+v", all[i])
 			}
 		}
-		if ended { // what is busy in another process comes again
+		if ended { // a message that is busy in another process is delivered again
 			first += cap(some)
 		}
 	}

@@ -66,7 +66,7 @@ func (s *shop) start(t *testing.T, o order) *exec.Cmd {
 	return c
 }
 
-// killed runs a child and reports whether it was killed; any other failure is one.
+// killed runs a child and reports whether it was killed; any other failure fails the test.
 func (s *shop) killed(t *testing.T, o order) bool {
 	t.Helper()
 	return wasKilled(t, s.start(t, o).Wait())
@@ -76,7 +76,7 @@ func wasKilled(t *testing.T, err error) bool {
 	t.Helper()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != -1) {
-		t.Fatalf("a process that nobody killed: %v", err)
+		t.Fatalf("a process that was not killed failed: %v", err)
 	}
 	return err != nil
 }
@@ -89,7 +89,7 @@ func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
 	return n
 }
 
-// marks has a store end messages of a consumer, or asks what became of them.
+// marks ends messages of a consumer with a store, or returns their outcomes.
 func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
@@ -116,7 +116,7 @@ func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, i
 	return v
 }
 
-// asked is what a store says of ids, of which it keeps nothing.
+// asked returns a store's verdicts on ids, and rolls back.
 func asked(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
@@ -137,7 +137,7 @@ var (
 	isFresh   = store.Verdict{Kind: store.Fresh}
 )
 
-// byDay is the store of days of a consumer.
+// byDay returns a consumer's store with daily partitions.
 func (s *shop) byDay(t *testing.T, consumer string) *sqlstore.Store {
 	t.Helper()
 	own, err := s.store.Dated(t.Context(), dated(consumer))
@@ -147,8 +147,7 @@ func (s *shop) byDay(t *testing.T, consumer string) *sqlstore.Store {
 	return own
 }
 
-// everyStatement kills a child before, or after, each of the statements that it sends, and
-// has look see what is there.
+// everyStatement kills a child before, or after, each of the statements that it sends, and lets look check the result.
 func everyStatement(t *testing.T, s *shop, do work, prepare func(consumer string), look func(t *testing.T, consumer string)) {
 	kills := 0
 	for _, after := range []bool{false, true} {
@@ -190,7 +189,7 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 				t.Errorf("after the kill the verdicts are %+v", first)
 			}
 			for began := time.Now(); time.Since(began) < 20*time.Second; processes.Pause(t.Context(), 10*time.Millisecond) {
-				// The server may still have to notice that a process is gone.
+				// The server may not have noticed yet that a process is gone.
 				if err := pass(t.Context(), own, consumer); err != nil && own.Classify(err) != store.ClassContended {
 					t.Error(err)
 				}
@@ -201,7 +200,7 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 			if v := asked(t, own, consumer, late, held, young); !slices.Equal(v, []store.Verdict{isOld, isParked, isApplied}) {
 				t.Errorf("when another had ended it the verdicts are %+v", v)
 			}
-			if days := s.days(t, consumer); days != 7 { // that which is held, and those of today and two before, three after
+			if days := s.days(t, consumer); days != 7 { // the day that is held, today and two days before, three days after
 				t.Errorf("%d days stand", days)
 			}
 			if err := own.Check(t.Context()); err != nil {
@@ -211,7 +210,7 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 	})
 }
 
-// days counts the days of a consumer that stand.
+// days counts the partitions of a consumer.
 func (s *shop) days(t *testing.T, consumer string) int {
 	t.Helper()
 	return s.count(t, `select count(*) from semel_dated d join pg_inherits h on h.inhparent = to_regclass('semel_markers_' || d.number)
@@ -274,7 +273,7 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 	})
 }
 
-// retried has a parked row wait again, and looks that its marker does.
+// retried retries a parked row, and checks that its marker waits again.
 func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id string) {
 	t.Helper()
 	rows, err := s.store.Rows(t.Context(), store.RowFilter{Consumer: consumer})
@@ -285,7 +284,7 @@ func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id st
 		t.Error(err)
 	}
 	if v := asked(t, own, consumer, id); v[0].Was != store.Waiting {
-		t.Errorf("the marker of what waits again is %+v", v)
+		t.Errorf("the marker of a retried row is %+v", v)
 	}
 }
 
@@ -294,7 +293,7 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 	const consumer = "billing"
 	points := []faults.Point{faults.AfterMark, faults.BeforeCommit, faults.AfterCommit, faults.AfterEffect}
 	kills, seed, day := 0, 0, sqlsuite.Today(t)
-	// pair has two processes consume the same messages at once, which kill themselves.
+	// pair starts two processes that consume the same messages and kill themselves.
 	pair := func(first int, mortal bool, all ...work) (running []*exec.Cmd) {
 		for _, w := range all {
 			seed++
@@ -317,13 +316,13 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 	if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 3 { // the deployment rolls
+	for i := range 3 { // a rolling deployment
 		wait(pair(i*100, true, before, handles))
 		wait(pair(i*100, true, pipes, before))
 	}
 	wait(pair(0, false, before, pipes))
 	wait(pair(200, false, handles, before))
-	// The move ends beside the newer ones; whoever ends it is killed a few times.
+	// The move ends while newer processes run; the process that ends it is killed a few times.
 	for n := range 3 {
 		running := pair(400+n*100, true, handles, pipes)
 		s.killed(t, order{Consumer: consumer, Work: ends, Statement: int64(5 + 10*n)})

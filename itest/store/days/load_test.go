@@ -16,16 +16,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// load is what marks of a consumer were committed by workers that never stop.
+// load is the load of a consumer's workers that mark and commit without a pause.
 type load struct {
 	store  *sqlstore.Store
 	scope  int64
 	day    time.Time
 	marked atomic.Int64 // messages up to here were begun
-	ended  atomic.Int64 // so many were committed
+	ended  atomic.Int64 // this many were committed
 }
 
-// work marks one message after the other, and says what went wrong.
+// work marks one message after the other, and returns what went wrong.
 func (l *load) work(stop <-chan struct{}) error {
 	for {
 		select {
@@ -47,7 +47,7 @@ func (l *load) work(stop <-chan struct{}) error {
 	}
 }
 
-// until waits until so many more were committed.
+// until waits until this many more messages were committed.
 func (l *load) until(ctx context.Context, more int64) {
 	for want := l.ended.Load() + more; l.ended.Load() < want && ctx.Err() == nil; {
 		processes.Pause(ctx, time.Millisecond)

@@ -1,5 +1,4 @@
-// Package former lets two releases of a service, whose identities differ, run over one
-// store while both are killed.
+// Package former runs two releases of a service, with different identities, on one store while both are killed.
 package former
 
 import (
@@ -22,22 +21,21 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order is which release a child is, over which file, and where it dies.
+// order says which release a child is, its file, and where it dies.
 type order struct {
 	Path string
-	// Newer finds identities by event and names those by order as former; the release
-	// before knows the latter only.
+	// Newer finds identities by event and uses those by order as previous identities; the previous release knows only
+	// the latter.
 	Newer bool
-	// Point and Hit are where it kills itself: when it comes there for this time. Without
-	// a point it comes to its end.
+	// Point and Hit are where the child kills itself: when it passes the point for this number of times. Without a point
+	// it ends normally.
 	Point faults.Point
 	Hit   int
 }
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// messages is how many there are. Those from coarse on share an order by twos, with
-// different contents.
+// messages is the number of messages. Those from coarse on share an order in pairs, with different contents.
 const messages, coarse = 60, 40
 
 func message(i int) *semel.Message {
@@ -58,8 +56,7 @@ func open(path string) (*sql.DB, *sqlstore.Store, error) {
 	return db, s, err
 }
 
-// live delivers every message again, as a broker does to whoever starts, and dies on the
-// way.
+// live delivers every message again, as a broker does after a restart, and dies at its point.
 func live(o order) error {
 	db, s, err := open(o.Path)
 	if err != nil {
@@ -93,7 +90,7 @@ func live(o order) error {
 			return err
 		}
 		for i := range all {
-			if all[i].Kind != semel.Ack { // it is busy in the other release: it comes again
+			if all[i].Kind != semel.Ack { // it is busy in the other release and is delivered again
 				first -= 7
 				break
 			}
@@ -134,7 +131,7 @@ func TestTwoReleasesAreKilledInTurn(t *testing.T) {
 	}
 	killed := 0
 	points := []faults.Point{faults.AfterMark, faults.BeforeCommit, faults.AfterCommit, faults.AfterEffect}
-	_ = run(order{Point: faults.AfterCommit, Hit: 2}).Wait() // the release before is there first
+	_ = run(order{Point: faults.AfterCommit, Hit: 2}).Wait() // the previous release runs first
 	for i := range 6 {
 		older := run(order{Point: points[i%4], Hit: 1 + i})
 		newer := run(order{Newer: true, Point: points[(i+1)%4], Hit: 1 + i*2})
@@ -146,7 +143,7 @@ func TestTwoReleasesAreKilledInTurn(t *testing.T) {
 	}
 	for _, c := range []*exec.Cmd{run(order{}), run(order{Newer: true})} {
 		if err := c.Wait(); err != nil {
-			t.Errorf("a process that nobody killed: %v", err)
+			t.Errorf("a process that was not killed failed: %v", err)
 		}
 	}
 	if killed < 6 {

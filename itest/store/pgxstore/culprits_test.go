@@ -15,8 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// batchOf is an open batch of ten messages, of which each queued its effect and
-// message 6 what queue adds.
+// batchOf returns an open batch of ten messages. Each has queued its effect, and message 6 also what queue adds.
 func batchOf(t testing.TB, h *shop, queue func(q *pgxstore.Queue)) store.Batch[*pgxstore.Queue] {
 	t.Helper()
 	ids := numbered(0, 10)

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// dated has the shop keep its markers by day.
+// dated makes the shop keep its markers in daily partitions.
 func (h *shop) dated(t testing.TB) *shop {
 	t.Helper()
 	store, err := h.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID})
@@ -25,8 +25,8 @@ func (h *shop) dated(t testing.TB) *shop {
 	return h
 }
 
-// byDay lends shops whose one partition takes any id in place of days, so that cases with
-// ids of their own run over the statements of a table of days.
+// byDay lends shops with one partition for all ids in place of the daily ones, so that cases with their own ids run with
+// the statements of daily partitions.
 func byDay(pool *pgxpool.Pool) *services.Lent[*shop] {
 	return &services.Lent[*shop]{
 		Make: func(t testing.TB) *shop {

@@ -187,8 +187,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 	})
 }
 
-// wantFreed waits until others can mark the message: its batch is over for the
-// server.
+// wantFreed waits until others can mark the message: the server has ended its batch.
 func (h *shop) wantFreed(t testing.TB, id string) {
 	t.Helper()
 	b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{MarkLock: 10 * time.Second}, h.marks(t, id))
@@ -198,7 +197,7 @@ func (h *shop) wantFreed(t testing.TB, id string) {
 	}
 }
 
-// wantSleeping waits until a statement sleeps in the server.
+// wantSleeping waits until a statement sleeps on the server.
 func (h *shop) wantSleeping(t testing.TB) {
 	t.Helper()
 	for h.number(t, "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()") == 0 {
@@ -268,7 +267,7 @@ func TestContentionAmongBatches(t *testing.T) {
 	})
 }
 
-// deadlock lets two batches lock two rows in opposite order.
+// deadlock makes two batches lock two rows in opposite order.
 func deadlock(t *testing.T, h *shop) {
 	h.exec(t, "insert into in.once values ('other')")
 	names := []string{"there", "other"}
@@ -305,7 +304,7 @@ func deadlock(t *testing.T, h *shop) {
 	}
 }
 
-// copyInFlight lets a copy meet a message in flight under another level.
+// copyInFlight delivers a copy of a message in flight, with another isolation level.
 func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.TxIsoLevel) {
 	first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 	if _, err := first.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
@@ -336,15 +335,14 @@ func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.Tx
 	}
 }
 
-// takeTurns checks that no two serial batches are open at once, and that the
-// wait for a turn is no lock time-out.
+// takeTurns checks that no two serial batches are open at once, and that waiting for a turn is not a lock timeout.
 func takeTurns(t *testing.T, h *shop) {
 	serial := store.TxOptions{Serial: true, Consumer: "billing", MarkLock: time.Millisecond, EffectLock: time.Millisecond}
 	first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, serial, h.marks(t, "a"))
 	soon := serial
 	soon.Turn = 50 * time.Millisecond
 	if _, _, err := h.Begin(t.Context(), soon, h.marks(t, "late")); err == nil || h.Classify(err) != store.ClassContended {
-		t.Errorf("who waits longer than its turn hears %v", err)
+		t.Errorf("a batch that waits longer than its turn gets %v", err)
 	}
 	opened := make(chan store.Batch[*pgxstore.Queue])
 	go func() {

@@ -13,14 +13,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A transaction that several claims share ends with the last of them that is killed: a
-// store that closes does not wait for somebody's lock, and one that is killed takes no
-// other with it.
+// A transaction that several claims share ends when the last of its batches is killed: a store that closes does not wait
+// for another transaction's lock, and killing one batch does not kill another.
 func TestGatheredKilled(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	for name, c := range map[string]struct {
 		claims       int
-		before, then []int // which are killed
+		before, then []int // the batches that are killed
 		ended        bool
 	}{
 		"law_11_one_by_itself_is_cut":                       {1, nil, []int{0}, true},
@@ -67,7 +66,7 @@ func TestGatheredKilled(t *testing.T) {
 	}
 }
 
-// wantLocked waits until a statement waits for a lock in the server.
+// wantLocked waits until a statement waits for a lock on the server.
 func (h *shop) wantLocked(t testing.TB) {
 	t.Helper()
 	for h.number(t, "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// part are so many ids of an own set.
+// part returns n ids of a set.
 func part(set string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(set, i))
@@ -20,7 +20,7 @@ func part(set string, n int) (ids []string) {
 	return ids
 }
 
-// run applies batches that are all new, after which the next is taken to be.
+// run applies batches of new messages, so that the store assumes that the next batch is new.
 func run(t testing.TB, h *shop, set string) {
 	t.Helper()
 	for i := range 32 {
@@ -28,15 +28,15 @@ func run(t testing.TB, h *shop, set string) {
 	}
 }
 
-// A batch whose marks are all taken to be new asks nothing of each. That is shown by what a
-// wrong guess costs: one begin, and the end of what it began.
+// A batch whose marks are all assumed to be new sends no query for each mark. The cost of a wrong guess shows this: one
+// begin, and the end of the transaction.
 func TestMarksThatAreTakenToBeNew(t *testing.T) {
 	proxy := pgproxy.Start(t, services.Postgres(t))
 	alone := func(c *pgxpool.Config) { c.MaxConns = 1 }
 	for _, f := range forms() {
 		t.Run("B12_a_copy_is_no_effect_"+f.name, func(t *testing.T) {
 			h := newShop(t, open(t, proxy.DSN(), alone))
-			for range 2 { // prepares what copies need, too
+			for range 2 { // also prepares statements for copies
 				wantCommitted(t, f.deliver(t, h, part("first", 16)))
 			}
 			run(t, h, "a")
@@ -82,12 +82,12 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 		h.exec(t, `create trigger keep_out before insert on in.semel_markers for each row execute function in.keep_out()`)
 		if b, _, err := h.Begin(t.Context(), store.TxOptions{}, h.marks(t, part("x", 16)...)); err == nil {
 			b.Rollback(t.Context())
-			t.Error("a batch began of which one marker was not written")
+			t.Error("a batch began although one marker was not written")
 		}
 	})
 }
 
-// trips are the round trips of what f does.
+// trips returns the number of round trips of f.
 func trips(proxy *pgproxy.Proxy, f func()) int {
 	before := proxy.Counts().RoundTrips
 	f()

@@ -13,14 +13,14 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// listener is a store's consumer that hears.
+// listener is a store's consumer that receives notifications.
 type listener struct {
 	heard chan struct{}
 	ended chan error
 	stop  context.CancelFunc
 }
 
-// listening lets a consumer of a store hear, and returns when it does.
+// listening starts a consumer's listener, and returns when it listens.
 func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -31,7 +31,7 @@ func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	return l
 }
 
-// hears fails unless something is heard soon.
+// hears fails unless a notification arrives soon.
 func (l *listener) hears(t *testing.T) {
 	t.Helper()
 	select {
@@ -43,7 +43,7 @@ func (l *listener) hears(t *testing.T) {
 	}
 }
 
-// silent fails if something was heard so far: what is sent is heard in order.
+// silent fails if a notification arrived: notifications arrive in order.
 func (l *listener) silent(t *testing.T) {
 	t.Helper()
 	select {
@@ -94,7 +94,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 		search.hears(t)
 		search.silent(t)
 		billing.silent(t)
-		billing.stop() // whoever keeps the connection leaves it to the others
+		billing.stop() // if it held the connection, another one takes it over
 		if err := <-billing.ended; err != nil {
 			t.Error(err)
 		}
@@ -105,7 +105,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 	t.Run("D6_a_connection_that_is_ended_is_told_and_can_be_made_again", func(t *testing.T) {
 		s := newStore(t, pool, pgxstore.Options{Listen: dsn})
 		l := listening(t, s, "billing")
-		// The server may still end the connections of those who listened before.
+		// The server may still be closing the connections of earlier listeners.
 		for deadline := time.Now().Add(time.Minute); count(t, "select count(*) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()") > 1 && time.Now().Before(deadline); {
 			pass(t, 10*time.Millisecond)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// throughSQL is the shop's store through database/sql.
+// throughSQL returns the shop's store through database/sql.
 func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 	t.Helper()
 	db, err := sql.Open("pgx", h.pool.Config().ConnString())
@@ -32,8 +32,7 @@ func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 	return db, s
 }
 
-// received has messages of the bodies received with one call in each way, and returns what
-// that said.
+// received receives messages with the bodies in one call, and returns the verdicts.
 func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func() error), marks []store.Mark, bodies ...string) error {
 	t.Helper()
 	messages := make([]*semel.Message, len(marks))
@@ -48,7 +47,7 @@ func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func
 	return err
 }
 
-// ways are how messages are received on the shop's tables: with pgx and database/sql.
+// ways are the ways to receive messages on the shop's tables: with pgx and with database/sql.
 func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...string) error {
 	db, inner := h.throughSQL(t)
 	return map[string]func(marks []store.Mark, bodies ...string) error{
@@ -73,7 +72,7 @@ func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...
 	}
 }
 
-// A message that is received and has no row is lost: its copies are duplicates.
+// A received message without a row is lost, because its copies are duplicates.
 func TestARowThatIsKeptOutIsNotReceived(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	h.exec(t, "create function in.eat() returns trigger language plpgsql as 'begin return null; end'")
@@ -113,7 +112,7 @@ func TestArraysWithoutNulls(t *testing.T) {
 	})
 }
 
-// ended is a batch of claims that a store ends on tables that were spoiled.
+// ended ends a batch of claims on damaged tables.
 func ended[Tx any](t *testing.T, st store.TxStore[Tx], marks []store.Mark, e store.Ending, spoil func()) store.Result {
 	t.Helper()
 	spoil()

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// open opens a pool for the time of the test, with changes to its settings.
+// open opens a pool for the duration of the test, with changes to its settings.
 func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
@@ -37,21 +37,20 @@ func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Po
 	return pool
 }
 
-// unnamed keeps pgx from preparing statements under a name.
+// unnamed prevents pgx from preparing named statements.
 func unnamed(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe }
 
-// plain sends arguments as text and asks for no types.
+// plain sends arguments as text and does not ask for types.
 func plain(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
 
-// shop is a store in a schema of its own, with a table of effects that has no
-// unique key.
+// shop is a store in its own schema, with a table of effects without a unique key.
 type shop struct {
 	*pgxstore.Store
 	pool   *pgxpool.Pool
 	schema string
 }
 
-var schemas atomic.Int64 // numbers them, so that a database serves many tests
+var schemas atomic.Int64 // numbers the schemas, so that a database serves many tests
 
 func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	t.Helper()
@@ -88,7 +87,7 @@ func emptied(t testing.TB, used *shop) *shop {
 	return h
 }
 
-// onPool is the same shop through another pool.
+// onPool returns the same shop with another pool.
 func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	t.Helper()
 	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
@@ -98,7 +97,7 @@ func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	return &shop{Store: store, pool: pool, schema: h.schema}
 }
 
-// in puts the schema's name in.
+// in replaces in. by the schema's name.
 func (h *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", h.schema))
 }
@@ -130,12 +129,10 @@ func (h *shop) count(t testing.TB, name string) int {
 	return h.number(t, "select count(*) from in.effects where name = $1", []byte(name))
 }
 
-// sound checks what must hold after every test: no connection is held and no
-// guard is left.
+// sound checks what must be true after every test: no connection is held and no guard is left.
 func (h *shop) sound(t testing.TB) {
-	// The pool destroys a broken connection in a goroutine of its own and
-	// counts it as acquired until that has run.
-	// Thousands of cases come here, so it looks every millisecond.
+	// The pool destroys a broken connection in a goroutine of its own and counts it as acquired until then. Thousands of
+	// cases run this check, so it polls every millisecond.
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); h.pool.Stat().AcquiredConns() != 0; <-look.C {
@@ -161,7 +158,7 @@ func (h *shop) damage(t testing.TB, number int64) {
 
 const insert = "insert into in.effects values ($1)"
 
-// direct is the store whose handlers get a pgx.Tx.
+// direct returns the store whose handlers get a pgx.Tx.
 func (h *shop) direct() storetest.Instance[pgx.Tx] {
 	return storetest.Instance[pgx.Tx]{
 		Store: h.Store,
@@ -188,7 +185,7 @@ func (h *shop) direct() storetest.Instance[pgx.Tx] {
 	}
 }
 
-// queued is the store whose handlers queue their statements.
+// queued returns the store whose handlers queue their statements.
 func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 	return storetest.Instance[*pgxstore.Queue]{
 		Store: h.Queued(),

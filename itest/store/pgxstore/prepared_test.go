@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// preparing is one connection that keeps few statements.
+// preparing configures one connection that keeps few prepared statements.
 func preparing(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
 
 func TestPreparedStatements(t *testing.T) {
@@ -121,8 +121,8 @@ func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 	}
 }
 
-// A server keeps a plan for as long as nobody analyzes its tables, and one that was made
-// while a table had a page reads it whole.
+// A server keeps a plan as long as no process analyzes its tables, and a plan that was made while a table had one page
+// reads the whole table.
 func TestPlansOfTablesThatGrow(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t), preparing))
 	h.exec(t, "alter table in.semel_markers set (autovacuum_enabled = false)")
@@ -133,7 +133,7 @@ func TestPlansOfTablesThatGrow(t *testing.T) {
 			b.Rollback(t.Context())
 		}
 	}
-	// judging is how the statement that looks for markers, as it is prepared, finds them.
+	// judging returns the plan of the prepared statement that looks for markers.
 	judging := func() string {
 		t.Helper()
 		var name string

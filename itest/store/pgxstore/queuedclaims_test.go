@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// committing is an argument that makes COMMIT of its statement.
+// committing is an argument that turns its statement into COMMIT.
 type committing struct{}
 
 // RewriteQuery implements pgx.QueryRewriter.
@@ -22,8 +22,7 @@ func (committing) RewriteQuery(context.Context, *pgx.Conn, string, []any) (strin
 	return "commit", nil, nil
 }
 
-// claimed is the mark of a message that was received and is claimed, and how its batch
-// ends.
+// claimed returns the mark of a message that was received and claimed, and the ending of its batch.
 func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 	t.Helper()
 	marks := h.marks(t, id)
@@ -38,11 +37,11 @@ func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 	return marks, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}}
 }
 
-// A batch of claims whose handlers queue writes everything with its COMMIT, so that it
-// needs no guard row until a handler reads.
+// A batch of claims whose handlers queue statements sends everything with its COMMIT, so that it needs no guard row
+// until a handler reads.
 func TestQueuedClaims(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
-	// claimed is a batch with the claim of a message that waits, and how it ends.
+	// claimed returns a batch with the claim of a waiting message, and its ending.
 	claimed := func(t *testing.T, id string) (store.Batch[*pgxstore.Queue], store.Ending) {
 		t.Helper()
 		marks, end := h.claimed(t, id)
@@ -125,7 +124,7 @@ func TestQueuedClaimsOnAConnectionWhoseSettingsWereChanged(t *testing.T) {
 		b.Tx(0).Exec("set session characteristics as transaction read only")
 		wantCommitted(t, b.Commit(t.Context(), end))
 		if _, _, err := h.Queued().Begin(t.Context(), store.TxOptions{}, next); err == nil || h.Classify(err) != store.ClassDown {
-			t.Fatalf("the situation did not occur, or is somebody's fault: %v", err)
+			t.Fatalf("the situation did not occur, or a message is blamed: %v", err)
 		}
 		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, next)
 		b.Tx(0).ExecOne(h.in(insert), []byte("next"))

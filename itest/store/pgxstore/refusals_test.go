@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// elsewhere is an error of a server that is not the batch's.
+// elsewhere returns an error of a server that does not belong to the batch.
 func elsewhere(code string) error {
 	return &pgconn.PgError{Severity: "ERROR", Code: code, Message: "refused"}
 }
@@ -24,7 +24,7 @@ func TestWhatACallbackReturnsIsItsRefusal(t *testing.T) {
 		name     string
 		read     func(pgx.Rows) error
 		class    store.Class
-		decision semel.Decision // 0 if it decides nothing
+		decision semel.Decision // 0 for no decision
 	}{
 		{"of_another_database", func(pgx.Rows) error { return elsewhere("23514") }, store.ClassRetry, 0},
 		{"of_another_database_that_contends", func(pgx.Rows) error { return elsewhere("40001") }, store.ClassRetry, 0},

@@ -36,8 +36,8 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	}{{"named", func(*pgxpool.Config) {}}, {"unnamed", unnamed}, {"undescribed", plain}} {
 		h := newShop(t, open(t, proxy.DSN(), mode.change, alone))
 		for _, deliver := range []func(testing.TB, *shop, []string) store.Result{deliverDirect, deliverQueued, deliverReading} {
-			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares
-			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares what duplicates need
+			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares statements
+			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares statements for duplicates
 			h.exec(t, "delete from in.semel_markers")
 		}
 		for _, c := range []struct {

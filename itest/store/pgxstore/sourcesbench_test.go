@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// varied is a source of n messages, whose producer names so many sources in turn.
+// varied is a source of n messages that name this many sources in turn.
 type varied struct{ n, sources, next int }
 
 func (s *varied) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "a", Epoch: 1}) }
@@ -38,9 +38,8 @@ func (s *varied) Fetch(ctx context.Context, most source.Bound) (all []source.Del
 
 func (s *varied) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// BenchmarkSources receives messages into the inbox and applies them, of ten sources and of as
-// many sources as there are messages; SEMEL_BENCH_MESSAGES is how many messages, 20,000 where
-// it is not set.
+// BenchmarkSources receives messages into the inbox and applies them, from ten sources and from as many sources as
+// messages. SEMEL_BENCH_MESSAGES is the number of messages, by default 20,000.
 func BenchmarkSources(b *testing.B) {
 	n, err := strconv.Atoi(os.Getenv("SEMEL_BENCH_MESSAGES"))
 	if err != nil {

@@ -13,12 +13,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// deadlocked is a statement that fails as a deadlock does; a row comes first,
-// so that a query begins well.
+// deadlocked is a statement that fails as a deadlock does. It returns a row first, so that the query begins without an
+// error.
 const deadlocked = `select case when n = 1 then 'here' else fail() end from generate_series(1, 2) n`
 
-// ways are those in which a handler can send a statement and not look at what
-// the server says of it.
+// ways are the ways in which a handler can send a statement and ignore the server's answer.
 var ways = map[string]func(t *testing.T, tx pgx.Tx){
 	"Exec": func(t *testing.T, tx pgx.Tx) { _, _ = tx.Exec(t.Context(), deadlocked) },
 	"Query": func(t *testing.T, tx pgx.Tx) {

@@ -14,8 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// doing is a tracer that knows queries and what is prepared, and does something
-// whenever it is told of either.
+// doing is a tracer of queries and prepared statements that calls a function on each.
 type doing struct {
 	do func(call string) // nil: nothing; set while no batch is open
 }
@@ -42,7 +41,7 @@ func (d *doing) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndD
 	d.is("prepare end")
 }
 
-// doingBatches is one that knows batches, too.
+// doingBatches is a tracer that also traces batches.
 type doingBatches struct{ doing }
 
 func (d *doingBatches) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
@@ -58,7 +57,7 @@ func (d *doingBatches) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchE
 	d.is("batch end")
 }
 
-// tracing is a kind of tracer with what it is called for.
+// tracing is a kind of tracer with the calls that it gets.
 type tracing struct {
 	name  string
 	calls []string
@@ -117,7 +116,7 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 			for _, call := range k.calls {
 				t.Run("at_"+strings.ReplaceAll(call, " ", "_")+"_and_is_left_alone_until_the_next", func(t *testing.T) {
 					calls := 0
-					h.marks(t, call) // the tables' own statements are pgx's to trace
+					h.marks(t, call) // the tables' own statements are traced by pgx
 					d.do = func(c string) {
 						if c == call {
 							calls++

@@ -14,8 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// cutting is a shop whose connections go through a proxy, and one that goes
-// straight to the same tables.
+// cutting returns a shop whose connections go through a proxy, and one that connects directly to the same tables.
 func cutting(t *testing.T) (through, straight *shop, proxy *pgproxy.Proxy) {
 	t.Helper()
 	dsn := services.Postgres(t)

@@ -9,13 +9,12 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// anySource is a table of processed messages that takes any id up to 2,000
-// bytes, of any source.
+// anySource is a table of processed messages for ids up to 2,000 bytes, of any source.
 var anySource = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id", SourceColumn: "origin", AtColumn: "processed_at"}
 
 const makeAnySource = `create table if not exists in.processed (message_id bytea not null, origin text not null, processed_at timestamptz not null, unique (origin, message_id))`
 
-// adopt makes the shop's store mark in a table, too.
+// adopt makes the shop's store also write its markers to a table.
 func (s *shop) adopt(t testing.TB, a sqlstore.Adopted) *shop {
 	t.Helper()
 	a.Table = s.in(a.Table)

@@ -28,7 +28,7 @@ func newSimple(t testing.TB, db *sql.DB) *shop {
 	return s.adopt(t, simple)
 }
 
-// processed is how many rows the table has of an id.
+// processed returns how many rows the table has for an id.
 func (s *shop) processed(t testing.TB, id string) int {
 	t.Helper()
 	return one[int](t, s.db, s.in("select count(*) from in.processed where message_id = $1"), id)
@@ -63,7 +63,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 		a := simple
 		a.ID = "the Id"
 		s.adopt(t, a)
-		for range 2 { // the second time by the marker
+		for range 2 { // the second time the marker exists
 			if v := s.verdict(t, old.id); !v.Already(store.Applied) {
 				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
@@ -121,8 +121,8 @@ func newRows(t *testing.T, db *sql.DB) {
 	}
 }
 
-// noRows: trimmed, parked and rolled back messages leave the table as it was,
-// also where the old code has put a row there meanwhile.
+// noRows: trimmed, parked and rolled back messages leave the table unchanged, even if the old code has inserted a row in
+// the meantime.
 func noRows(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
 	b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
@@ -167,7 +167,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	if r := b.Commit(t.Context(), store.Ending{Rows: rows}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
-	s.exec(t, "insert into in.processed values ('second')") // by the old code, meanwhile
+	s.exec(t, "insert into in.processed values ('second')") // by the old code, in the meantime
 	stored, err := s.store.Rows(t.Context(), store.RowFilter{})
 	if err != nil || len(stored) != 2 {
 		t.Fatal(stored, err)
@@ -190,7 +190,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	s.wants(t, "second", 0, 1)
 }
 
-// unfit runs messages through a consumer.
+// unfit runs messages with unusable ids through a consumer.
 func unfit(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.processed (message_id uuid primary key)")
@@ -238,8 +238,7 @@ func noPrint(t *testing.T, db *sql.DB) {
 	}
 }
 
-// byIndex: an expression of another collation than the column's would be
-// compared without the index.
+// byIndex: an expression with another collation than the column's would be compared without the index.
 func byIndex(t *testing.T, db *sql.DB) {
 	for _, kind := range []string{"text", `text collate "und-x-icu"`, "varchar(40)", "uuid", "bytea", "bigint"} {
 		s := newShop(t, db, sqlstore.Options{})
@@ -259,7 +258,7 @@ func byIndex(t *testing.T, db *sql.DB) {
 	}
 }
 
-// plan is how the server would run a statement of marks, which a UUID fits.
+// plan returns the server's plan for a statement of marks whose ids are UUIDs.
 func (s *shop) plan(t *testing.T, statement, scope string) string {
 	t.Helper()
 	return plan(t, s.db, "explain "+statement, "{"+scope+"}", `{"\\x01018f3a2b00007000800000000000000b"}`, "{1}", "{0}", "{NULL}", "{NULL}")

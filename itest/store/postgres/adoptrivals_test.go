@@ -24,8 +24,7 @@ func TestRivalsForAnAdoptedTable(t *testing.T) {
 	t.Run("J2_two_consumers_and_the_old_code_have_one_effect_a_message", func(t *testing.T) { bothEngines(t, db) })
 }
 
-// byHand is what consumers do that have such a table: a row and the effect in
-// one transaction.
+// byHand does what consumers with such a table do: it writes a row and the effect in one transaction.
 func (s *shop) byHand(ctx context.Context, id string) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -148,7 +147,7 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 	}
 }
 
-// bare is a store on the shop's tables that has adopted nothing.
+// bare returns a store on the shop's tables that has adopted no table.
 func (s *shop) bare(t testing.TB) *sqlstore.Store {
 	return bare(t, s.db, sqlstore.Options{Schema: s.schema})
 }
@@ -158,8 +157,7 @@ func (s *shop) named(a sqlstore.Adopted) sqlstore.Adopted {
 	return a
 }
 
-// bothEngines runs two consumers, as in two processes, and the old code over
-// the same messages.
+// bothEngines runs two consumers, as in two processes, and the old code on the same messages.
 func bothEngines(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
 	ids := make([]string, 200)
@@ -194,7 +192,7 @@ func bothEngines(t *testing.T, db *sql.DB) {
 	}
 }
 
-// consumer has an adopted store of its own.
+// consumer returns a consumer with its own adopted store.
 func (s *shop) consumer(t *testing.T) *consumer.Consumer[*sql.Tx] {
 	t.Helper()
 	store, err := s.bare(t).Adopt(t.Context(), s.named(simple))

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// refuseCuts has the server refuse to take back when a row was changed.
+// refuseCuts makes the server refuse to move a row's time of change back.
 const refuseCuts = `create function in.refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$;
 create trigger refuse before update on in.semel_inbox for each row when (new.changed_at < old.changed_at) execute function in.refuse()`
 

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waitingRows has many rows of two consumers that wait, and as many that are done.
+// waitingRows creates many waiting rows of two consumers, and as many finished ones.
 const waitingRows = `insert into in.semel_inbox (revision, scope, consumer, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, due_at, started, finished, repeated, first_error, last_error)
 select 1, s.number, s.consumer, ('\x00'::bytea || n::text::bytea), '', 0, false,
@@ -46,7 +46,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, table := range []string{"inbox", "markers"} { // so that nobody makes them meanwhile
+		for _, table := range []string{"inbox", "markers"} { // so that no process creates them in the meantime
 			s.exec(t, "alter table in.semel_"+table+" set (autovacuum_enabled = false)")
 		}
 		s.findsByNumber(t, db)
@@ -56,8 +56,8 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 	})
 }
 
-// findsByNumber asks for the plans of the statements of claims: each row is looked for by
-// its number, and its marker by its identity.
+// findsByNumber checks the plans of the statements for claims: each row is found by its number, and its marker by its
+// identity.
 func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
 	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, Event: store.RowCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, Event: store.RowCompleted}}
@@ -81,7 +81,7 @@ func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	}
 }
 
-// keptPlan is the plan that a connection keeps for a statement, whatever its arguments are.
+// keptPlan returns the plan that a connection keeps for a statement, for all arguments.
 func keptPlan(t *testing.T, db *sql.DB, statement string, args ...any) string {
 	t.Helper()
 	c, err := db.Conn(t.Context())
@@ -107,7 +107,7 @@ func keptPlan(t *testing.T, db *sql.DB, statement string, args ...any) string {
 	return text
 }
 
-// plan is what an explain statement answers.
+// plan returns the output of an explain statement.
 func plan(t *testing.T, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, statement string, args ...any) string {

@@ -74,7 +74,8 @@ func TestCommitsThatEndInTime(t *testing.T) {
 	s := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
 	t.Run("trap_94_a_deadline_that_passes_in_flight_leaves_the_commit_unknown", func(t *testing.T) {
 		marks := s.marks(t, "f")
-		// On a busy machine it may pass before anything is in flight: then it was too early.
+		// On a busy machine the time may pass before anything is in flight; then the test is repeated with a longer
+		// time.
 		for in := 100 * time.Millisecond; ; in *= 4 {
 			b, _ := s.begin(t, store.TxOptions{}, marks)
 			if err := s.Effect(t.Context(), b.Tx(0), "f"); err != nil {
@@ -175,7 +176,7 @@ func TestRefusedCommits(t *testing.T) {
 		}
 		r := b.Commit(t.Context(), store.Ending{})
 		if r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent || r.Culprit != store.NoCulprit {
-			t.Errorf("the commit says %+v, want not committed, permanent, nobody named", r)
+			t.Errorf("Commit returned %+v, want not committed, permanent, no culprit", r)
 		}
 		s.works(t, marks)
 	})

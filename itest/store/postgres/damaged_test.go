@@ -10,9 +10,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// damages are what somebody may have done to the tables, and what the check
-// says of it: the fault and the statement that mends it, in which in. is the
-// schema.
+// damages are changes that somebody may have made to the tables, and the result of the check: the fault and the
+// statement that repairs it. in. is the schema.
 var damages = []struct{ done, says, remedy string }{
 	{"alter table in.semel_markers set unlogged", "semel_markers is not kept through a crash", "alter table in.semel_markers set logged"},
 	{"alter table in.semel_edits drop constraint semel_edits_row_fkey; alter table in.semel_inbox set unlogged", "semel_inbox is not kept through a crash", "alter table in.semel_inbox set logged"},
@@ -59,17 +58,17 @@ var damages = []struct{ done, says, remedy string }{
 	{partitioned + "alter table in.part set unlogged", "part is not kept through a crash", "alter table in.part set logged"},
 }
 
-// mine is a trigger that keeps markers out.
+// mine creates a trigger that prevents inserts of markers.
 const mine = "create trigger mine before insert on in.semel_markers for each row execute function suppress_redundant_updates_trigger(); "
 
-// partitioned gives the markers two partitions, of which the second is in.part.
+// partitioned splits the markers into two partitions; the second is in.part.
 const partitioned = `create table in.parts (like in.semel_markers including all) partition by hash (scope, id);
 	create table in.whole partition of in.parts for values with (modulus 2, remainder 0);
 	create table in.part partition of in.parts for values with (modulus 2, remainder 1);
 	alter table in.semel_markers rename to former; alter table in.parts rename to semel_markers; `
 
-// guardTriggers does something to as many of the two triggers that enforce the
-// foreign key of the guard. Their names carry a number.
+// guardTriggers changes up to most of the two triggers that enforce the foreign key of the guard. Their names contain a
+// number.
 func guardTriggers(do string, most int) string {
 	return fmt.Sprintf(`do $do$ declare n text; begin
 		for n in select tgname from pg_trigger where tgrelid = 'in.semel_guard'::regclass and tgisinternal order by tgname limit %d loop
@@ -138,8 +137,7 @@ func TestDamagedTables(t *testing.T) {
 	})
 }
 
-// mend does what the remedy says, where it is a statement, and checks that the
-// tables are taken again.
+// mend carries out the remedy, if it is a statement, and checks that the tables are accepted again.
 func (s *shop) mend(t *testing.T, remedy, done string) {
 	t.Helper()
 	if first, _, _ := strings.Cut(remedy, " "); first != "alter" && first != "drop" && first != "delete" {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// dated has the shop keep its markers by day.
+// dated makes the shop keep its markers in daily partitions.
 func (s *shop) dated(t testing.TB, back int) *shop {
 	t.Helper()
 	sqlsuite.Today(t)
@@ -32,8 +32,8 @@ func (s *shop) dated(t testing.TB, back int) *shop {
 	return s
 }
 
-// anyDay has one partition take any id in place of the days, so that cases with ids of
-// their own run over the statements of a table of days.
+// anyDay replaces the daily partitions by one partition for all ids, so that cases with their own ids run with the
+// statements of daily partitions.
 func (s *shop) anyDay(t testing.TB) *shop {
 	t.Helper()
 	s.dated(t, 0)
@@ -45,7 +45,7 @@ func (s *shop) anyDay(t testing.TB) *shop {
 	return s
 }
 
-// partitions are the days.
+// partitions returns the daily partitions.
 func (s *shop) partitions(t testing.TB) []string {
 	t.Helper()
 	rows, err := s.db.Query(s.in(`select i.inhrelid::regclass::text from pg_inherits i where i.inhparent = 'in.semel_markers_1'::regclass
@@ -92,7 +92,7 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 	})
 }
 
-// ends marks ids, commits what is fresh, and returns the verdicts.
+// ends marks ids, commits the fresh ones, and returns the verdicts.
 func (s *shop) ends(t testing.TB, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
@@ -112,7 +112,7 @@ func (s *shop) ends(t testing.TB, as store.Outcome, ids ...string) []store.Verdi
 	return v
 }
 
-// The verdicts that the cases want.
+// Verdicts that the cases expect.
 var (
 	isFresh   = store.Verdict{Kind: store.Fresh}
 	isOld     = store.Verdict{Kind: store.Old}
@@ -128,10 +128,10 @@ func wantVerdicts(t testing.TB, got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// kept is the store as the reaper uses it.
+// kept returns the store as the reaper uses it.
 func (s *shop) kept() store.Reaper { return s.store }
 
-// retained has a policy of the consumer stand that keeps markers so long.
+// retained saves a policy of the consumer that keeps markers for this time.
 func (s *shop) retained(t testing.TB, keep time.Duration) {
 	t.Helper()
 	if err := s.kept().Retain(t.Context(), store.Retention{Consumer: "billing", Keep: keep}); err != nil {
@@ -174,7 +174,7 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 	t.Run("trap_T19_uniqueness_does_not_end_at_the_border_of_a_day", func(t *testing.T) {
 		s := open(t, 2)
 		for day := -2; day <= 3; day++ {
-			wantVerdicts(t, s.ends(t, store.Applied, uuid(day, 1)), isFresh) // another time is another id
+			wantVerdicts(t, s.ends(t, store.Applied, uuid(day, 1)), isFresh) // an id with another time is another id
 		}
 		id := uuid(3, 7)
 		s.ends(t, store.Parked, id)
@@ -193,7 +193,7 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 		s := open(t, 0)
 		id := uuid(5, 1)
 		s.ends(t, store.Parked, id)
-		s.exec(t, "create table in.coming partition of in.semel_markers_1 for values from ('\\x02'::bytea) to ('\\x03'::bytea)") // stands in no way
+		s.exec(t, "create table in.coming partition of in.semel_markers_1 for values from ('\\x02'::bytea) to ('\\x03'::bytea)") // prevents no partition
 		s.exec(t, "update in.semel_dated set high = '\\x02'")
 		wantVerdicts(t, s.ends(t, store.Applied, id), isParked)
 	})
@@ -265,7 +265,7 @@ func TestADayIsDropped(t *testing.T) {
 		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
-		// Between the low mark and the drop, such as after a kill, the day is no fresh one.
+		// Between the low-water mark and the drop, for example after a kill, ids of the day are not fresh.
 		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1), uuid(-4, 2)), isApplied, isOld)
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the next pass removed %+v", r)
@@ -313,7 +313,7 @@ func TestADayIsDropped(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		wantVerdicts(t, s.ends(t, store.Applied, uuid(1, 1)), isFresh)
-		s.retained(t, 2*aDay) // makes no other in its place
+		s.retained(t, 2*aDay) // creates no other partition in its place
 		day := time.Now().UTC().Truncate(aDay)
 		s.exec(t, fmt.Sprintf("alter table in.semel_markers_1 attach partition %s for values from (in.semel_day_bound('uuidv7', '%s')) to (in.semel_day_bound('uuidv7', '%s'))", name, day.Format("2006-01-02"), day.Add(aDay).Format("2006-01-02")))
 		if err := s.store.Check(t.Context()); err != nil {
@@ -323,7 +323,7 @@ func TestADayIsDropped(t *testing.T) {
 	t.Run("trap_T63_while_four_workers_consume", func(t *testing.T) { s := open(t, 30); s.droppedUnderLoad(t) })
 }
 
-// droppedUnderLoad drops days while others mark, and looks that nobody failed.
+// droppedUnderLoad drops days while other processes mark, and checks that none fails.
 func (s *shop) droppedUnderLoad(t *testing.T) {
 	stop := make(chan struct{})
 	var workers sync.WaitGroup

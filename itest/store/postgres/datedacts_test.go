@@ -82,7 +82,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		if err := other.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: aDay}); !errors.Is(err, semel.ErrState) {
 			t.Errorf("it keeps another retention: %v", err)
 		}
-		for _, keep := range []time.Duration{0, 5 * aDay} { // a policy without days, for ever or not
+		for _, keep := range []time.Duration{0, 5 * aDay} { // a policy without days, unlimited or not
 			c, err := consumer.New(other, func(context.Context, *sql.Tx, *semel.Message) error { return nil }, consumer.Config{
 				Name: "billing", Strategy: consumer.StrategyInbox, Identity: identity.CloudEvents(), Retention: consumer.RetentionPolicy{Keep: keep}})
 			if err != nil {

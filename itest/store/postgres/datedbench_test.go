@@ -8,8 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// BenchmarkADayIsDropped measures what it takes to drop a day of a million markers, and to
-// delete as many one by one.
+// BenchmarkADayIsDropped measures dropping a day of a million markers, and deleting as many markers one by one.
 func BenchmarkADayIsDropped(b *testing.B) {
 	const markers = 1_000_000
 	db := fresh(b)
@@ -44,9 +43,8 @@ from generate_series(1, $1::bigint) n`, markers)
 	}
 }
 
-// BenchmarkBytesOfAMarker measures what a million markers take with fingerprints and UUIDs of
-// version 7 of one day, in the order of their times, by thousands a transaction: in a day,
-// and in the table of all.
+// BenchmarkBytesOfAMarker measures the size of a million markers with fingerprints and UUIDs of version 7 of one day, in
+// the order of their times, in transactions of a thousand: in a daily partition, and in the single table.
 func BenchmarkBytesOfAMarker(b *testing.B) {
 	const markers, atOnce = 1_000_000, 1000
 	db := fresh(b)

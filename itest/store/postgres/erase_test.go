@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Each row of each table of the schema is searched, whatever the tables and columns are.
+// Each row of each table of the schema is searched, in every column.
 func TestNothingIsLeftInTheTables(t *testing.T) {
 	db := fresh(t)
 	sqlsuite.NothingIsLeft(t, func(t testing.TB) sqlsuite.Personal {
@@ -24,7 +24,7 @@ func TestNothingIsLeftInTheTables(t *testing.T) {
 	})
 }
 
-// tablesWith are the tables of a schema with a row that has one of these.
+// tablesWith returns the tables of a schema that have a row with one of these forms.
 func tablesWith(t testing.TB, db *sql.DB, schema string, forms [][]byte) []string {
 	t.Helper()
 	return sqlsuite.TablesWith(t, schema, forms, func(query string, args ...any) (texts []string) {
@@ -47,7 +47,7 @@ func tablesWith(t testing.TB, db *sql.DB, schema string, forms [][]byte) []strin
 	})
 }
 
-// A backup that is made after an erasure has nothing of what was erased.
+// A backup made after an erasure contains nothing of the erased messages.
 func TestNothingIsLeftInADump(t *testing.T) {
 	dsn := services.Postgres(t)
 	db := openDB(t, dsn)
@@ -62,7 +62,7 @@ func TestNothingIsLeftInADump(t *testing.T) {
 	})
 }
 
-// What somebody else holds is left, at once, and the rest is erased.
+// Rows that another transaction has locked are left at once, and the rest is erased.
 func TestAnErasureWaitsForNobody(t *testing.T) {
 	t.Run("P4_a_row_that_is_locked_is_left_as_busy", func(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{})

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// gapped has version 3 of a stream parked for its gap, and a conflict of its identity beside it. It
-// returns the mark of the missing version, and the conflict's row.
+// gapped parks version 3 of a stream for its gap, and a conflict of its identity. It returns the mark of the missing
+// version, and the conflict's row.
 func gapped(t *testing.T, s *shop) (missing store.Mark, conflict store.StoredRow) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "one", "two", "three", "three")
@@ -55,8 +55,7 @@ func rowsOf(t *testing.T, s *shop) []store.StoredRow {
 	return rows
 }
 
-// A retry of a conflict that has not committed when the first content is freed from its gap, and
-// the other way around.
+// A conflict is retried, uncommitted, while the first content is freed from its gap, and the other way around.
 func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 	ctx := t.Context()
 	act := store.Act{Verb: "retry", Who: "test"}

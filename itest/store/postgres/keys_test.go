@@ -76,7 +76,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 	})
 }
 
-// waitsForLock returns when somebody waits for another's transaction.
+// waitsForLock returns when a transaction waits for another one.
 func (s *shop) waitsForLock(t testing.TB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); storetest.RealTime(t, 10*time.Millisecond) {

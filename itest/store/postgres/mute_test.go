@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// muteConn is a connection that shows nothing of its transaction.
+// muteConn is a connection that does not report the state of its transaction.
 type muteConn struct{ conn *stdlib.Conn }
 
 func (m muteConn) Prepare(query string) (driver.Stmt, error) { return m.conn.Prepare(query) }

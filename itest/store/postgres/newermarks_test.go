@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// asNewer lets outcomes and states be written as a newer release does.
+// asNewer allows outcomes and states of a newer release in the tables.
 func (s *shop) asNewer(t *testing.T) {
 	s.exec(t, "alter table in.semel_markers drop constraint if exists known_outcomes")
 	s.exec(t, "alter table in.semel_inbox drop constraint if exists known_states")
@@ -57,8 +57,7 @@ func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
 	})
 }
 
-// heldAmongOthers gives a consumer the message "held" among others, until the
-// newer release has ended it as applied.
+// heldAmongOthers gives a consumer the message "held" among others, until the newer release has ended it as applied.
 func (s *shop) heldAmongOthers(t *testing.T, outcome int) {
 	running, err := consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		return s.effect(ctx, tx, m.Identity.ID)

@@ -19,8 +19,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// openDB opens a database with pgx for the time of the test. Options are
-// appended to the connection string.
+// openDB opens a database with pgx for the duration of the test. Options are appended to the connection string.
 func openDB(t testing.TB, dsn string, options ...string) *sql.DB {
 	t.Helper()
 	return openTraced(t, strings.Join(append([]string{dsn}, options...), "&"), nil)
@@ -40,7 +39,7 @@ func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
 	return db
 }
 
-// fresh is a database of its own.
+// fresh returns an empty database of its own.
 func fresh(t testing.TB, options ...string) *sql.DB {
 	t.Helper()
 	dsn := services.Postgres(t)
@@ -57,7 +56,7 @@ func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	return s
 }
 
-// migrated is a store whose schema is there.
+// migrated returns a store whose schema exists.
 func migrated(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	t.Helper()
 	s := bare(t, db, o)
@@ -77,7 +76,7 @@ func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// one is the value that a query returns.
+// one returns the value of a query.
 func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
@@ -86,10 +85,9 @@ func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	return v
 }
 
-var schemas atomic.Int64 // numbers them, so that a database serves many tests
+var schemas atomic.Int64 // numbers the schemas, so that a database serves many tests
 
-// shop is a store in a schema of its own, with a table of effects that has no
-// unique key.
+// shop is a store in its own schema, with a table of effects without a unique key.
 type shop struct {
 	storetest.Instance[*sql.Tx]
 	db     *sql.DB
@@ -140,7 +138,7 @@ func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *sho
 	return s
 }
 
-// in names the schema of what is written in.name.
+// in replaces in. by the schema's name.
 func (s *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", `"`+s.schema+`".`)
 }
@@ -157,10 +155,9 @@ func (s *shop) execAll(t testing.TB, statements []string) {
 	}
 }
 
-// sound checks what must hold after every test: no connection is held and no
-// guard is left.
+// sound checks what must be true after every test: no connection is held and no guard is left.
 func (s *shop) sound(t testing.TB) {
-	for range 100 { // database/sql lets go of one whose query was cancelled a moment later
+	for range 100 { // database/sql returns a connection with a cancelled query a moment later
 		if s.db.Stats().InUse == 0 {
 			break
 		}
@@ -206,26 +203,26 @@ func (s *shop) begin(t testing.TB, o store.TxOptions, marks []store.Mark) (store
 	return sqlsuite.Begin(t, s.Store, o, marks)
 }
 
-// attempt is one batch with an effect for each fresh mark.
+// attempt runs one batch with an effect for each fresh mark.
 func (s *shop) attempt(t testing.TB, marks []store.Mark) (store.Result, error) {
 	t.Helper()
 	r, _, err := sqlsuite.Attempt(t, s.Instance, marks)
 	return r, err
 }
 
-// works checks that the marks are applied once, now that the fault is over.
+// works checks that the marks are applied once after the fault has ended.
 func (s *shop) works(t testing.TB, marks []store.Mark) {
 	t.Helper()
 	sqlsuite.Works(t, s.Instance, marks)
 }
 
-// is checks an error's class and that it says what it should.
+// is checks an error's class and text.
 func (s *shop) is(t testing.TB, err error, class store.Class, says string) {
 	t.Helper()
 	sqlsuite.Is(t, s.Store, err, class, says)
 }
 
-// until asks the server until a condition holds.
+// until waits for a condition on the server.
 func until(t testing.TB, db *sql.DB, condition string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -16,25 +16,24 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// placeholders are what Semel fills in before it sends a statement.
+// placeholders are replaced by Semel before it sends a statement.
 var placeholders = strings.NewReplacer("{filter}", "", "{order}", "i.number", "{by}", "i.number", "{statement}", "select 1", "{busy}", " skip locked")
 
-// unprepared are parts of other statements, and what PostgreSQL does not prepare: it calls no
-// operators.
+// unprepared lists parts of other statements, and statements that PostgreSQL does not prepare: they call no operators.
 var unprepared = map[string]bool{"Bounds": true, "CallEnds": true, "ClaimEnds": true, "Cutoff": true, "Due": true, "ExecOne": true, "Inbox": true, "Index": true, "IndexCauses": true,
 	"IndexDue": true, "IndexLow": true, "LeaseEnds": true, "Markers": true, "Migrations": true, "Owned": true, "Part": true, "Reaper": true, "RowColumns": true, "RowEnds": true, "RowFreed": true, "SeedFirst": true, "SeedNext": true, "StreamFreed": true,
 	"Unindex": true, "UnindexCauses": true, "UnindexDue": true, "UnindexLow": true, "Vacuum": true, "Writing": true,
 	"AttachDay": true, "ByTime": true, "Create": true, "CreateAside": true, "CreateDay": true, "CreateReadable": true, "DropDay": true, "Fence": true, "HoldOff": true, "LockTable": true,
 	"NoMoreByTime": true, "RenameDay": true, "StandIn": true, "TakeName": true}
 
-// behind is what stands behind a statement in its file.
+// behind matches the end of a statement in its file, with comments.
 var behind = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
 
 // exactOwn are Semel's functions.
 var exactOwn = map[string]bool{"semel_expect(bigint)": true, "semel_stand(bigint,bigint)": true, "semel_day_bound(pg_catalog.text,pg_catalog.date)": true, "semel_readable(pg_catalog.bytea)": true}
 
-// resolved are the objects outside of Semel's schema and the built-in ones that PostgreSQL
-// chose for a statement: it records them for a function whose body the statement is.
+// resolved returns the objects that PostgreSQL chose for a statement, except built-in ones and those of Semel's schema:
+// it records them for a function whose body is the statement.
 func resolved(t testing.TB, db *sql.DB, statement string) (objects []string, _ error) {
 	t.Helper()
 	tx, err := db.Begin()
@@ -74,7 +73,7 @@ func resolved(t testing.TB, db *sql.DB, statement string) (objects []string, _ e
 	return objects, rows.Err()
 }
 
-// resolve has each statement call built-in objects only.
+// resolve checks that each statement calls only built-in objects.
 func resolve(t *testing.T, db *sql.DB, statements any) {
 	t.Helper()
 	for name, text := range sqlform.ByName(statements) {
@@ -92,8 +91,8 @@ func resolve(t *testing.T, db *sql.DB, statements any) {
 	}
 }
 
-// beside makes tables of Semel in a database in which somebody has made functions and
-// operators, and opens a store of them that meets those.
+// beside creates Semel's tables in a database with foreign functions and operators, and opens a store whose search_path
+// finds those.
 func beside(t *testing.T, dsn string) (*sql.DB, *shop) {
 	t.Helper()
 	db := openDB(t, dsn, "default_query_exec_mode=exec")
@@ -116,7 +115,7 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			days, all := *sqlstore.DatedStatements(own, sqlform.Revision12{}), sqlstore.Statements(own, sqlform.Revision12{})
-			days.Look, days.Reap = all.Look, all.Reap // without the parts that are put into them
+			days.Look, days.Reap = all.Look, all.Reap // without the parts that are inserted into them
 			resolve(t, db, &days)
 			s.nothingKept(t)
 		}
@@ -152,8 +151,8 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 	})
 }
 
-// movesResolve probes the statements of a move between its begin and its end, and has it end
-// beside the objects of the other schema.
+// movesResolve checks the statements of a move between its begin and its end, and ends it beside the objects of the
+// other schema.
 func movesResolve(t *testing.T, dsn string) {
 	db, s := beside(t, dsn)
 	s.ends(t, store.Applied, uuid(-1, 1), uuid(-60, 2))
@@ -191,8 +190,7 @@ func movesResolve(t *testing.T, dsn string) {
 	s.pass(t)
 }
 
-// nothingKept has no view, default, constraint or index of Semel's schema call an object of the
-// other schema.
+// nothingKept checks that no view, default, constraint or index of Semel's schema calls an object of the other schema.
 func (s *shop) nothingKept(t *testing.T) {
 	t.Helper()
 	n := one[int](t, s.db, `select count(*) from pg_catalog.pg_depend d, pg_catalog.pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) i

@@ -15,8 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// oldMarkers are markers of a year, one in a thousand parked with its row, and as many of
-// another consumer.
+// oldMarkers creates markers of a year, one in a thousand parked with its row, and as many of another consumer.
 var oldMarkers = []string{
 	`insert into in.semel_markers (scope, id, outcome, version, at)
 select (select number from in.semel_scopes where consumer = case n % 2 when 0 then 'billing'::bytea else 'audit'::bytea end),
@@ -29,8 +28,7 @@ from in.semel_markers where outcome = 3`,
 	"analyze in.semel_markers", "analyze in.semel_inbox",
 }
 
-// keeping is a shop whose consumer billing keeps its markers for so long, and has
-// progressed just now.
+// keeping returns a shop whose consumer billing keeps its markers for this time, and has just made progress.
 func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	t.Helper()
 	s := newShop(t, db, sqlstore.Options{})
@@ -48,7 +46,7 @@ func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	return s
 }
 
-// left is how many markers a consumer has.
+// left returns how many markers a consumer has.
 func (s *shop) left(t *testing.T, consumer string) (n int) {
 	t.Helper()
 	err := s.db.QueryRowContext(t.Context(), s.in("select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope where s.consumer = $1"), []byte(consumer)).Scan(&n)
@@ -60,7 +58,7 @@ func (s *shop) left(t *testing.T, consumer string) (n int) {
 
 const month = 30 * 24 * time.Hour
 
-// ofAMonth is how many of the markers above are younger than a month, or parked.
+// ofAMonth is how many of these markers are younger than a month; parkedAll is how many are parked.
 const ofAMonth, parkedAll = 30 * 24 * 60 / 5 / 2, 50000 * 2 / 1000
 
 func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
@@ -238,7 +236,7 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 		s := keeping(t, fresh(t), month)
 		for _, broken := range []string{
 			"drop index in.semel_inbox_bodies",
-			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_bodies'::regclass", // as a build that was interrupted
+			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_bodies'::regclass", // as after an interrupted build
 		} {
 			s.exec(t, broken)
 			if _, err := s.store.Advance(t.Context(), "billing"); err == nil || !strings.Contains(err.Error(), "semel migrate up") {
@@ -256,7 +254,7 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() { _, err := s.store.Migrate(context.WithoutCancel(t.Context())); ended <- err }()
-			// One that writes later does not wait for the build, which waits for the writer.
+			// A later writer does not wait for the build, which waits for the earlier writer.
 			if _, err := s.db.ExecContext(t.Context(), s.in("update in.semel_inbox set repeated = 1 where id = '\\x0032303030'")); err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +271,7 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 	})
 }
 
-// removedByFilter is the most that a node of a plan has read in vain.
+// removedByFilter returns the largest number of rows that a node of a plan read and dropped.
 func removedByFilter(plan string) (most int) {
 	for line := range strings.Lines(plan) {
 		if _, n, found := strings.Cut(line, "Rows Removed by "); found {

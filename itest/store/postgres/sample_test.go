@@ -37,7 +37,7 @@ func TestASampleReadsLittle(t *testing.T) {
 		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
 			return s.store.SampleRows(ctx, store.StateReceived)
 		})
-		// A busy machine takes longer than a look may, and fewer are counted then.
+		// A busy machine takes longer than the time limit of a sample, and then fewer rows are counted.
 		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n != sqlstore.MostSampled+1 && n != sqlstore.MostSampled/5+1 && n != sqlstore.MostSampled/25+1 {
 			t.Errorf("%+v: %v", rows, err)
 		}
@@ -105,8 +105,8 @@ func TestASampleReadsLittle(t *testing.T) {
 	})
 }
 
-// TestMarkersThatAreKeptByDayAreEstimated: what the server knows of a partitioned table it knows
-// of the partitions.
+// TestMarkersThatAreKeptByDayAreEstimated: the server keeps the statistics of a partitioned table only for its
+// partitions.
 func TestMarkersThatAreKeptByDayAreEstimated(t *testing.T) {
 	t.Run("trap_T81_by_what_the_server_has_analyzed", func(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 0)

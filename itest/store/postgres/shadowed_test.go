@@ -13,8 +13,8 @@ import (
 var sqlSources = []string{"../../../sqlstore/postgres/*.sql", "../../../sqlstore/postgres/migrations/*.sql", "../../../sqlstore/*.go", "../../../internal/adoption/*.go",
 	"../../../pgxstore/*.go", "../../../cmd/semel/internal/assembly/*.go", "../../../cmd/semel/internal/check/*.go"}
 
-// shadowed is a database in which somebody has made functions and operators that fit calls
-// better than the built-in ones, and raise errors.
+// shadowed returns a database with functions and operators that match calls better than the built-in ones, and raise
+// errors.
 func shadowed(t testing.TB) (dsn string) {
 	t.Helper()
 	dsn = services.Postgres(t)
@@ -22,7 +22,7 @@ func shadowed(t testing.TB) (dsn string) {
 	return services.Shadow(t, dsn, sqlSources...)
 }
 
-// objectsOfOtherSchemasAreNeverCalled runs cases beside such objects.
+// objectsOfOtherSchemasAreNeverCalled runs cases in such a database.
 func objectsOfOtherSchemasAreNeverCalled(t *testing.T, only func(name string) bool) {
 	t.Run("P4_by_what_the_suite_of_stores_does", func(t *testing.T) {
 		dsn := shadowed(t)

@@ -38,7 +38,7 @@ func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
 		defer cancel()
 		got, err := s.store.Claim(ctx, store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: time.Minute})
 		if err != nil || len(got) != 2 || got[0].Row.Key.ID != "b" || got[1].Row.Key.ID != "c" {
-			t.Errorf("claimed %+v, %v; want the two rows that nobody has locked", got, err)
+			t.Errorf("claimed %+v, %v; want the two rows that are not locked", got, err)
 		}
 	})
 }
@@ -63,7 +63,7 @@ func TestADayThatIsWrittenToWhileItIsLocked(t *testing.T) {
 			}
 		}
 		committed := make(chan error, 1)
-		go func() { // commits as soon as somebody waits to drop the day
+		go func() { // commits as soon as another transaction waits to drop the day
 			waits := false
 			for !waits && t.Context().Err() == nil {
 				if err := s.db.QueryRowContext(t.Context(), "select exists (select 1 from pg_locks where not granted and mode = 'AccessExclusiveLock')").Scan(&waits); err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// manySources has a consumer with so many sources, of which each hundredth has a row that is
-// due, and with markers.
+// manySources creates this many sources of a consumer; every hundredth has a due row, and markers.
 func manySources(t *testing.T, s *shop, n int) {
 	t.Helper()
 	s.exec(t, `insert into in.semel_scopes (consumer, source, generation) select 'billing', ('/shops/' || n)::bytea, 0 from generate_series(1, $1::int) n`, n)
@@ -26,11 +25,11 @@ from in.semel_scopes where number % 100 = 0`)
 	s.exec(t, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, 2, 0, now() from in.semel_inbox")
 }
 
-// blocksRead are the blocks that the part of an analyzed plan read which read most: the whole,
-// or a change that the whole does not ask for.
+// blocksRead returns the blocks read by the part of an analyzed plan that read most: the whole, or a change that the
+// whole does not include.
 func blocksRead(t *testing.T, plan string) (most int) {
 	t.Helper()
-	plan, _, _ = strings.Cut(plan, "Planning:") // which reads the catalogue on a new connection
+	plan, _, _ = strings.Cut(plan, "Planning:") // on a new connection it reads the catalogue
 	for _, line := range regexp.MustCompile(`Buffers: .*`).FindAllString(plan, -1) {
 		n := 0
 		for _, m := range regexp.MustCompile(`(?:hit|read)=(\d+)`).FindAllStringSubmatch(line, -1) {
@@ -66,7 +65,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		}
 		text := plan(t, db, "explain (analyze, buffers) "+statements.Pending, []byte("nobody"))
 		if n := blocksRead(t, text); n > 50 {
-			t.Errorf("to count what waits of nobody it read %d blocks:\n%s", n, text)
+			t.Errorf("counting the waiting rows of a consumer without rows read %d blocks:\n%s", n, text)
 		}
 	})
 	t.Run("D3_rows_of_many_sources_are_claimed_in_their_turn", func(t *testing.T) {
@@ -88,7 +87,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		if got := claim("audit", 10); len(got) != 0 {
 			t.Errorf("another consumer claimed %v", got)
 		}
-		// Those of later numbers are due for longer.
+		// Rows with higher numbers are due for longer.
 		if got := fmt.Sprint(claim("billing", 5), claim("billing", 3), claim("billing", 10)); got != "[10 9 8 7 6] [5 4 3] [2 1]" {
 			t.Errorf("claimed %s", got)
 		}
@@ -128,7 +127,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 
 func TestTheReaperOfManySources(t *testing.T) {
 	db := fresh(t)
-	// old has a marker of two hours ago under each of many sources, and keeps an hour.
+	// old creates a marker of two hours ago for each of many sources, with a retention of an hour.
 	old := func(t *testing.T, sources int) *shop {
 		s := newShop(t, db, sqlstore.Options{})
 		s.exec(t, `insert into in.semel_scopes (consumer, source, generation) select 'billing', ('/shops/' || n)::bytea, 0 from generate_series(1, $1::int) n`, sources)
@@ -145,7 +144,7 @@ func TestTheReaperOfManySources(t *testing.T) {
 		s.exec(t, "vacuum analyze in.semel_scopes")
 		s.advanced(t)
 		s.exec(t, "vacuum analyze in.semel_scopes")
-		if err := s.store.Progressed(t.Context(), "billing", nil); err != nil { // by which the cutoff goes on
+		if err := s.store.Progressed(t.Context(), "billing", nil); err != nil { // this moves the cutoff
 			t.Fatal(err)
 		}
 		name := []byte("billing")
@@ -173,7 +172,7 @@ func TestTheReaperOfManySources(t *testing.T) {
 	t.Run("H3_nothing_is_removed_before_each_source_has_the_low_water_mark", func(t *testing.T) {
 		s := old(t, 1500)
 		s.advanced(t)
-		s.exec(t, "update in.semel_scopes set low = null where number = 700") // as of one that another process made meanwhile
+		s.exec(t, "update in.semel_scopes set low = null where number = 700") // as for a scope that another process created in the meantime
 		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 0 || s.left(t, "billing") != 1500 {
 			t.Errorf("it removed %+v, and a copy may come under a source that has no mark", sum)
 		}

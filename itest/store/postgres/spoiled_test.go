@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// ofPool is a database whose driver's connections are those of a pool of pgx:
-// closing one only gives it back.
+// ofPool returns a database whose connections come from a pool of pgx: closing one only returns it to the pool.
 func ofPool(t *testing.T) *sql.DB {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), services.Postgres(t))

@@ -36,7 +36,7 @@ func TestATableOfDaysWhoseRowIsGone(t *testing.T) {
 		b, v, err := s.store.Begin(t.Context(), store.TxOptions{}, sqlsuite.Marks[*sql.Tx](t, s.store, "shop", uuid(0, 1)))
 		if err == nil {
 			b.Rollback(t.Context())
-			t.Errorf("a process that runs goes on: %+v", v)
+			t.Errorf("a running process reports: %+v", v)
 		}
 		all := bare(t, db, sqlstore.Options{Schema: s.schema})
 		sqlsuite.Refused(t, all.Check(t.Context()), "semel_markers_1 has markers of a consumer by day")

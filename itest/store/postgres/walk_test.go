@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// walked is the sum of a pass from its begin to its end.
+// walked returns the sum of a whole pass.
 func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	t.Helper()
 	o.Consumer = "billing"
@@ -26,7 +26,7 @@ func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	return sum
 }
 
-// block is where the next walk begins.
+// block returns where the next pass begins.
 func (s *shop) block(t *testing.T) (n int64) {
 	t.Helper()
 	if err := s.db.QueryRowContext(t.Context(), s.in("select walk_block from in.semel_retention where consumer = 'billing'")).Scan(&n); err != nil {
@@ -61,7 +61,7 @@ func TestTheReaperWalksThroughTheTable(t *testing.T) {
 		if first.Markers == 0 || first.Next.Done {
 			t.Fatalf("the first part of a walk removed %+v", first)
 		}
-		// It ended there, as with its process. What lies before is due by now, too.
+		// The pass ended there, as if its process had died. Earlier markers are due by now, too.
 		s.exec(t, "update in.semel_markers set at = now() - interval '2 years' where ctid < '(20,0)'")
 		if done, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 1000}); err != nil || done.Next.Block < began {
 			t.Errorf("the next walk is at block %d and began at %d, %v", done.Next.Block, began, err)

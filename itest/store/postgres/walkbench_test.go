@@ -8,8 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// BenchmarkWalk removes half a million markers that are all due, in calls of a thousand, and
-// says how many it removes a second.
+// BenchmarkWalk removes half a million due markers, in calls of a thousand, and reports how many it removes per second.
 func BenchmarkWalk(b *testing.B) {
 	db := fresh(b)
 	for range b.N {

@@ -22,7 +22,7 @@ func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return exec(ctx, `insert into public.effects (id, worker) values ($1, 'here')`, m.Identity.ID)
 }
 
-// at is a consumer of a new database that has applied what came before.
+// at starts a consumer of a new database that has applied earlier messages.
 func at(t *testing.T, driver workload.Driver) (w *world, before []string) {
 	t.Helper()
 	w, before = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), handler: inPublic}), numbered("before", 20)

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// around delivers the bad messages in the middle of ten good ones, in one
-// batch, and checks that the good ones are unharmed and that work goes on.
+// around delivers the bad messages in the middle of ten good ones, in one batch, and checks that the good ones are
+// unharmed and that work continues.
 func around(t *testing.T, w *world, bad ...*semel.Message) {
 	t.Helper()
 	good := numbered("good", 10)
@@ -33,17 +33,17 @@ func around(t *testing.T, w *world, bad ...*semel.Message) {
 	w.applied("afterwards")
 }
 
-// oneWorker makes batches that hold everything that was put in together.
+// oneWorker makes each batch contain all messages that were delivered together.
 func oneWorker(c *consumer.Config) { c.Workers = 1 }
 
-// twoAttempts is oneWorker where a message is tried twice.
+// twoAttempts is oneWorker with two attempts for each message.
 func twoAttempts(c *consumer.Config) {
 	oneWorker(c)
 	c.Retry.MaxAttempts = 2
 }
 
-// refusedAtCommit has a deferred trigger fail for one message among others with
-// what it does, and checks that this message alone is parked, with the state.
+// refusedAtCommit makes a deferred trigger fail for one message among others, and checks that only this message is
+// parked, with the state.
 func refusedAtCommit(t *testing.T, driver workload.Driver, does, state string) {
 	dsn := migrated(t, services.Postgres(t),
 		`create function late() returns trigger language plpgsql as
@@ -170,7 +170,7 @@ func TestABackendThatIsTerminatedInTheMiddleOfABatch(t *testing.T) {
 			around(t, w, message("victim", `{}`))
 			w.applied("victim")
 			if w.told(semel.EventNotReady, "57P01") == 0 {
-				t.Error("nobody was told that the connection was ended by an administrator")
+				t.Error("no event reports that an administrator ended the connection")
 			}
 		})
 	})
@@ -236,7 +236,7 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 			w.deliver(ids...)
 			w.applied(ids...)
 			if w.told(semel.EventNotReady, "") == 0 {
-				t.Error("nobody was told that the connection was ended")
+				t.Error("no event reports that the connection was ended")
 			}
 		})
 	})

@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// goesOn delivers before, during and after something that keeps the store from
-// working, and checks that it cost nobody anything.
+// goesOn delivers before, during and after a fault of the store, and checks that no message was harmed.
 func goesOn(t *testing.T, w *world, breakIt, mend func(), says string) {
 	t.Helper()
 	before, during, after := numbered("before", 20), numbered("during", 20), numbered("after", 20)
@@ -30,7 +29,7 @@ func goesOn(t *testing.T, w *world, breakIt, mend func(), says string) {
 	w.applied(during...)
 	w.deliver(after...)
 	w.applied(after...)
-	until(t, "the consumer says that it is ready", func() bool { // claims look again after a while
+	until(t, "the consumer says that it is ready", func() bool { // claims are tried again after a while
 		ready, _ := w.consumer.Ready()
 		return ready
 	})
@@ -56,14 +55,14 @@ func TestAServerThatIsRestarted(t *testing.T) {
 	})
 }
 
-// cutOff ends the other sessions of a database, so that new settings hold.
+// cutOff ends the other sessions of a database, so that new settings apply.
 func cutOff(t testing.TB, db *sql.DB, database string) {
 	t.Helper()
 	exec(t, db, `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`, database)
 }
 
-// withRole makes a role that is no superuser, and a database of its own for it.
-// It returns the administrator's connection and the role's connection string.
+// withRole creates a role that is not a superuser, and its own database. It returns the administrator's connection and
+// the role's connection string.
 func withRole(t testing.TB) (admin *sql.DB, dsn string) {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{})
@@ -104,7 +103,7 @@ func TestAPasswordThatIsChanged(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			admin, dsn := withRole(t)
 			exec(t, admin, `alter role app password 'the first'`)
-			// Only whoever may do everything can write this file, and does.
+			// Only a superuser can write this file, and this role is one.
 			exec(t, admin, `copy (values ('host all app 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust')) to '`+
 				one[string](t, admin, `show hba_file`)+`'`)
 			exec(t, admin, `select pg_reload_conf()`)
@@ -138,13 +137,12 @@ func TestAnOutage(t *testing.T) {
 			proxy.Refuse(true)
 			proxy.Sever()
 			w.deliver(during...)
-			// Waits double from 50 ms, so that seven tries take seconds.
+			// The pauses double from 50 ms, so that seven attempts take seconds.
 			until(t, "it was asked seven times", func() bool { return w.told(semel.EventNotReady, "") >= 7 })
 			asked, refused := w.told(semel.EventNotReady, ""), proxy.Counts().Refused
 			proxy.Refuse(false)
-			// pgx follows every connection that ends under its start with a
-			// request to cancel, on a connection of its own; each worker may have
-			// had a flight under way when it went down, and one may be asking now.
+			// pgx follows every connection that ends during its start with a request to cancel, on its own connection;
+			// each worker may have had a batch in progress when the database went down, and one may be connecting now.
 			if refused > 4*asked {
 				t.Errorf("the store was called down %d times and %d connections were tried", asked, refused)
 			}

@@ -16,13 +16,13 @@ func TestAFailoverToAStandbyThatLagged(t *testing.T) {
 			kept, lost := numbered("kept", 10), numbered("lost", 10)
 			w.deliver(kept...)
 			w.applied(kept...)
-			// The next commit is synchronous: what was before it is there, too.
+			// The next commit is synchronous, so the standby has all earlier ones, too.
 			exec(t, w.db, `create table barrier ()`)
 			server.Standby().Freeze()
 			w.deliver(lost...)
-			w.applied(lost...) // and settled: nobody can know better
+			w.applied(lost...) // and settled: the loss cannot be detected
 			server.Kill()
-			server.Standby().Kill() // what the kernel held for it goes too
+			server.Standby().Kill() // data in the kernel's buffers is lost, too
 			server.Standby().Start()
 			server.Standby().Promote()
 			for _, id := range lost {

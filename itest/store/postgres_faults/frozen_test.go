@@ -16,17 +16,16 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// order is where the process works that is frozen.
+// order says where the frozen process works.
 type order struct{ DSN, Driver string }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// frozenTimeout is the time that handlers of these tests have; the server ends
-// a transaction that is idle for ten seconds longer.
+// frozenTimeout is the handler timeout of these tests; the server ends a transaction that is idle for ten seconds
+// longer.
 const frozenTimeout = time.Second
 
-// child runs a consumer whose handler writes its effect, says so, and never
-// returns.
+// child runs a consumer whose handler writes its effect, reports it, and never returns.
 func child(o order) error {
 	inlet := workload.NewInlet()
 	inlet.Put(message("held", `{}`))
@@ -52,7 +51,7 @@ func child(o order) error {
 	return fmt.Errorf("no driver %q", o.Driver)
 }
 
-// freeze starts a child and stops it where its transaction is open.
+// freeze starts a child and stops it while its transaction is open.
 func freeze(t *testing.T, dsn, driver string) {
 	t.Helper()
 	c := children.Command(context.WithoutCancel(t.Context()), t, order{dsn, driver})

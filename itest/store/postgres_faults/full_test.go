@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// onSmallDisk puts a table where every new row needs a page, on a disk that can
-// be filled and emptied again.
+// onSmallDisk puts a table in which every new row needs a page on a disk that can be filled and emptied.
 func onSmallDisk(t *testing.T, server *services.Server, db *sql.DB, table string) (fill, empty func()) {
 	t.Helper()
 	if server.Small() == "" {
@@ -30,7 +29,7 @@ func onSmallDisk(t *testing.T, server *services.Server, db *sql.DB, table string
 	fill = func() {
 		exec(t, db, `create table ballast (filler text) tablespace small`)
 		exec(t, db, `alter table ballast alter filler set storage plain`)
-		// What a refused insert took of the disk stays taken.
+		// Space that a refused insert took stays taken.
 		_, err := db.Exec(`insert into ballast select repeat('x', 7000) from generate_series(1, 1000)`)
 		var server *pgconn.PgError
 		if !errors.As(err, &server) || server.Code != "53100" {
@@ -40,8 +39,7 @@ func onSmallDisk(t *testing.T, server *services.Server, db *sql.DB, table string
 	return fill, func() { exec(t, db, `drop table ballast`) }
 }
 
-// saidToBeFull is for machines on which nobody may mount a small disk: a
-// trigger says what the server says of a full one.
+// saidToBeFull is for machines on which no small disk can be mounted: a trigger raises the error of a full disk.
 func saidToBeFull(t *testing.T, db *sql.DB, table string) (fill, empty func()) {
 	t.Helper()
 	exec(t, db, `create function full_disk() returns trigger language plpgsql as
@@ -52,7 +50,7 @@ func saidToBeFull(t *testing.T, db *sql.DB, table string) (fill, empty func()) {
 	return func() { exec(t, db, `alter table `+table+` enable trigger full_disk`) }, empty
 }
 
-// outOfDisk is a server with a disk that can be filled under a table.
+// outOfDisk returns a server with a disk that can be filled under a table.
 func outOfDisk(t *testing.T, driver workload.Driver, table string, handler workload.Handler) (w *world, fill, empty func()) {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{Small: true, Settings: []string{"autovacuum = off"}})

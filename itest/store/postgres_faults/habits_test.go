@@ -44,7 +44,7 @@ func TestSavepoints(t *testing.T) {
 	})
 }
 
-// shown is the query of a page of the documentation that begins like this.
+// shown returns the query on a page of the documentation that begins like this.
 func shown(t *testing.T, page, begins string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/" + page)

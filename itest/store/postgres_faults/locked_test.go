@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// meetings is how often a message meets somebody else's lock: more often than
-// it has attempts, and other messages commit in between.
+// meetings is how often a message meets another transaction's lock: more often than it has attempts, while other
+// messages commit.
 const meetings = 6
 
 func TestALockThatSomebodyHoldsForLong(t *testing.T) {

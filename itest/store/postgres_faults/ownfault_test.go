@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// eachForm is eachDriver, and pgx with statements that are queued.
+// eachForm is eachDriver, and in addition pgx with queued statements.
 func eachForm(t *testing.T, test func(t *testing.T, driver workload.Driver)) {
 	for _, driver := range append(workload.Drivers(), workload.Driver{Name: "pgx queue", Open: openQueue}) {
 		t.Run(driver.Name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 		statements []string
 		bad        string // what the bad message's handler does before its effect
 		text       string
-		reason     string // of the form that knows better
+		reason     string // with a driver that reports a more specific reason
 	}{
 		"a_trigger_that_raises_40001":              {raise("40001"), "", "40001", ""},
 		"a_trigger_that_raises_40P01":              {raise("40P01"), "", "40P01", ""},
@@ -72,7 +72,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(o *consumer.Config) {
 					oneWorker(o)
 					o.Retry.MaxAttempts = 2
-					if strings.Contains(c.bad, "copy") { // which waits for data until its time is up
+					if strings.Contains(c.bad, "copy") { // it waits for data until its timeout
 						o.Timeout = 5 * time.Second
 					}
 				}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -94,7 +94,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	}
 }
 
-// deferred are a trigger's statements that raise the state at COMMIT.
+// deferred returns a trigger's statements that raise the state at COMMIT.
 func deferred(state string) []string {
 	return []string{
 		`create function late() returns trigger language plpgsql as

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// A PgBouncer that loses its server at COMMIT answers with an error of its own
-// on a connection that it may keep, and does not know what became of it.
+// If PgBouncer loses its server at COMMIT, it returns an error of its own on a connection that it may keep, and does not
+// know the outcome.
 func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 	for _, cut := range []struct {
 		name string
@@ -37,7 +37,7 @@ func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 				w.deliver(during...)
 				w.applied(during...)
 				if told := w.told(eventkind.Unknown, ""); told != 1 || rule.Hits() != 1 {
-					t.Errorf("%d commits were cut, %d were told as of unknown outcome, want 1 and 1", rule.Hits(), told)
+					t.Errorf("%d commits were cut, %d were reported with unknown outcome, want 1 and 1", rule.Hits(), told)
 				}
 				again := 0
 				for _, id := range during {

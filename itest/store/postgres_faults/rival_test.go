@@ -16,8 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// hold opens a stranger's transaction that marks a message of the consumer's
-// only scope and writes its effect.
+// hold opens another transaction that marks a message of the consumer's only scope and writes its effect.
 func (w *world) hold(id string) *sql.Tx {
 	w.t.Helper()
 	stranger, err := w.db.BeginTx(w.t.Context(), nil)
@@ -34,15 +33,14 @@ func (w *world) hold(id string) *sql.Tx {
 	return stranger
 }
 
-// held delivers ten messages of which a stranger holds one, and checks that the
-// nine are applied and the one waits.
+// held delivers ten messages, one of which another transaction holds, and checks that nine are applied and one waits.
 func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 	t.Helper()
 	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
 		oneWorker(c)
 		c.MaxInMemoryWait, c.Retry.MaxDelay = 300*time.Millisecond, 300*time.Millisecond
 	}})
-	w.deliver("before") // so that the scope is there
+	w.deliver("before") // so that the scope exists
 	w.applied("before")
 	stranger = w.hold("held")
 	neighbours := numbered("neighbour", 9)
@@ -110,10 +108,10 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 			up.applied("up")
 			down.applied("down")
 			if up.told(eventkind.Contended, "40P01")+down.told(eventkind.Contended, "40P01") == 0 {
-				t.Error("nobody was told of a deadlock")
+				t.Error("no event reports a deadlock")
 			}
 			if up.told(eventkind.Serial, "")+down.told(eventkind.Serial, "") == 0 {
-				t.Error("nobody was told that batches run one at a time")
+				t.Error("no event reports that batches run one at a time")
 			}
 			ups, downs := numbered("up", 200), numbered("down", 200)
 			up.deliver(ups...)
@@ -127,8 +125,8 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 	})
 }
 
-// meeting returns what two parties call at their first time, each with its own
-// number, 1 or 2, and which returns when both have called or ctx ends.
+// meeting returns a function that two parties call, each with its own number, 1 or 2. The first calls return when both
+// parties have called or ctx ends.
 func meeting() func(ctx context.Context, party int) {
 	var once [3]sync.Once
 	var here [3]chan struct{}

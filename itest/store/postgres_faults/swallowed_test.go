@@ -13,11 +13,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failing makes a function of the database that fails with a code.
+// failing creates a function that fails with a code.
 const failing = `create function fail(code text) returns void language plpgsql as $$ begin raise exception 'no' using errcode = code; end $$`
 
-// swallower writes its effect, and for "bad" swallows the error of a statement
-// as often as it is told.
+// swallower writes its effect, and for "bad" ignores the error of a statement this many times.
 func swallower(times int64, statement string, args ...any) workload.Handler {
 	var swallowed atomic.Int64
 	return func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -31,7 +30,7 @@ func swallower(times int64, statement string, args ...any) workload.Handler {
 	}
 }
 
-// tells reports whether the driver's store hears what a handler swallows.
+// tells reports whether the driver's store notices errors that a handler ignores.
 func tells(driver workload.Driver) bool { return driver.Name == "pgx" }
 
 func TestAHandlerThatSwallows(t *testing.T) {
@@ -78,8 +77,8 @@ func TestAHandlerThatSwallows(t *testing.T) {
 	})
 }
 
-// uncharged checks that an error which is nobody's fault, swallowed twice, costs
-// nothing, or two attempts where the driver does not tell it.
+// uncharged checks that an error that no message caused, ignored twice, charges no attempt, or two if the driver does
+// not report it.
 func uncharged(t *testing.T, code string, change func(*consumer.Config)) {
 	eachDriver(t, func(t *testing.T, driver workload.Driver) {
 		w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), failing), change: change, handler: swallower(2, `select fail($1)`, code)})

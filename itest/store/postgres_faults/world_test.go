@@ -1,7 +1,6 @@
-// Package postgresfaults runs consumers on PostgreSQL servers that fail in one
-// way after the other, with either driver, and asks each time: is the outcome
-// right, is the right message blamed, are its neighbours unharmed, and does
-// work go on afterwards.
+// Package postgresfaults runs consumers on PostgreSQL servers that fail in different ways, with both drivers, and checks
+// each time that the outcome is right, the right message is blamed, other messages are unharmed, and work continues
+// afterwards.
 package postgresfaults
 
 import (
@@ -21,17 +20,16 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what takes a consumer a moment.
+	// patience is the timeout of tests for events that take a consumer a moment.
 	patience = 3 * time.Minute
-	// brief is a time-out that a test waits for, and that what works keeps also
-	// where the machine is busy.
+	// brief is a timeout that tests wait for. Successful work stays below it even on a busy machine.
 	brief = 2 * time.Second
 )
 
-// world is a consumer at work on a server.
+// world is a running consumer and its server.
 type world struct {
 	t        testing.TB
-	db       *sql.DB // straight to the server, beside the consumer
+	db       *sql.DB // directly to the server, not through the consumer's connections
 	inlet    *workload.Inlet
 	consumer workload.Consumer
 	over     chan error
@@ -41,21 +39,20 @@ type world struct {
 	attempts map[string][]int // by id: the Attempt of each run of the handler
 }
 
-// settings of a world; the zero value is a consumer of the effect log.
+// settings are the settings of a world; the zero value is a consumer of the effect log.
 type settings struct {
 	driver workload.Driver
-	// dsn is for looking and preparing, through for the consumer; the same if
-	// empty.
+	// dsn is for checks and preparation, through for the consumer; if through is empty, dsn is used.
 	dsn, through string
 	handler      workload.Handler
 	change       func(*consumer.Config)
 	isolation    sql.IsolationLevel
-	// connections is the size of the pool, two more than workers if 0.
+	// connections is the size of the pool; 0 means two more than workers.
 	connections int
 	outside     *workload.Exec
 }
 
-// eachDriver runs a test with either driver, the two side by side.
+// eachDriver runs a test with both drivers in parallel.
 func eachDriver(t *testing.T, test func(t *testing.T, driver workload.Driver)) {
 	for _, driver := range workload.Drivers() {
 		t.Run(driver.Name, func(t *testing.T) {
@@ -65,19 +62,19 @@ func eachDriver(t *testing.T, test func(t *testing.T, driver workload.Driver)) {
 	}
 }
 
-// look opens a database for looking and preparing.
+// look opens a database for checks and preparation.
 func look(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.SetMaxIdleConns(-1) // a server that comes back does not know old connections
+	db.SetMaxIdleConns(-1) // after a restart the server does not know old connections
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-// migrated makes the tables in a database.
+// migrated creates the tables in a database.
 func migrated(t testing.TB, dsn string, statements ...string) string {
 	t.Helper()
 	if err := workload.Migrate(t.Context(), dsn); err != nil {
@@ -97,7 +94,7 @@ func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// begin starts a consumer in a migrated database. It is over at the test's end.
+// begin starts a consumer in a migrated database. The consumer ends with the test.
 func begin(t testing.TB, s settings) *world {
 	t.Helper()
 	w := &world{t: t, inlet: workload.NewInlet(), over: make(chan error, 1), attempts: map[string][]int{}, db: look(t, s.dsn)}
@@ -136,7 +133,7 @@ func begin(t testing.TB, s settings) *world {
 	return w
 }
 
-// end lets the consumer finish what it has.
+// end lets the consumer finish its work.
 func (w *world) end() {
 	w.t.Helper()
 	w.inlet.End()
@@ -179,8 +176,8 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// retained waits until what a consumer writes down at its start beside its messages is
-// committed, so that the next commit is one of theirs.
+// retained waits until the consumer's own writes at its start are committed, so that the next commit is one of its
+// messages.
 func (w *world) retained() {
 	w.t.Helper()
 	until(w.t, "how long markers are kept is written down", func() bool {
@@ -194,7 +191,7 @@ func (w *world) untilTold(kind semel.EventKind, text string) {
 	until(w.t, fmt.Sprintf("the consumer tells %q with %q", kind, text), func() bool { return w.told(kind, text) > 0 })
 }
 
-// numbered are ids with a number each.
+// numbered returns n ids with a number each.
 func numbered(name string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(name, i))
@@ -202,7 +199,7 @@ func numbered(name string, n int) (ids []string) {
 	return ids
 }
 
-// deliver puts messages in with these ids.
+// deliver delivers messages with these ids.
 func (w *world) deliver(ids ...string) {
 	var all []*semel.Message
 	for _, id := range ids {
@@ -217,7 +214,7 @@ func message(id, body string) *semel.Message {
 	return m
 }
 
-// settled waits until all are settled, and checks that it was once.
+// settled waits until all messages are settled, and checks that each was settled once.
 func (w *world) settled(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -228,7 +225,7 @@ func (w *world) settled(ids ...string) {
 	}
 }
 
-// untouched checks that none is settled.
+// untouched checks that no message is settled.
 func (w *world) untouched(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -238,12 +235,12 @@ func (w *world) untouched(ids ...string) {
 	}
 }
 
-// applied waits until all are settled and checks that each has one effect, a
-// marker that says so, and no attempt charged to it.
+// applied waits until all messages are settled and checks that each has one effect, the marker applied, and no attempt
+// charged.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.settled(ids...)
-	// One question for all of them: each is a connection of its own.
+	// One query for all messages, because each query needs its own connection.
 	bad := one[string](w.t, w.db, `
 		select coalesce(string_agg(format('%s: %s effects, marker %s', i.id, e.n, m.outcome), '; '), '')
 		from unnest($1::text[]) i (id)
@@ -264,8 +261,8 @@ func (w *world) applied(ids ...string) {
 	}
 }
 
-// parked waits until a message is settled and checks that it is parked with a
-// reason, has no effect, and that its error says what is wrong.
+// parked waits until a message is settled and checks that it is parked with a reason and no effect, and that its error
+// contains the text.
 func (w *world) parked(id, reason, text string) {
 	w.t.Helper()
 	w.settled(id)
@@ -291,17 +288,17 @@ func (w *world) marker(id string) int {
 	return one[int](w.t, w.db, `select coalesce(max(outcome), 0) from semel_markers where id = $1`, stored(id))
 }
 
-// runs are the attempts as which the handler ran for a message.
+// runs returns the attempt numbers of the handler's runs for a message.
 func (w *world) runs(id string) []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]int(nil), w.attempts[id]...)
 }
 
-// stored is the form of a short id in the tables.
+// stored returns the form of a short id in the tables.
 func stored(id string) []byte { return append([]byte{0}, id...) }
 
-// one is the value that a query returns.
+// one returns the value of a query.
 func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {

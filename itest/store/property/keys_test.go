@@ -1,5 +1,5 @@
-// Package property draws histories of messages and holds what took effect against the
-// order in which it has to; a history that does not keep it is made as short as can be.
+// Package property draws histories of messages and checks that effects are in the required order. A history that fails
+// is shrunk.
 package property
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// step is a message of a key, and what becomes of it.
+// step is a message of a key, and its result.
 type step struct {
 	key    string
 	number int
@@ -42,19 +42,19 @@ func (s step) message() *semel.Message {
 	return &semel.Message{Key: []byte(s.key), Headers: semel.Headers{{Name: "id", Value: []byte(s.id())}}, Body: []byte("{}")}
 }
 
-// history is what a consumer meets.
+// history is the input of a consumer.
 type history struct {
 	steps []step // each once
-	// runs are the deliveries of one process after the other, as indexes of steps; each
-	// process ends when so much time has passed, but the last.
+	// runs are the deliveries of one process after the other, as indexes of steps; each process except the last ends
+	// after a certain time.
 	runs [][]int
 	ends []time.Duration
-	// workers, most and hold are of the policy.
+	// workers, most and hold are settings of the policy.
 	workers, most int
 	hold          time.Duration
 }
 
-// draw draws a history, in which the first deliveries of a key come in its order.
+// draw draws a history in which the first deliveries of a key are in order.
 func draw(t *rapid.T) (h history) {
 	for s := range rapid.IntRange(1, 3).Draw(t, "keys") {
 		for v := range rapid.IntRange(1, 6).Draw(t, "length") {
@@ -76,7 +76,7 @@ func draw(t *rapid.T) (h history) {
 	return h
 }
 
-// generated is a source that brings the deliveries of a run that nobody has settled, and then nothing.
+// generated is a source that delivers the unsettled deliveries of a run, and then nothing.
 type generated struct {
 	mutex sync.Mutex
 	given []source.Delivery
@@ -112,7 +112,7 @@ func (s *generated) Settle(_ context.Context, all []source.Settlement) ([]int, e
 	return nil, nil
 }
 
-// lives runs the history, each process on what the last one left, and returns the store.
+// lives runs the history, each process with the store of the previous one, and returns the store.
 func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) {
 	store, left := memstore.New(), map[string]int{}
 	for _, s := range h.steps {
@@ -178,7 +178,7 @@ func (h *history) run(ctx context.Context, store *memstore.Store, c consumer.Con
 	return process.Run(ctx)
 }
 
-// wants are the effects of each key in its order.
+// wants returns the expected effects of each key in order.
 func (h *history) wants() map[string]string {
 	want := map[string]string{}
 	for _, s := range h.steps {
@@ -189,9 +189,8 @@ func (h *history) wants() map[string]string {
 	return want
 }
 
-// checked holds drawn histories. Goroutines run in no fixed order, so that a history that
-// has failed may pass when it is tried again: once one has failed, each is tried often, and
-// what is made shorter fails with it.
+// checked checks drawn histories. Goroutines run in no fixed order, so a failed history may pass when it is repeated:
+// after the first failure each history is tried many times, so that shrinking works.
 func checked(t *testing.T, policy func(*consumer.Config)) {
 	tries := 1
 	rapid.Check(t, func(rt *rapid.T) {
@@ -205,7 +204,7 @@ func checked(t *testing.T, policy func(*consumer.Config)) {
 	})
 }
 
-// holds runs the history in virtual time and says what is wrong with what is left of it.
+// holds runs the history in virtual time and returns what is wrong with the result.
 func (h *history) holds(t *testing.T, policy func(*consumer.Config)) error {
 	var st *memstore.Store
 	var err error

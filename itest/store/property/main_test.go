@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// checks is how many histories are drawn where nobody says otherwise with -rapid.checks:
-// with the race detector each takes ten times as long.
+// checks is how many histories are drawn unless -rapid.checks is set: with the race detector each takes ten times as
+// long.
 const checks = "30"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", checks); err != nil {
 		panic(err)
 	}
-	flag.Parse() // what is given on the command line stands
+	flag.Parse() // values on the command line take precedence
 	os.Exit(m.Run())
 }

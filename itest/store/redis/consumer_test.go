@@ -25,14 +25,14 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// shop counts the calls for each message, and remembers what the consumer said of its store.
+// shop counts the calls for each message, and records the consumer's events about its store.
 type shop struct {
 	mutex sync.Mutex
 	calls map[string]int             // by id; guarded by mutex
 	keys  map[string]map[string]bool // the idempotency keys of an id; guarded by mutex
-	codes map[string]bool            // refusals of Redis that were told; guarded by mutex
-	waits map[string]bool            // messages that waited for a copy elsewhere; guarded by mutex
-	// first is called in the first call for each message that it names, second in the second.
+	codes map[string]bool            // errors of Redis that were reported; guarded by mutex
+	waits map[string]bool            // messages that waited for a copy in another process; guarded by mutex
+	// first is called in the first call for each message that it names, second in the second call.
 	first, second map[string]func()
 }
 
@@ -49,7 +49,7 @@ func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error 
 	return nil
 }
 
-// called counts a call, and says the how manieth of the message it is.
+// called counts a call, and returns the number of the message's calls.
 func (s *shop) called(id, key string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -74,7 +74,7 @@ func (s *shop) Observe(e semel.Event) {
 	}
 }
 
-// waited reports whether a consumer has told that a message waits for its copy elsewhere.
+// waited reports whether a consumer has reported that a message waits for a copy in another process.
 func (s *shop) waited(id string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -87,8 +87,7 @@ func (s *shop) told(code string) bool {
 	return s.codes[code]
 }
 
-// want fails unless each of so many messages was called for, most times at most, each time
-// under the same key.
+// want fails unless each of this many messages was called for, at most most times, each time with the same key.
 func (s *shop) want(t *testing.T, messages, most int) {
 	t.Helper()
 	s.mutex.Lock()
@@ -107,7 +106,7 @@ func (s *shop) want(t *testing.T, messages, most int) {
 	}
 }
 
-// lines are so many messages, each as often as copies says.
+// lines returns this many messages, each copies times.
 func lines(messages, copies int) source.Source {
 	var b strings.Builder
 	for n := range messages * copies {
@@ -116,7 +115,7 @@ func lines(messages, copies int) source.Source {
 	return file.Stdin(strings.NewReader(b.String()), file.Options{Format: file.Envelope})
 }
 
-// policy is that of every consumer here.
+// policy returns the configuration of every consumer here.
 func policy(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: workers,
@@ -124,16 +123,16 @@ func policy(src source.Source) consumer.Config {
 	}
 }
 
-// workers are how many calls of a consumer run at once.
+// workers is how many calls of a consumer run at once.
 const workers = 8
 
 // lease is how long a key is a consumer's, by default.
 const lease = 30 * time.Second
 
-// kept is how the keys are kept.
+// kept is the key policy of the consumers.
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// over is a consumer of a source whose keys are in a store.
+// over returns a consumer of a source whose keys are in a store.
 func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := policy(src)
@@ -148,7 +147,7 @@ func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change
 	return made
 }
 
-// runs runs consumers side by side to the ends of their sources.
+// runs runs consumers concurrently to the ends of their sources.
 func runs(t *testing.T, all ...*consumer.Consumer[consumer.Call]) (sum semel.Counts) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -223,7 +222,7 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 	if sum.Applied+sum.Duplicates != 2*messages || sum.Applied < messages {
 		t.Errorf("%+v", sum)
 	}
-	s.want(t, messages, 2) // what the replica had not heard is called for again, under the same key
+	s.want(t, messages, 2) // the call that the replica had not received is repeated, with the same key
 	if s.calls["m20"] != 1 {
 		t.Errorf("the replica knew of the claim, and it was called for %d times", s.calls["m20"])
 	}
@@ -231,8 +230,8 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 
 func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 	t.Parallel()
-	// Each is done to a server in a call, between its claim and its completion, and undone when
-	// the consumer has told of the refusal.
+	// Each fault happens on a server during a call, between its claim and its completion, and ends when the consumer has
+	// reported the error.
 	durable := []string{"appendonly yes", "appendfsync always"}
 	for code, harm := range map[string]func(t *testing.T, s *shop, r *services.Redis, c rueidis.Client){
 		"NOSCRIPT": func(t *testing.T, _ *shop, _ *services.Redis, c rueidis.Client) { run(t, c, "SCRIPT", "FLUSH") },
@@ -243,8 +242,8 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 		},
 		"READONLY": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
 			run(t, c, "REPLICAOF", "127.0.0.1", "1")
-			// All other workers come to a completion, which is refused: who waited for their
-			// leases to end would hear it after half a minute, and have them called for again.
+			// All other workers reach a completion, which is refused: if they waited for their leases to end, the call
+			// would be repeated after half a minute.
 			began := time.Now()
 			eventually(t, func() bool { return s.told("READONLY") })
 			if took := time.Since(began); took > lease/2 {
@@ -262,9 +261,9 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			// The client's own tries would go on until leases have ended, and calls be made again.
+			// The client's own retries would continue until leases have ended, and calls would be repeated.
 			settings := durable
-			if code == "LOADING" { // two seconds for what lies there
+			if code == "LOADING" { // two seconds for loading the data
 				settings = append(slices.Clone(durable), "key-load-delay 1000", "loading-process-events-interval-bytes 1024", "enable-debug-command yes")
 			}
 			server := services.StartRedis(t, settings...)
@@ -284,7 +283,7 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 				t.Errorf("%+v", sum)
 			}
 			s.want(t, messages, 1)
-			// NOSCRIPT is no failure: the script is sent again.
+			// NOSCRIPT is not a failure: the script is sent again.
 			if code != "NOSCRIPT" && !s.told(code) {
 				t.Errorf("the consumer reports %v, but not %s", s.codes, code)
 			}

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// at is a client of one server.
+// at returns a client of one server.
 func at(t testing.TB, r *services.Redis) rueidis.Client {
 	t.Helper()
 	return client(t, rueidis.ClientOption{InitAddress: []string{r.Address()}, DisableRetry: true, ConnWriteTimeout: 5 * time.Second})
@@ -29,7 +29,7 @@ func claim(id string) keystore.Claim {
 	return keystore.Claim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 }
 
-// want claims a key, with this answer.
+// want claims a key, and checks the state in the answer.
 func want(t testing.TB, s *redisstore.Store, c keystore.Claim, state keystore.State) keystore.Answer {
 	t.Helper()
 	a, err := s.ClaimKey(t.Context(), c)
@@ -146,7 +146,7 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const until = 10 // behind the form, the event and the token
+	const until = 10 // after the form, the event and the token
 	binary.BigEndian.PutUint64(value[until:], binary.BigEndian.Uint64(value[until:])+uint64(time.Hour.Milliseconds()))
 	run(t, c, "SET", "clock:billing:shop:a", string(value), "KEEPTTL")
 	if b := want(t, s, claim("a"), keystore.Held); b.Left > a.Lease {
@@ -170,7 +170,7 @@ func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, at := range []int{10, 26} { // until when the lease is, and when the first claim was made
+			for _, at := range []int{10, 26} { // the end of the lease, and the time of the first claim
 				binary.BigEndian.PutUint64(value[at:], uint64(int64(binary.BigEndian.Uint64(value[at:]))+by.Milliseconds()))
 			}
 			run(t, c, "SET", "first:billing:shop:a", string(value), "KEEPTTL")
@@ -238,20 +238,20 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	ctx, done := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer done()
 	if _, err := s.ClaimKey(ctx, claim("b")); err == nil || s.Classify(err) != store.ClassDown {
-		t.Errorf("a server that stands still: %v", err)
+		t.Errorf("a frozen server: %v", err)
 	}
 	server.Thaw()
 	server.Kill()
 	refused("")
 	server.Start()
 	eventually(t, func() bool { _, err := s.ClaimKey(t.Context(), claim("c")); return err == nil })
-	want(t, s, claim("a"), keystore.Held) // with appendfsync always it has forgotten nothing
+	want(t, s, claim("a"), keystore.Held) // with appendfsync always it has lost nothing
 	if err := s.EndKey(t.Context(), a.Key, a.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour, Result: []byte("r")}); err != nil {
 		t.Error(err)
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits for a condition.
 func eventually(t testing.TB, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); storetest.RealTime(t, 50*time.Millisecond) {
@@ -285,7 +285,7 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 		_, err := s.ClaimKey(ctx, claim("new"))
 		return err == nil
 	})
-	want(t, s, claim("done"), keystore.Completed) // what the replica had heard, it knows
+	want(t, s, claim("done"), keystore.Completed) // the replica has what it received
 	want(t, s, claim("claimed"), keystore.Held)
 	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour}); err != nil {
 		t.Error(err)

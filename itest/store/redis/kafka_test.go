@@ -29,7 +29,7 @@ import (
 	"github.com/semel-go/semel/redisstore"
 )
 
-// member is a consumer of a topic's group whose keys are in a server of Redis.
+// member is a consumer of a topic's group whose keys are in a Redis server.
 type member struct {
 	Brokers             []string
 	Topic, Group, Redis string
@@ -37,13 +37,13 @@ type member struct {
 }
 
 const (
-	// partitions are those of the topic, to which records go in turn.
+	// partitions is the number of the topic's partitions; records go to them in turn.
 	partitions = 3
-	// held is the message for which a call is under way when something happens.
+	// held is the message whose call is in progress when a fault happens.
 	held = "m20"
 )
 
-// topicOf is a member of the group of a topic that has so many messages, each twice.
+// topicOf creates a topic with this many messages, each twice, and returns a member of its group.
 func topicOf(t *testing.T, messages int) (member, *topics.Cluster, *services.Redis) {
 	t.Helper()
 	brokers := services.Kafka(t)
@@ -59,7 +59,7 @@ func topicOf(t *testing.T, messages int) (member, *topics.Cluster, *services.Red
 	return m, cluster, server
 }
 
-// source is the member's.
+// source returns the member's source.
 func (m member) source() (*kafka.Source, error) {
 	return kafka.New(kafka.Config{
 		Brokers: m.Brokers, Topics: []string{m.Topic}, Group: m.Group, Logger: slog.New(slog.DiscardHandler),
@@ -67,7 +67,7 @@ func (m member) source() (*kafka.Source, error) {
 	})
 }
 
-// over is the member's consumer, which ends when the group has read everything.
+// over returns the member's consumer, which ends when the group has read everything.
 func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	source, err := m.source()
@@ -78,12 +78,12 @@ func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	return s.over(t, keys, source, m.lasts)
 }
 
-// lasts is what a member's consumer has of its own.
+// lasts sets the member's own timeouts.
 func (m member) lasts(c *consumer.Config) {
 	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
 }
 
-// wantAllRead fails unless the group knows that everything is settled.
+// wantAllRead fails unless everything is settled in the group.
 func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
 	t.Helper()
 	if at, ends := cluster.Committed(m.Group, m.Topic), cluster.Ends(m.Topic); fmt.Sprint(at) != fmt.Sprint(ends) {
@@ -93,8 +93,8 @@ func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live is a member in a process of its own: it writes a line when a call begins, and that for
-// the held message lasts until its standard input ends.
+// live runs a member in a separate process: it writes a line when a call begins, and the call for the held message lasts
+// until its standard input ends.
 func live(m member) error {
 	source, err := m.source()
 	if err != nil {
@@ -137,11 +137,11 @@ type other struct {
 	calling chan struct{}
 	// over is closed when it has written its last line.
 	over chan struct{}
-	// applied is what it says at its end; read when it is over.
+	// applied is its final output; valid after over is closed.
 	applied string
 }
 
-// starts starts a member in another process, whose calls are the shop's too.
+// starts starts a member in another process, whose calls the shop counts, too.
 func (m member) starts(t *testing.T, s *shop) *other {
 	t.Helper()
 	o := &other{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}
@@ -187,7 +187,7 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 		s, joined := newShop(), make(chan struct{})
 		s.first = map[string]func(){held: func() {
 			close(joined)
-			eventually(t, func() bool { return s.waited(held) }) // the other has the partition, and meets the key
+			eventually(t, func() bool { return s.waited(held) }) // the other process has the partition, and finds the key held
 		}}
 		first, second := m.over(t, s), m.over(t, s)
 		var running sync.WaitGroup
@@ -234,7 +234,7 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 	}
 }
 
-// twice is for how many messages a call was made twice.
+// twice returns for how many messages a call was made twice.
 func (s *shop) twice() (n int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -258,12 +258,11 @@ func (o *other) silence(t *testing.T, frozen bool) {
 	}
 	if !frozen {
 		<-o.over
-		_ = o.Wait() // says that it was killed
+		_ = o.Wait() // returns that it was killed
 	}
 }
 
-// goesOn lets a frozen process end its call, and fails unless it ends well, and has applied so
-// many messages.
+// goesOn lets a frozen process end its call, and fails unless it succeeds, and has applied this many messages.
 func (o *other) goesOn(t *testing.T, applied int64) {
 	t.Helper()
 	if err := errors.Join(o.Process.Signal(syscall.SIGCONT), o.input.Close()); err != nil {

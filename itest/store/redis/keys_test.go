@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// client is a client of these servers, closed at the test's end.
+// client returns a client of these servers, which is closed with the test.
 func client(t testing.TB, o rueidis.ClientOption) rueidis.Client {
 	t.Helper()
 	o.DisableCache = true
@@ -32,8 +32,7 @@ func newStore(t testing.TB, c rueidis.Client, o redisstore.Options) *redisstore.
 	return s
 }
 
-// suite runs the cases of leased keys, each with names of its own on the same servers. The
-// servers' time passes as everybody's.
+// suite runs the cases of leased keys, each with its own names on the same servers. The servers use real time.
 func suite(t *testing.T, c rueidis.Client) {
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
 		return storetest.KeyInstance{

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// What a program writes before it marks or receives makes its transaction SQLite's one
-// writer: the source of a message that is the first of it is written there, too.
+// A write before Mark or Receive makes the program's transaction the one writer of SQLite: a new source of a message is
+// also written in it.
 func TestATransactionThatHasWritten(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	exec(t, db, "create table orders (id text primary key)")
@@ -49,7 +49,7 @@ func TestATransactionThatHasWritten(t *testing.T) {
 	for name, do := range map[string]func(tx *sql.Tx, m *semel.Message) (store.Verdict, error){"receives": accept, "marks": mark} {
 		t.Run("D1_"+name+"_of_a_source_that_is_new", func(t *testing.T) {
 			v, tx := in(t, name, do)
-			if err := tx.Rollback(); v.Kind != store.Fresh || err != nil { // and with it the source
+			if err := tx.Rollback(); v.Kind != store.Fresh || err != nil { // together with the source
 				t.Error(v, err)
 			}
 			v, tx = in(t, name, do)

@@ -22,7 +22,7 @@ func TestEachForgeryIsFoundInAFile(t *testing.T) {
 	})
 }
 
-// What is killed between two steps of sealing is taken back by the database as a whole.
+// If sealing is killed between two steps, the database rolls back all of it.
 func TestSealingThatIsKilledGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -55,5 +55,5 @@ func TestSealingThatIsKilledGoesOn(t *testing.T) {
 	}
 }
 
-// sealedThen is behind the commit.
+// sealedThen is a number of lines after the commit.
 const sealedThen = 100

@@ -10,8 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A row that somebody makes due by hand has a marker that does not wait for it: no end of its
-// claim can stand.
+// If a row is made due with SQL, its marker does not wait for it, so its claim cannot end.
 func TestARowThatIsMadeDueByHand(t *testing.T) {
 	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row store.StoredRow) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -55,8 +54,8 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 	}
 }
 
-// A claim ends only while the marker waits for its row, so that a marker that says "applied" is
-// not overwritten and no row is completed beside it.
+// A claim ends only while the marker waits for its row, so that a marker "applied" is not overwritten and no row is
+// completed in addition.
 func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	for name, event := range map[string]store.RowEvent{
 		"a_failure_is_not_written": store.RowFailed,
@@ -90,7 +89,7 @@ func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	}
 }
 
-// parked is the number of a row that was set aside.
+// parked returns the number of a parked row.
 func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), "billing", "shop", 0)

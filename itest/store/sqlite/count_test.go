@@ -16,19 +16,19 @@ import (
 	"modernc.org/sqlite"
 )
 
-// counter opens connections that count their statements, BEGIN, COMMIT and
-// ROLLBACK among them. In SQLite each is a call and none is a round trip.
+// counter opens connections that count their statements, including BEGIN, COMMIT and ROLLBACK. In SQLite each is a call
+// and not a round trip.
 type counter struct {
 	path   string
 	n      atomic.Int64 // statements
 	opened atomic.Int64 // connections
-	// prepared are statements that were prepared to be carried out more than once.
+	// prepared counts statements that were prepared for repeated use.
 	prepared atomic.Int64
-	// connected, if not nil, is told of each connection with their number so far.
+	// connected, if not nil, is called for each connection with the number of connections so far.
 	connected func(n int64)
-	// queried, if not nil, is told of each query when it has begun.
+	// queried, if not nil, is called for each query when it has begun.
 	queried func(text string)
-	// committed, if not nil, is what a COMMIT answers that has succeeded.
+	// committed, if not nil, returns the result of a successful COMMIT.
 	committed func() error
 }
 
@@ -183,7 +183,7 @@ func TestStatementsOfABatch(t *testing.T) {
 			}
 		})
 	}
-	// Marks and judgements of five lengths, once a connection, of which there was one.
+	// Marks and checks of five lengths, once for the only connection.
 	if got, opened := c.prepared.Load(), c.opened.Load(); got != 10*opened {
 		t.Errorf("%d statements were prepared on %d connections, want 10 on each", got, opened)
 	}
@@ -292,7 +292,7 @@ func TestAPoolThatKeepsNoConnectionPreparesNothing(t *testing.T) {
 			}
 		}
 		b, _, err := s.Begin(t.Context(), store.TxOptions{}, all)
-		if err == nil { // on the connection to what was deleted, which commits nothing
+		if err == nil { // on a connection to the deleted file, which commits nothing
 			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome == store.Committed {
 				t.Error("it is committed to a file that is gone")
 			}

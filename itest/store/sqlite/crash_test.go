@@ -16,24 +16,24 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// order is in which file a child makes a batch, and where it is killed.
+// order says in which file a child makes a batch, and where it is killed.
 type order struct {
 	Path  string
 	Point faults.Point
-	// Seal has acts sealed instead; Lines is after how many.
+	// Seal: seal acts instead; Lines is after how many lines.
 	Seal  bool
 	Lines int
 }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// ready says that a child is where it is to be killed, and waits for that.
+// ready reports that a child is at its point, and waits there to be killed.
 func ready() {
 	fmt.Println("ready")
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
-// seals seals acts, and waits after so many lines, or at last.
+// seals seals acts, and waits after this many lines, or at the end.
 func seals(s *sqlstore.Store, lines int) error {
 	_, err := s.Seal(context.Background(), admin.Sealing{At: func(n int) {
 		if n == lines {
@@ -44,8 +44,7 @@ func seals(s *sqlstore.Store, lines int) error {
 	return err
 }
 
-// child makes one batch, says when it is at its point, and waits there to be
-// killed.
+// child makes one batch, reports that it is at its point, and waits there to be killed.
 func child(o order) error {
 	at := func(p faults.Point) {
 		if p == o.Point {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// encryptingOn is a store with a cipher.
+// encryptingOn returns a store with a cipher.
 func encryptingOn(t testing.TB, db *sql.DB, c store.Cipher, since time.Time) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.SQLite(db, sqlstore.Options{Cipher: c, EncryptedSince: since})
@@ -49,8 +49,8 @@ func TestAFileIsEncrypted(t *testing.T) {
 	})
 }
 
-// refusing runs a consumer of an encrypted store until it is idle. A writer without the key has
-// put a row there in plain text and dated it years back.
+// refusing runs a consumer of an encrypted store until it is idle. A user without the key has written a row in plain
+// text with a date of years ago.
 func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []store.StoredRow) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -127,9 +127,9 @@ func TestARowInPlainText(t *testing.T) {
 	}
 }
 
-// Whatever a store does, it does with what is encrypted, and with keyed sums of fingerprints.
+// The cases run on encrypted data, and with keyed hashes as fingerprints.
 func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
-	if sqlsuite.OneWay() { // they run where nothing is encrypted
+	if sqlsuite.OneWay() { // the cases run without encryption elsewhere
 		return
 	}
 	storetest.Run(t, storetest.Harness[*sql.Tx]{

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// left names the files of a database that have one of the forms of a word.
+// left names the files of a database that contain one of the forms of a word.
 func left(t testing.TB, path string, forms [][]byte) (found []string) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-journal"} {
@@ -24,7 +24,7 @@ func left(t testing.TB, path string, forms [][]byte) (found []string) {
 	return found
 }
 
-// The file and its log are searched byte by byte, whatever a table or a column is called.
+// The file and its log are searched byte by byte, whatever the tables and columns are.
 func TestNothingIsLeftInAFile(t *testing.T) {
 	for name, options := range map[string]string{
 		"with_a_write-ahead_log":  pragmas + foreignKeys,
@@ -40,7 +40,7 @@ func TestNothingIsLeftInAFile(t *testing.T) {
 	}
 }
 
-// What was written once, and never moved, needs no vacuum.
+// Data that was written once and never moved needs no vacuum.
 func TestWhatIsErasedIsOverwritten(t *testing.T) {
 	t.Run("P4_a_result_that_lay_where_it_was_written", func(t *testing.T) {
 		path := newFile(t)
@@ -89,7 +89,7 @@ func TestWhatIsErasedIsOverwritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.Scrub(t.Context(), false); err == nil {
-			t.Error("the log could not be emptied, and nobody is told")
+			t.Error("the log could not be emptied, and no error reports it")
 		}
 	})
 }

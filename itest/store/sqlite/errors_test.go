@@ -62,9 +62,8 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 	}
 }
 
-// A statement that is cancelled in the moment in which it begins runs on: the
-// driver's interrupt finds none that runs, and comes no second time. So it is
-// cancelled before it begins, or when it is seen to write.
+// A statement that is cancelled in the moment in which it begins continues: the driver's interrupt finds no running
+// statement and is not repeated. So the test cancels before the statement begins, or when it is seen to write.
 func TestAStatementThatIsCutOff(t *testing.T) {
 	for name, until := range map[string]func(ctx context.Context, file string){"before_it_begins": nil, "while_it_writes": untilItSpills} {
 		t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch_"+name, func(t *testing.T) {
@@ -94,8 +93,7 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 	}
 }
 
-// untilItSpills returns when a transaction writes what its cache has no room for,
-// or at ctx's end.
+// untilItSpills returns when a transaction writes pages that its cache cannot hold, or when ctx ends.
 func untilItSpills(ctx context.Context, file string) {
 	size := func() int64 {
 		info, err := os.Stat(file + "-wal")

@@ -125,7 +125,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// halfDone is an open batch of two marks, of which the first has its effect.
+// halfDone returns an open batch of two marks; the first has its effect.
 func halfDone(t *testing.T) (storetest.Instance[*sql.Tx], []store.Mark, store.Batch[*sql.Tx]) {
 	t.Helper()
 	i := instance(t, pragmas+foreignKeys)

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// instance is a store with a table of effects that has no unique key.
+// instance returns a store with a table of effects without a unique key.
 func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	db := openMigrated(t, options)
@@ -21,15 +21,14 @@ func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
 	return instanceOn(t, storeOn(t, db), db)
 }
 
-// templates are database files to which every migration was applied, by the options of their
-// connections.
+// templates are migrated database files, by the options of their connections.
 var templates = struct {
 	sync.Mutex
 	files map[string][]byte
 }{files: map[string][]byte{}}
 
-// openMigrated opens a new file to which every migration was applied: a copy, for hundreds of
-// tests begin with one, and a third of their time went to the migrations.
+// openMigrated opens a new migrated file. It copies a template, because hundreds of tests need one, and migrating took a
+// third of their time.
 func openMigrated(t testing.TB, options string) *sql.DB {
 	t.Helper()
 	templates.Lock()
@@ -53,8 +52,7 @@ func openMigrated(t testing.TB, options string) *sql.DB {
 	return openFile(t, path, options)
 }
 
-// sound checks what must hold after every test: no connection is held, no
-// guard is open, and the file is whole.
+// sound checks what must be true after every test: no connection is held, no guard is open, and the file is intact.
 func sound(t testing.TB, db *sql.DB) {
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are held", n)

@@ -31,8 +31,8 @@ func TestActsOnManyRows(t *testing.T) {
 	}}.Run(t)
 }
 
-// SQLite plans statements without looking at their arguments: a table that is read whole for each of many rows
-// shows in the plan.
+// SQLite plans statements without looking at their arguments: a table that is scanned for each of many rows is visible
+// in the plan.
 func TestActsFindTheirRowsByKeys(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
 	storeOn(t, db)
@@ -71,7 +71,7 @@ func TestActsFindTheirRowsByKeys(t *testing.T) {
 	}
 }
 
-// parameters is the greatest number of a parameter in a statement.
+// parameters returns the highest number of a parameter in a statement.
 func parameters(text string) (n int) {
 	for i := 1; strings.Contains(text, fmt.Sprint("?", i)); i++ {
 		n = i

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// beside are the ends of the names of the files of a database.
+// beside are the suffixes of a database's files.
 var beside = []string{"", "-wal", "-shm"}
 
 func moveFile(t testing.TB, from, to string) {

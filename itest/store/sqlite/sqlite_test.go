@@ -12,10 +12,10 @@ import (
 
 const pragmas = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)"
 
-// newFile is the path of a database that is not there yet.
+// newFile returns the path of a database that does not exist yet.
 func newFile(t testing.TB) string { return filepath.Join(t.TempDir(), "shop.db") }
 
-// openFile opens a database file for the time of the test.
+// openFile opens a database file for the duration of the test.
 func openFile(t testing.TB, path, options string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+options)

@@ -12,16 +12,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// AuditStore is a store whose acts are sealed.
+// AuditStore is a store that seals acts.
 type AuditStore interface {
 	admin.Auditor
 	admin.Recorder
 }
 
-// AuditKey is a key, of no secret.
+// AuditKey is a test key; it is not secret.
 var AuditKey = []byte("0123456789abcdef0123456789abcdef")
 
-// Acted records so many acts, named by their numbers.
+// Acted records acts that are named by the numbers from and to and those between them.
 func Acted(t testing.TB, s AuditStore, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
@@ -31,7 +31,7 @@ func Acted(t testing.TB, s AuditStore, from, to int) {
 	}
 }
 
-// SealedAll seals all that there is to seal, and says how many lines were written.
+// SealedAll seals all acts, and returns how many lines were written.
 func SealedAll(t testing.TB, s AuditStore, key []byte) int {
 	t.Helper()
 	done, err := s.Seal(t.Context(), admin.Sealing{Key: key, Whole: true, Most: math.MaxInt32})
@@ -41,8 +41,7 @@ func SealedAll(t testing.TB, s AuditStore, key []byte) int {
 	return done.Lines
 }
 
-// AuditFindings verifies the chain of a store by what the store has and by heads that were
-// kept.
+// AuditFindings verifies the chain of a store against its acts and against heads that were kept elsewhere.
 func AuditFindings(t testing.TB, s AuditStore, key []byte, kept ...audit.Point) (found []string, r audit.Report) {
 	t.Helper()
 	v := audit.NewVerifier(key)
@@ -68,16 +67,16 @@ func AuditFindings(t testing.TB, s AuditStore, key []byte, kept ...audit.Point) 
 	return found, r
 }
 
-// forgery is what somebody does to the tables, and what has to be found.
+// forgery is a manipulation of the tables, and the findings that it must cause.
 type forgery struct {
 	name string
 	does []string
 	want []string
-	// kept: it is found by a head that was kept elsewhere.
+	// kept: only a head that was kept elsewhere reveals it.
 	kept bool
 }
 
-// forgeries are of a chain of ten lines. Tables are named in.semel_acts.
+// forgeries are manipulations of a chain of ten lines. in.semel_acts is the table of acts.
 var forgeries = []forgery{
 	{name: "G6_an_act_that_was_changed", does: []string{"update in.semel_acts set why = 'forged' where number = 3"},
 		want: []string{`line 3, act 3: changed: in the table of acts: why was sealed as "reason 3" and is "forged"`}},
@@ -103,13 +102,13 @@ var forgeries = []forgery{
 		want: []string{"lines 8 to 10: cut off: the lines end before the head that was kept"}},
 }
 
-// Forged is a store for one forgery: exec runs what a forger does, to whom no trigger speaks.
+// Forged is a store for one forgery. exec runs the forger's statements, without triggers.
 type Forged struct {
 	Store AuditStore
 	Exec  func(t testing.TB, statement string)
 }
 
-// Forgeries makes each forgery on a store of its own, and holds verification to name it.
+// Forgeries makes each forgery on its own store, and checks that verification reports it.
 func Forgeries(t *testing.T, fresh func(t testing.TB) Forged) {
 	for _, f := range forgeries {
 		for _, key := range [][]byte{nil, AuditKey} {
@@ -166,9 +165,8 @@ func forge(t *testing.T, w Forged, f forgery, key []byte) {
 	}
 }
 
-// LateActs seals acts of which an earlier one commits later: nobody takes its number for a
-// loss, and it is sealed when it is there. late writes an act with a number of its own, and
-// returns what commits it.
+// LateActs seals acts of which an earlier one commits later: its missing number must not be reported as a loss, and the
+// act is sealed after its commit. late writes an uncommitted act, and returns the function that commits it.
 func LateActs(t *testing.T, s AuditStore, late func(t testing.TB) (commit func())) {
 	t.Helper()
 	Acted(t, s, 1, 2)

@@ -1,6 +1,5 @@
-// Package sqlsuite holds what the suites of the SQL stores have in common: how
-// they mark, write and look, whatever the driver, and the cases that read the same
-// for each of them.
+// Package sqlsuite contains what the suites of the SQL stores share: helpers for marks, writes and reads that work with
+// every driver, and cases that are the same for all of them.
 package sqlsuite
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// Marks are marks of the consumer "billing", which say applied.
+// Marks returns marks of the consumer "billing" with the outcome applied.
 func Marks[Tx any](t testing.TB, s store.TxStore[Tx], source string, ids ...string) []store.Mark {
 	t.Helper()
 	scope, err := s.Scope(context.WithoutCancel(t.Context()), "billing", source, 0)
@@ -38,7 +37,7 @@ func Begin[Tx any](t testing.TB, s store.TxStore[Tx], o store.TxOptions, marks [
 	return b, v
 }
 
-// Asked are the verdicts on marks that leave no trace.
+// Asked returns the verdicts on marks and rolls back.
 func Asked[Tx any](t testing.TB, s store.TxStore[Tx], marks ...store.Mark) []store.Verdict {
 	t.Helper()
 	b, v := Begin(t, s, store.TxOptions{}, marks)
@@ -46,7 +45,7 @@ func Asked[Tx any](t testing.TB, s store.TxStore[Tx], marks ...store.Mark) []sto
 	return v
 }
 
-// Attempt is one batch with an effect for each fresh mark.
+// Attempt runs one batch with an effect for each fresh mark.
 func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) (store.Result, []store.Verdict, error) {
 	t.Helper()
 	b, v, err := i.Store.Begin(t.Context(), store.TxOptions{}, marks)
@@ -65,7 +64,7 @@ func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark)
 	return b.Commit(t.Context(), store.Ending{}), v, nil
 }
 
-// Works checks that the marks are applied once, now that the fault is over.
+// Works checks that the marks are applied once after the fault has ended.
 func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) {
 	t.Helper()
 	for range 2 {
@@ -80,7 +79,7 @@ func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) {
 	}
 }
 
-// Is checks an error's class and that it says what it should.
+// Is checks an error's class and text.
 func Is[Tx any](t testing.TB, s store.TxStore[Tx], err error, class store.Class, says string) {
 	t.Helper()
 	if err == nil {
@@ -91,7 +90,7 @@ func Is[Tx any](t testing.TB, s store.TxStore[Tx], err error, class store.Class,
 	}
 }
 
-// Unknown checks that nobody claims to know what became of a commit.
+// Unknown checks that the outcome of a commit is reported as unknown.
 func Unknown(t testing.TB, r store.Result) {
 	t.Helper()
 	if r.Outcome != store.CommitUnknown || r.Class != store.ClassDown || r.Culprit != store.NoCulprit || r.Err == nil {
@@ -99,7 +98,7 @@ func Unknown(t testing.TB, r store.Result) {
 	}
 }
 
-// Refused checks that a schema was refused, and with what remedy.
+// Refused checks that a schema was refused, with a remedy.
 func Refused(t testing.TB, err error, says string) {
 	t.Helper()
 	if !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), says) {

@@ -9,10 +9,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// CalledAhead starts calls for a received row, the first of which was dated a day ahead by a
-// clock that is right again: how long ago it was is unknown, and counts as longer than any window,
-// also when that day has passed. With cut the row waits until then, too, and its wait is cut.
-// setCalled moves the date of the first call by so many days, and setRow the others of the row.
+// CalledAhead starts calls for a received row. The first call was dated a day ahead by a clock that is correct again:
+// its age is unknown, and counts as longer than any window, even after that day has passed. With cut, the row's wait was
+// also dated ahead, and is cut. setCalled moves the date of the first call by days, setRow the other dates of the row.
 func CalledAhead[Tx any](t *testing.T, s store.TxStore[Tx], cut bool, setCalled, setRow func(days int)) {
 	t.Helper()
 	receiveCalled(t, s)
@@ -31,7 +30,7 @@ func CalledAhead[Tx any](t *testing.T, s store.TxStore[Tx], cut bool, setCalled,
 	}
 }
 
-// receiveCalled receives the row for which CalledAhead calls.
+// receiveCalled receives the row for which CalledAhead starts calls.
 func receiveCalled[Tx any](t *testing.T, s store.TxStore[Tx]) {
 	t.Helper()
 	marks := Marks(t, s, "shop", "called")
@@ -43,7 +42,7 @@ func receiveCalled[Tx any](t *testing.T, s store.TxStore[Tx]) {
 	}
 }
 
-// startCall claims the row, has something happen, and starts a call.
+// startCall claims the row, calls a function, and starts a call.
 func startCall[Tx any](t *testing.T, s store.TxStore[Tx], claimed func()) store.CallStarted {
 	t.Helper()
 	rows, err := s.(store.Inbox).Rows(t.Context(), store.RowFilter{})

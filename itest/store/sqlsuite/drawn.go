@@ -21,11 +21,10 @@ type place struct{ stream, version int }
 
 func (p place) String() string { return fmt.Sprintf("%c%d", 'a'+p.stream, p.version) }
 
-// GoString is short, for rapid prints so what it drew.
+// GoString returns a short text for rapid's output.
 func (p place) GoString() string { return p.String() }
 
-// drawnMessage is a message that brings a version; one that is sent by another hand has
-// another identity and the same content.
+// drawnMessage is a message with a version. A message from another producer has another identity and the same content.
 type drawnMessage struct {
 	place
 	other bool
@@ -38,28 +37,28 @@ func (m drawnMessage) String() string {
 	return m.place.String()
 }
 
-// GoString is as place's.
+// GoString returns a short text for rapid's output.
 func (m drawnMessage) GoString() string { return m.String() }
 
-// call is a call of the handler for a version, counted from 1.
+// call is a handler call for a version, counted from 1.
 type call struct {
 	place
 	nth int
 }
 
-// GoString is as place's.
+// GoString returns a short text for rapid's output.
 func (c call) GoString() string { return fmt.Sprintf("call %d of %v", c.nth, c.place) }
 
-// drawn is what happens to some streams.
+// drawn is a drawn case: messages and faults of some streams.
 type drawn struct {
 	lengths []int
 	order   []drawnMessage
-	// late are versions that come when all the others are at rest.
+	// late are versions that arrive when all others are processed.
 	late []place
-	// fails are calls of the handler that fail, discards what it discards.
+	// fails are handler calls that fail; discards are handler calls that discard the message.
 	fails    []call
 	discards []place
-	// stops are how many calls of the handler the first runs live.
+	// stops are the numbers of handler calls after which the first runs are stopped.
 	stops  []int
 	config consumer.Config
 	fetch  int
@@ -96,12 +95,12 @@ func draw(t *rapid.T) drawn {
 	return d
 }
 
-// message is what a source brings.
+// message returns the message that the source delivers.
 func (m drawnMessage) message(stream string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(m.String())}}, Body: fmt.Appendf(nil, `{"order":%q,"version":%d}`, stream, m.version)}
 }
 
-// wants are the versions of a stream that take effect, up to the first that is late.
+// wants returns the versions of a stream that take effect, up to the first late one.
 func (d *drawn) wants(stream int, late []place) (all []int) {
 	for n := 1; n <= d.lengths[stream] && !slices.Contains(late, place{stream, n}); n++ {
 		if !slices.Contains(d.discards, place{stream, n}) {
@@ -111,7 +110,7 @@ func (d *drawn) wants(stream int, late []place) (all []int) {
 	return all
 }
 
-// drawnSource brings to each run what was not settled before.
+// drawnSource delivers to each run the messages that were not settled before.
 type drawnSource struct {
 	once
 	most int
@@ -126,7 +125,7 @@ func (s *drawnSource) add(m *semel.Message) {
 	s.all, s.settled = append(s.all, m), append(s.settled, false)
 }
 
-// again is the source as the next run finds it.
+// again returns the source for the next run.
 func (s *drawnSource) again() *drawnSource {
 	left := &drawnSource{most: s.most}
 	for i, m := range s.all {
@@ -156,7 +155,7 @@ func (s *drawnSource) Settle(_ context.Context, all []source.Settlement) ([]int,
 	return nil, nil
 }
 
-// played is what is drawn, as it happens to a store.
+// played is a drawn case with the store that it runs on.
 type played[Tx any] struct {
 	Followed[Tx]
 	drawn
@@ -165,15 +164,15 @@ type played[Tx any] struct {
 	intents *consumer.Intents[Tx]
 
 	mutex  sync.Mutex
-	calls  int // that are left to the run, if it is to be stopped
+	calls  int // left in this run, if it is to be stopped
 	cancel context.CancelFunc
 	called map[place]int
 }
 
-// stream is a stream's name, which no other case of the store has.
+// stream returns a stream's name, which no other case of the store uses.
 func (p *played[Tx]) stream(n int) string { return fmt.Sprintf("%s-%c", p.name, 'a'+n) }
 
-// handle has an effect and writes an intent, and may take both back.
+// handle has an effect and writes an intent, and may fail after both.
 func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
 	v, err := semel.JSON[step](m)
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Emission is a store whose duplicates have intents sent again.
+// Emission is a store whose duplicates cause intents to be sent again.
 type Emission[Tx any] struct {
-	// Store is that of the consumer "billing", Sender the one that intents are written with.
+	// Store is the store of the consumer "billing"; Sender is the store that intents are written with.
 	Store, Sender store.TxStore[Tx]
-	// ID is that of the message.
+	// ID is the id of the message.
 	ID string
-	// Retention is what the store of days asks for.
+	// Retention is the retention policy that a store with daily partitions needs.
 	Retention consumer.RetentionPolicy
-	// Pass lets the interval of what is sent pass, in the tables.
+	// Pass moves the times in the tables back, as if the interval of sent intents had passed.
 	Pass func(t testing.TB)
 }
 
-// Sends is the case of copies that come at once, in two processes: what the message caused is
-// sent once more, and not again before the interval has passed.
+// Sends delivers copies at once, in two processes: the intents of the message are sent once more, and not again before
+// the interval has passed.
 func (e Emission[Tx]) Sends(t *testing.T) {
 	var keys sync.Map
 	var calls atomic.Int64
@@ -71,8 +71,7 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 	}
 }
 
-// comes has a process of its own given copies of the message, and tells how many intents are
-// sent again.
+// comes delivers copies of the message in a process of its own, and returns how many intents are sent again.
 func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	t.Helper()
 	intents, err := consumer.NewIntents(e.Sender)
@@ -104,7 +103,7 @@ func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	return c.Counts().ReEmitted
 }
 
-// sender works on what is due.
+// sender processes due intents.
 func (e Emission[Tx]) sender(t testing.TB, sent func(*semel.Message)) {
 	t.Helper()
 	c, err := consumer.NewLeased(e.Sender, func(_ context.Context, _ consumer.Call, m *semel.Message) error {

@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeyOf is a key, of no secret.
+// KeyOf returns a test key; it is not secret.
 func KeyOf(b byte) []byte { return bytes.Repeat([]byte{b}, encryption.KeySize) }
 
-// CipherOf is a cipher with keys of these bytes, the first one the current.
+// CipherOf returns a cipher with keys of these bytes. The first key is the current one.
 func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 	t.Helper()
 	var former [][]byte
@@ -32,18 +32,18 @@ func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 	return c
 }
 
-// Encrypting are the tables of one database, opened by stores with one or another cipher.
+// Encrypting is one database that is opened by stores with different ciphers.
 type Encrypting[Tx any] struct {
-	// Open opens them; encryption is required since a time, unless that is zero.
+	// Open opens a store; since is the time from which encryption is required, or zero.
 	Open func(t testing.TB, c store.Cipher, since time.Time) EncryptingStore[Tx]
-	// Where names the tables that have one of these forms of a word.
+	// Where names the tables that contain one of these forms of a word.
 	Where func(t testing.TB, forms [][]byte) []string
-	// Exec runs a statement as somebody who may write the tables and has no key. {prefix}
-	// stands before the name of a table.
+	// Exec runs a statement as a user that may write the tables but has no key. {prefix} is the prefix of the table
+	// names.
 	Exec func(t testing.TB, text string)
 }
 
-// EncryptingStore is what of a store is encrypted.
+// EncryptingStore contains the operations that read or write encrypted data.
 type EncryptingStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
@@ -53,12 +53,12 @@ type EncryptingStore[Tx any] interface {
 
 const hiddenWord = "Ana-Vukovic"
 
-// hiddenMessage has the word at every place that is encrypted.
+// hiddenMessage returns a message with the word in every encrypted field.
 func hiddenMessage() *semel.Message {
 	return (&person{word: hiddenWord}).message()
 }
 
-// Encrypted holds a store to encrypt what it keeps of messages, however it comes there.
+// Encrypted checks that a store encrypts the messages that it keeps, however they were written.
 func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	t.Run("P4_what_is_kept_of_messages_is_encrypted_and_read_again", func(t *testing.T) {
 		s := e.Open(t, CipherOf(t, 1), time.Time{})
@@ -66,7 +66,7 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 		keepHidden(t, s, marks)
 		stepHidden(t, s, marks[3])
 		if found := e.Where(t, Forms(hiddenWord)); len(found) > 0 {
-			t.Errorf("in the clear it stands in %q", found)
+			t.Errorf("%q contain it in plain text", found)
 		}
 		wantShown(t, s, marks, 4)
 		wantHidden(t, e.Open(t, nil, time.Time{}), "without a key")
@@ -86,7 +86,7 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	keyed(t, e)
 }
 
-// moved holds a store to refuse rows that somebody moved who can write the tables and has no key.
+// moved checks that a store refuses rows that a user without the key has moved.
 func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 	for _, to := range []struct{ from, consumer, source, set, says string }{
 		{"consumer", "audit", "shop", "scope = %[1]d, consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to something else"},
@@ -126,7 +126,7 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 	}
 }
 
-// hiddenMarks are marks of identities that are new to the tables.
+// hiddenMarks returns marks of identities that are new to the tables.
 func hiddenMarks[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	t.Helper()
 	var ids []string
@@ -136,8 +136,7 @@ func hiddenMarks[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	return Marks(t, s, "shop", ids...)
 }
 
-// keepHidden has a message parked, one parked in a transaction, one received and waiting,
-// and a result kept.
+// keepHidden parks a message, parks one in a transaction, receives one that waits, and keeps a result.
 func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark) {
 	t.Helper()
 	first := marks[0]
@@ -171,7 +170,7 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 	committed(t, b)
 }
 
-// stepHidden has a step of the message that waits leave an output.
+// stepHidden commits a step with an output of the waiting message.
 func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m store.Mark) {
 	t.Helper()
 	claims, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Minute})
@@ -185,7 +184,7 @@ func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m store.Mark) {
 	}
 }
 
-// wantShown holds all that was kept to be read.
+// wantShown checks that everything that was kept can be read.
 func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, want int) {
 	t.Helper()
 	found := 0
@@ -223,7 +222,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, 
 	}
 }
 
-// wantHidden holds the rows to be listed, and none of their messages to be read.
+// wantHidden checks that the rows are listed and none of their messages can be read.
 func wantHidden[Tx any](t testing.TB, s EncryptingStore[Tx], why string) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), store.RowFilter{Bodies: true})

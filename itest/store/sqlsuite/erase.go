@@ -21,25 +21,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Personal is a store with what tells where a word stands in its database.
+// Personal is a store with a function that finds a word in its database.
 type Personal struct {
 	Store *sqlstore.Store
-	// Where names the places that have one of these forms of a word.
+	// Where names the places that contain one of these forms of a word.
 	Where func(t testing.TB, forms [][]byte) []string
 }
 
-// Forms are a word as it may stand in a database or a dump of it: as it is, in hexadecimal
-// digits, and in base64 wherever it begins.
+// Forms returns the forms of a word in a database or a dump of it: plain, in hexadecimal digits, and in base64 at every
+// alignment.
 func Forms(word string) [][]byte {
 	all := [][]byte{[]byte(word), []byte(hex.EncodeToString([]byte(word))), []byte(strings.ToUpper(hex.EncodeToString([]byte(word))))}
-	for before := range 3 { // the first and the last digits depend on what is beside it
+	for before := range 3 { // the first and last digits depend on the neighbouring bytes
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), word...))
 		all = append(all, []byte(text[[]int{0, 2, 3}[before]:len(text)-2]))
 	}
 	return all
 }
 
-// Has reports whether a text has a word in one of its forms.
+// Has reports whether a text contains one of the forms of a word.
 func Has(text []byte, forms [][]byte) bool {
 	for _, form := range forms {
 		if bytes.Contains(text, form) {
@@ -49,17 +49,17 @@ func Has(text []byte, forms [][]byte) bool {
 	return false
 }
 
-// person is somebody whose word is written into a store.
+// person is a person whose word is written into a store.
 type person struct {
 	t    testing.TB
 	s    *sqlstore.Store
 	word string
-	// scope is of the source that has the identities, which are named by the place.
+	// scope is the scope of the source of the identities, which are named after the place.
 	scope int64
 }
 
-// traces are the places where the text of a user may come to stand, by what brings it there.
-// A new one belongs here; that it is erased then follows.
+// traces lists the places where a user's text can be stored, with the operation that writes it. Add every new place
+// here; the suite then checks that it is erased.
 var traces = []struct {
 	name   string
 	leaves func(p *person, id string)
@@ -132,7 +132,7 @@ func (p *person) mark(id string, content byte) store.Mark {
 	return store.Mark{Scope: p.scope, Consumer: "billing", Source: "shop", ID: []byte(id), Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, As: store.Applied}
 }
 
-// message has the word wherever a producer can write it.
+// message returns a message with the word in every field that a producer can write.
 func (p *person) message() *semel.Message {
 	w := p.word
 	return &semel.Message{
@@ -199,8 +199,8 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	return semel.Key{Consumer: sender, ID: id}
 }
 
-// NothingIsLeft writes a person's word to every place where it can come to stand, and another
-// one's beside it; erases the first in slices, and looks for both.
+// NothingIsLeft writes a person's word to every possible place, and another person's word beside it; erases the first in
+// slices, and searches for both.
 func NothingIsLeft(t *testing.T, open func(t testing.TB) Personal) {
 	for _, trace := range traces {
 		t.Run("P4_of_"+strings.ReplaceAll(trace.name, " ", "_"), func(t *testing.T) {
@@ -232,7 +232,7 @@ func NothingIsLeft(t *testing.T, open func(t testing.TB) Personal) {
 			ana.erase(ids, 1+random.IntN(30))
 			wantNowhere(t, p, ana.word)
 			if len(p.Where(t, Forms(bo.word))) == 0 {
-				t.Error("of somebody else nothing is left")
+				t.Error("nothing is left of the other person")
 			}
 			for _, id := range ids {
 				ana.absorbs(id)
@@ -261,7 +261,7 @@ func wantNowhere(t testing.TB, p Personal, word string) {
 	}
 }
 
-// erase erases identities, so many looked at in a transaction.
+// erase erases identities, with at most this many identities in a transaction.
 func (p *person) erase(ids []string, most int) {
 	p.t.Helper()
 	o := admin.Erasing{Filter: admin.ErasureFilter{IDs: ids}, Most: most, Act: store.Act{Verb: "erase", Who: "ana", Why: "ticket 7"}}
@@ -275,7 +275,7 @@ func (p *person) erase(ids []string, most int) {
 	}
 }
 
-// erasedBy holds the erasure of an identity to be found by it where no row tells.
+// erasedBy checks that the record of an erasure names the identity if it has no row.
 func (p *person) erasedBy(id string) {
 	p.t.Helper()
 	acts, err := p.s.Erased(p.t.Context(), p.key(id))
@@ -285,7 +285,7 @@ func (p *person) erasedBy(id string) {
 	}
 }
 
-// absorbs holds a copy of an identity to have no effect, unless it has a leased key alone.
+// absorbs checks that a copy of an identity has no effect, unless the identity has only a leased key.
 func (p *person) absorbs(id string) {
 	p.t.Helper()
 	_, there, err := p.s.Marker(p.t.Context(), p.key(id))
@@ -298,18 +298,18 @@ func (p *person) absorbs(id string) {
 	}
 }
 
-// stays holds the rows of an identity to be whole.
+// stays checks that the rows of an identity are complete.
 func (p *person) stays(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
 		if r.Reason == reasonname.Erased || r.BodyRemoved {
-			p.t.Errorf("row %d of somebody else is erased", r.Number)
+			p.t.Errorf("row %d of the other person is erased", r.Number)
 		}
 	}
 }
 
-// TablesWith are the tables of a schema of PostgreSQL with a row that has one of these:
-// whatever the tables and columns are. query returns the first column of rows.
+// TablesWith returns the tables of a PostgreSQL schema that have a row with one of these forms, in any column. query
+// returns the first column of rows.
 func TablesWith(t testing.TB, schema string, forms [][]byte, query func(text string, args ...any) []string) (found []string) {
 	t.Helper()
 	tables := query("select table_name::text from information_schema.tables where table_schema = $1 and table_type = 'BASE TABLE'", schema)

@@ -19,15 +19,14 @@ import (
 // Account is a store with an account in the same database.
 type Account[Tx any] struct {
 	Store store.TxStore[Tx]
-	// Add adds to the account in a handler's transaction; Balance reads what is
-	// committed.
+	// Add adds to the account in a handler's transaction; Balance reads the committed balance.
 	Add     func(ctx context.Context, tx Tx, amount int) error
 	Balance func(t testing.TB) int
-	// OneWriter: whoever has a transaction open keeps all others from theirs.
+	// OneWriter: an open transaction blocks all other transactions.
 	OneWriter bool
 }
 
-// once is a source that brings one message.
+// once is a source that delivers one message.
 type once struct {
 	message *semel.Message
 	settled *atomic.Int64
@@ -65,7 +64,7 @@ func payment() *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("p1")}}, Body: []byte(`{"amount": 100}`)}
 }
 
-// billing is a consumer that receives before its handler runs.
+// billing returns a consumer that receives messages before its handler runs.
 func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, src source.Source, idle time.Duration) *consumer.Consumer[Tx] {
 	t.Helper()
 	c, err := consumer.New(a.Store, handle, consumer.Config{
@@ -80,8 +79,8 @@ func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *sem
 	return c
 }
 
-// Inbox are the three ways in which systems with an inbox lost a message or doubled
-// its effect (fact 16), on a store with an account.
+// Inbox tests the three ways in which systems with an inbox lost a message or doubled its effect (fact 16), on a store
+// with an account.
 func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 	t.Run("trap_T14_a_message_whose_handler_fails_once_is_not_taken_for_handled", func(t *testing.T) {
 		a := open(t)
@@ -123,7 +122,7 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 	t.Run("law_5_trap_T1_trap_T2_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.rescued(t) })
 }
 
-// runs runs a consumer until nothing comes any more.
+// runs runs a consumer until no more messages arrive.
 func runs[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -140,8 +139,8 @@ func (a Account[Tx]) wants(t testing.TB, want int) {
 	}
 }
 
-// rescued freezes a worker past its lease, with its effect in an open transaction
-// where others can work beside that, and lets it go on when another has taken over.
+// rescued freezes a worker past its lease, with its effect in an open transaction if others can work at the same time,
+// and lets it continue after another worker has taken over.
 func (a Account[Tx]) rescued(t *testing.T) {
 	scope, err := a.Store.Scope(t.Context(), "billing", "", 0)
 	if err != nil {

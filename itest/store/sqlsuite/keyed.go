@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyed holds a store to keep no hash of a content by which somebody without the key could guess
-// it, and to recognise contents all the same.
+// keyed checks that a store keeps no hash of a content that somebody without the key could guess, and still recognises
+// contents.
 func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	long := time.Now().Add(-time.Hour)
 	t.Run("P4_no_hash_of_a_content_is_kept_by_which_it_could_be_guessed", func(t *testing.T) {
@@ -54,7 +54,7 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 			}
 			before, after := open(o.before, o.sinceThen), open(o.after, o.sinceNow)
 			back := before
-			if o.before == nil { // it has no key for what the other one writes
+			if o.before == nil { // it has no key for what the other store writes
 				back = after
 			}
 			recognised(t, before, after, back)
@@ -73,13 +73,13 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	})
 }
 
-// printed is a mark with the fingerprint of a body.
+// printed returns a mark with the fingerprint of a body.
 func printed(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m
 }
 
-// hashes are the forms in which hashes of these bodies may be kept.
+// hashes returns the forms in which hashes of these bodies could be kept.
 func hashes(t testing.TB, bodies []string) (all [][]byte) {
 	t.Helper()
 	for _, body := range bodies {
@@ -91,8 +91,8 @@ func hashes(t testing.TB, bodies []string) (all [][]byte) {
 	return all
 }
 
-// keepPins keeps each body in another way: parked and edited, as a conflict of that, as what a
-// stream had last, waiting, as the content of a leased key, and as an edit.
+// keepPins keeps each body in another way: parked and edited, as a conflict of that, as the last version of a stream,
+// waiting, as the content of a leased key, and as an edit.
 func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []string) {
 	t.Helper()
 	ids := []string{name + " 0", name + " 0", name + " 1", name + " 2"}
@@ -135,9 +135,8 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	}
 }
 
-// recognised has one store mark contents, and holds another to recognise them: copies are
-// duplicates, other contents are conflicts, and a conflict that is known is counted on its row. back is
-// to know what the other store wrote.
+// recognised marks contents with one store, and checks that another store recognises them: copies are duplicates, other
+// contents are conflicts, and a known conflict is counted on its row. back must recognise what the other store wrote.
 func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	name := strings.ReplaceAll(t.Name(), "/", " ")
 	marks := Marks[Tx](t, before, "shop", name+" applied", name+" waits", name+" version")
@@ -166,7 +165,7 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 		}
 	}
 	if v := Asked(t, after, waits)[0]; !v.Already(store.Waiting) {
-		t.Errorf("a copy of what waits is %v", v)
+		t.Errorf("a copy of a waiting message is %v", v)
 	}
 	again := version
 	again.ID = []byte(name + " another id of that version")
@@ -188,7 +187,7 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	sameKey(t, before, after, name, applied.Fingerprint, other.Fingerprint)
 }
 
-// claimedBy has a store work on the row of a mark that waits.
+// claimedBy lets a store process the row of a waiting mark.
 func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{string(m.ID)}})
@@ -213,7 +212,8 @@ func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	}
 }
 
-// sameKey has one store claim a leased key, and the other tell its content from another one.
+// sameKey claims a leased key with one store, and checks that the other one distinguishes its content from another
+// content.
 func sameKey(t *testing.T, before, after any, name string, own, other semel.Fingerprint) {
 	t.Helper()
 	first, is := before.(keystore.Store)

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeysAhead holds that leases of keys end after their own length if they were set while the
-// store's clock was ahead. move moves what columns of all keys say, as a clock does that jumps.
+// KeysAhead checks that leases of keys end after their own length if they were set while the store's clock was ahead.
+// move moves columns of all keys, as if the clock had jumped.
 func KeysAhead(t *testing.T, s keystore.Store, move func(by time.Duration, columns ...string)) {
 	const lease = time.Minute
 	const first, leased, until = "first_at", "leased_at", "locked_until"
@@ -56,12 +56,12 @@ func KeysAhead(t *testing.T, s keystore.Store, move func(by time.Duration, colum
 	t.Run("trap_T113_a_lease_that_was_extended_since_is_left_alone", func(t *testing.T) {
 		holder := claim("extended")
 		claims(t, holder, keystore.Claimed)
-		move(30*time.Second, first, leased, until) // which is less than a lease
+		move(30*time.Second, first, leased, until) // less than a lease
 		if err := s.ExtendKey(t.Context(), holder.Key, holder.Token, lease); err != nil {
 			t.Fatal(err)
 		}
 		if a := claims(t, claim("extended"), keystore.Held); a.Left < lease/2 {
-			t.Errorf("who extended it has it for %v", a.Left)
+			t.Errorf("the holder that extended it has it for %v", a.Left)
 		}
 	})
 }

@@ -23,24 +23,24 @@ type ManyActs[Tx any] struct {
 		admin.Resolver
 		admin.Lines
 	}
-	// Statements returns how many statements were sent, BEGIN and COMMIT among them.
+	// Statements returns how many statements were sent, including BEGIN and COMMIT.
 	Statements func() int64
-	// Poison has each update of a row of the inbox fail, until the call that it returns.
+	// Poison makes each update of a row of the inbox fail, until end is called.
 	Poison func(t testing.TB, number int64) (end func())
-	// Hold locks a row, until the call that it returns; nil where a writer locks everything.
+	// Hold locks a row until end is called; nil if a writer locks everything.
 	Hold func(t testing.TB, number int64) (end func())
-	// Lose has each COMMIT succeed and return an error that does not say so, until the call that it returns:
-	// first one of the server, then one of the connection. nil where no driver can be made to.
+	// Lose makes each COMMIT succeed but return an ambiguous error, until end is called: first an error of the server,
+	// then one of the connection. It is nil if the driver cannot do that.
 	Lose func() (end func())
 }
 
 const (
-	// many rows are acted on with no more than mostStatements.
+	// many rows are changed with at most mostStatements statements.
 	many           = 1000
 	mostStatements = 30
 )
 
-// Run holds a store to act on many rows with few statements, whatever one of them does.
+// Run checks that a store changes many rows with few statements, whatever happens to one of them.
 func (w ManyActs[Tx]) Run(t *testing.T) {
 	w.few(t, w.park(t, many))
 	w.lines(t)
@@ -60,8 +60,7 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 	}
 }
 
-// unanswered acts on rows, and the answer of the COMMIT is lost: nobody knows what became of them, and nothing is
-// tried again.
+// unanswered changes rows and loses the answer of COMMIT: the outcome is unknown, and nothing is retried.
 func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer/"+by, func(t *testing.T) {
 		rows := w.park(t, 100)
@@ -81,7 +80,7 @@ func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	})
 }
 
-// few does every act on all of the rows that is not about lines, and leaves them discarded.
+// few carries out every command that is not about lines on all rows, and leaves them discarded.
 func (w ManyActs[Tx]) few(t *testing.T, rows []int64) {
 	t.Run("many_rows_take_few_statements", func(t *testing.T) {
 		w.act(t, rows, "retry", w.Store.Requeue, store.StateFailedRetryable)
@@ -107,7 +106,7 @@ func (w ManyActs[Tx]) resolves(r admin.Resolution) func(context.Context, store.A
 	}
 }
 
-// act acts on rows, which it wants in this state then, and counts the statements.
+// act carries out a command on rows, checks their new state, and counts the statements.
 func (w ManyActs[Tx]) act(t *testing.T, rows []int64, verb string, do func(context.Context, store.Act, ...store.RowRevision) []error, want store.RowState) {
 	t.Helper()
 	seen := w.seen(t, rows)
@@ -127,7 +126,7 @@ func (w ManyActs[Tx]) act(t *testing.T, rows []int64, verb string, do func(conte
 	}
 }
 
-// doubt claims rows that are due, starts a call for each, and leaves them parked with the outcomes unknown.
+// doubt claims due rows, starts a call for each, and leaves them parked with unknown outcomes.
 func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	t.Helper()
 	claimed, err := w.Store.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Numbers: rows, Token: store.NewToken(), Most: len(rows), Lease: time.Minute})
@@ -145,7 +144,7 @@ func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
 }
 
-// lines skips and discards rows that are each the first of a line, and so free the rows behind them.
+// lines skips and discards rows that are each the first of a line, and so frees the rows behind them.
 func (w ManyActs[Tx]) lines(t *testing.T) {
 	t.Run("many_first_rows_of_lines_take_few_statements", func(t *testing.T) {
 		first, behind := w.parkInLines(t, many)
@@ -161,7 +160,7 @@ func (w ManyActs[Tx]) lines(t *testing.T) {
 	})
 }
 
-// one acts on rows of which one cannot be changed.
+// one carries out commands on rows, one of which cannot be changed.
 func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context, int64) (context.Context, func())) {
 	t.Run(name, func(t *testing.T) {
 		rows := w.park(t, 100)
@@ -184,14 +183,14 @@ func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context
 	})
 }
 
-// park sets messages aside, and returns the numbers of their rows.
+// park parks messages, and returns the numbers of their rows.
 func (w ManyActs[Tx]) park(t *testing.T, n int) []int64 {
 	t.Helper()
 	w.enter(t, n, store.StateParked)
 	return w.numbers(t, store.StateParked)
 }
 
-// parkInLines sets messages aside that are each the first of a line, and one behind each.
+// parkInLines parks messages that are each the first of a line, with one message behind each.
 func (w ManyActs[Tx]) parkInLines(t *testing.T, n int) (first, behind []int64) {
 	t.Helper()
 	w.enter(t, n, store.StateParked, store.StateBlocked)

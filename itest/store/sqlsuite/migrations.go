@@ -8,15 +8,14 @@ import (
 	"testing"
 )
 
-// Migrator makes the tables of a SQL store.
+// Migrator creates the tables of a SQL store.
 type Migrator interface {
 	Migrate(ctx context.Context) (applied []string, err error)
 	Check(ctx context.Context) error
 	Print(to io.Writer) error
 }
 
-// MigrateTogether migrates through all of them at once and returns what they
-// applied, each by each.
+// MigrateTogether migrates with all of them at once and returns the migrations that each applied.
 func MigrateTogether(t testing.TB, all []Migrator) (applied []string) {
 	t.Helper()
 	var mu sync.Mutex // guards applied
@@ -36,8 +35,7 @@ func MigrateTogether(t testing.TB, all []Migrator) (applied []string) {
 	return applied
 }
 
-// MadeByHand runs what Print writes, checks that it makes the whole schema, and
-// returns the text.
+// MadeByHand runs the output of Print, checks that it creates the whole schema, and returns the text.
 func MadeByHand(t testing.TB, m Migrator, exec func(text string)) string {
 	t.Helper()
 	var text bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// NewerStore is what a SQL store answers what a newer release wrote with.
+// NewerStore contains the operations of a SQL store that read markers of a newer release.
 type NewerStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
@@ -19,20 +19,19 @@ type NewerStore[Tx any] interface {
 	admin.MarkerReader
 }
 
-// UnknownOutcomes are numbers that this release gives no meaning.
+// UnknownOutcomes are numbers that have no meaning in this release.
 var UnknownOutcomes = []int{6, 257, 0, -3}
 
-// NewerRelease is a store with a parked message "a" and an applied one "b", whose
-// markers are changed behind its back, as an administrator sees what a newer
-// release writes. What can be written through a store is asked in storetest.
+// NewerRelease is a store with a parked message "a" and an applied message "b". Their markers are changed with SQL to
+// values of a newer release. Values that a store can write are tested in storetest.
 type NewerRelease[Tx any] struct {
 	store NewerStore[Tx]
 	exec  func(t testing.TB, statement string)
 	scope int64
 }
 
-// Newer writes both messages. exec runs a statement that names the table of
-// markers in.semel_markers; that table must take any outcome.
+// Newer writes both messages. exec runs a statement that names the table of markers in.semel_markers; that table must
+// accept any outcome.
 func Newer[Tx any](t testing.TB, st NewerStore[Tx], exec func(t testing.TB, statement string)) *NewerRelease[Tx] {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "shop", 0)
@@ -57,8 +56,7 @@ func (w *NewerRelease[Tx]) asked(t testing.TB, marks ...store.Mark) []store.Verd
 	return Asked[Tx](t, w.store, marks...)
 }
 
-// HoldsOutcome checks that a marker of this number is neither taken for one of
-// this release nor acted on.
+// HoldsOutcome checks that a marker with this number is neither read as an outcome of this release nor changed.
 func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 	w.exec(t, fmt.Sprintf("update in.semel_markers set outcome = %d, version = 0", outcome))
 	v := w.asked(t, w.mark("c", store.Applied), w.mark("b", store.Applied), w.mark("a", store.Applied))
@@ -82,7 +80,7 @@ func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 	}
 }
 
-// HoldsVersion checks the same of a fingerprint of a later version.
+// HoldsVersion checks the same for a fingerprint of a later version.
 func (w *NewerRelease[Tx]) HoldsVersion(t *testing.T) {
 	w.exec(t, "update in.semel_markers set outcome = 1, version = 300")
 	if v := w.asked(t, w.mark("b", store.Applied)); v[0].Kind != store.Newer {
@@ -90,8 +88,7 @@ func (w *NewerRelease[Tx]) HoldsVersion(t *testing.T) {
 	}
 }
 
-// TellsMarks checks that a mark is told of such an outcome whatever its content,
-// and its neighbour not.
+// TellsMarks checks that Begin reports such an outcome whatever the content, and does not affect the other mark.
 func (w *NewerRelease[Tx]) TellsMarks(t *testing.T) {
 	for _, outcome := range []int{6, 9, 257, 0, -3} {
 		w.exec(t, fmt.Sprintf("update in.semel_markers set outcome = %d, version = 0", outcome))

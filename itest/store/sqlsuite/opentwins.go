@@ -11,9 +11,8 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// OpenTwins has two rows of one identity be due, as an earlier release could leave them, of which
-// the first has the marker: no claim of the other begins a batch or a call, or ends. due makes a
-// row due by hand.
+// OpenTwins makes two rows of one identity due, as an earlier release could leave them. The first has the marker, so no
+// claim of the other row begins a batch or a call, or ends. due makes a row due with SQL.
 func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number int64)) {
 	ctx := t.Context()
 	st := i.Store.(interface {
@@ -63,7 +62,7 @@ func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number i
 	}
 }
 
-// parkedTwins parks a content and another one of its identity, and returns their marks.
+// parkedTwins parks two contents of one identity, and returns their marks.
 func parkedTwins[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	t.Helper()
 	marks := Marks(t, s, "shop", "a", "a")

@@ -22,20 +22,19 @@ import (
 
 // Drawing plays drawn cases.
 type Drawing[Tx any] struct {
-	// Open returns the store of a case; it may return the same again.
+	// Open returns the store of a case; it may return the same store again.
 	Open func() Followed[Tx]
-	// Idle is after how long without a sign a run ends.
+	// Idle is the time without activity after which a run ends.
 	Idle time.Duration
-	// Again is how often a case is played, once one has failed: goroutines meet in another
-	// order each time, and what does not fail again cannot be made small.
+	// Again is how often a failed case is repeated: goroutines run in another order each time, and a failure that does
+	// not repeat cannot be shrunk.
 	Again int
 
 	cases  int
 	failed bool
 }
 
-// Drawn has cases drawn of what happens to versions of streams, and those that fail
-// made small. They share the store's tables.
+// Drawn draws cases of versions of streams, and shrinks failing cases. All cases share the store's tables.
 func Drawn[Tx any](t *testing.T, f Followed[Tx]) {
 	t.Run("B4_B9_trap_T53_in_any_order_and_over_restarts_streams_end_as_the_ordered_ones_do", func(t *testing.T) {
 		Draws(t, 20)
@@ -44,7 +43,7 @@ func Drawn[Tx any](t *testing.T, f Followed[Tx]) {
 	})
 }
 
-// Draws says how many cases are drawn, where -rapid.checks and RAPID_CHECKS do not.
+// Draws sets how many cases are drawn unless -rapid.checks or RAPID_CHECKS is set.
 func Draws(t *testing.T, cases int) {
 	checks := flag.Lookup("rapid.checks")
 	if checks.Value.String() != checks.DefValue || os.Getenv("RAPID_CHECKS") != "" {
@@ -59,9 +58,8 @@ func Draws(t *testing.T, cases int) {
 	t.Cleanup(func() { set(checks.DefValue) })
 }
 
-// Play draws a case and plays it. All that can be wrong fails with one text at one
-// line, and is the same failure to rapid then, which makes small only what fails again
-// in the same way.
+// Play draws a case and plays it. All failures are reported with the same text at the same line, so that rapid treats
+// them as the same failure: it shrinks only a failure that repeats in the same way.
 func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	drawn, times := draw(r), 1
 	if d.failed {
@@ -91,7 +89,7 @@ func (p *played[Tx]) configure(idle time.Duration) (err error) {
 	return err
 }
 
-// play has all come but what is late, and that when all the others are at rest.
+// play delivers all messages except the late ones, and those after all others are processed.
 func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
 	p.source = &drawnSource{most: p.fetch}
 	late := func(m drawnMessage) bool { return slices.Contains(p.late, m.place) }
@@ -103,8 +101,8 @@ func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
 	return cmp.Or(p.rests(ctx), p.effects(t, nil), p.nothingIsDenied(ctx), p.nothingIsLeft(ctx))
 }
 
-// nothingIsDenied has a store that can look through rows, markers, streams and intents: all
-// that was written in the same commits says the same.
+// nothingIsDenied checks rows, markers, streams and intents for contradictions, if the store can: records of the same
+// commit must agree.
 func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	store, can := p.Store.(interface {
 		Denials(ctx context.Context, consumer string, after int64, most int) (sqlstore.Looked, error)
@@ -136,7 +134,7 @@ func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	return nil
 }
 
-// brings has the source bring messages.
+// brings makes the source deliver messages.
 func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 	for _, m := range p.order {
 		if chosen(m) {
@@ -145,11 +143,10 @@ func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 	}
 }
 
-// mostRuns is more than any case needs to come to rest.
+// mostRuns is more runs than any case needs.
 const mostRuns = 30
 
-// rests runs consumers one after the other, until the source and the inbox have nothing
-// left to do.
+// rests runs consumers one after the other until the source and the inbox are empty.
 func (p *played[Tx]) rests(ctx context.Context) error {
 	for range mostRuns {
 		if err := p.runs(ctx); err != nil {
@@ -164,7 +161,7 @@ func (p *played[Tx]) rests(ctx context.Context) error {
 	return errors.New("it does not come to rest")
 }
 
-// runs is one run, which ends idle, or when the handler was called as often as is drawn.
+// runs is one run. It ends when idle, or after the drawn number of handler calls.
 func (p *played[Tx]) runs(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -190,7 +187,7 @@ func (p *played[Tx]) effects(t testing.TB, late []place) error {
 	return nil
 }
 
-// nothingIsLeft looks for what waits, and where the streams are.
+// nothingIsLeft checks that no row waits, and where the streams are.
 func (p *played[Tx]) nothingIsLeft(ctx context.Context) error {
 	rows, err := p.Store.(store.Inbox).Rows(ctx, store.RowFilter{Consumer: p.name})
 	if err != nil {

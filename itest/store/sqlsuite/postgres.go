@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// Effects are the tables of a shop in PostgreSQL: one of effects without a unique
-// key, and one that refuses a second row, by the constraint the_name.
+// Effects creates the tables of a shop in PostgreSQL: one table of effects without a unique key, and one that refuses a
+// second row with the constraint the_name.
 var Effects = []string{
 	"create table in.effects (name bytea not null)",
 	"create index on in.effects using hash (name)",
@@ -18,15 +18,15 @@ var Effects = []string{
 	"insert into in.once values ('there')",
 }
 
-// Late make a table in.late whose rows are refused at COMMIT, each with its code.
+// Late creates a table in.late whose rows are refused at COMMIT, each with its code.
 var Late = []string{
 	"create table in.late (code text)",
 	"create function in.raises_late() returns trigger language plpgsql as $$ begin raise exception 'late' using errcode = new.code; end $$",
 	"create constraint trigger late after insert on in.late deferrable initially deferred for each row execute function in.raises_late()",
 }
 
-// RefusedAtCommit checks that a code which reads as if the server were broken is a
-// rollback and its message's fault, where the connection goes on.
+// RefusedAtCommit checks that an error code that usually means a broken server is a rollback and charged to its message
+// if the connection still works.
 func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(string) string, code string) {
 	marks := Marks(t, i.Store, "", code)
 	b, _ := Begin(t, i.Store, store.TxOptions{}, marks)
@@ -41,13 +41,13 @@ func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(str
 		t.Errorf("the commit says %+v", r)
 	}
 	if v := Asked(t, i.Store, marks...); v[0].Kind != store.Fresh || i.Count(t, code) != 0 {
-		t.Errorf("of what was refused %d effects are left, and the verdict is %s", i.Count(t, code), v[0])
+		t.Errorf("%d effects of a refused batch are left, and the verdict is %s", i.Count(t, code), v[0])
 	}
 	Works(t, i, marks)
 }
 
-// SpoiledConnection checks, of a store with one connection, that a handler's
-// setting which refuses writes costs one try: the connection is closed.
+// SpoiledConnection checks, with a store of one connection, that a handler's setting that refuses writes costs one
+// attempt: the connection is closed.
 func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
 	spoils, next := Marks(t, i.Store, "", "spoils"), Marks(t, i.Store, "", "next")
 	b, _ := Begin(t, i.Store, store.TxOptions{}, spoils)

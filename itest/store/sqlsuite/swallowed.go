@@ -11,15 +11,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Swallowing is a database in which inserts into a table can be swallowed without an error.
+// Swallowing is a database that can drop inserts into a table without an error.
 type Swallowing[Tx any] struct {
 	Store SwallowedStore[Tx]
-	// Swallow has the database drop each insert into a table of Semel's, named without its
-	// prefix, until the call that it returns.
+	// Swallow makes the database drop each insert into one of Semel's tables, named without its prefix, until end is
+	// called.
 	Swallow func(t testing.TB, table string) (end func())
 }
 
-// SwallowedStore is what of a store writes rows that nobody reads at once.
+// SwallowedStore contains the operations that write rows which are not read immediately.
 type SwallowedStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
@@ -31,8 +31,8 @@ type SwallowedStore[Tx any] interface {
 	admin.SchemaChecker
 }
 
-// Swallowed holds a store to notice that a trigger or a rule swallows what it writes, whatever
-// table that is of, and the check at start to name it.
+// Swallowed checks that a store notices if a trigger or a rule drops its writes, in every table, and that the check at
+// start names the trigger or rule.
 func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 	s := w.Store
 	by := store.Act{Verb: "discard", Who: "ana", Why: "test"}
@@ -118,7 +118,7 @@ func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, confli
 	return ended(b, store.Ending{Rows: []store.Row{{Conflict: conflict, State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
 }
 
-// ended commits a batch; nil if it was committed.
+// ended commits a batch and returns its error, or nil if it was committed.
 func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
 	r := b.Commit(context.Background(), e)
 	if r.Err != nil && r.Culprit != store.NoCulprit {
@@ -127,7 +127,7 @@ func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
 	return r.Err
 }
 
-// parkedRow is a row that a batch has parked.
+// parkedRow returns a row that a batch has parked.
 func parkedRow[Tx any](t *testing.T, s SwallowedStore[Tx], id string) store.StoredRow {
 	t.Helper()
 	mark := Marks(t, s, "shop", id)[0]

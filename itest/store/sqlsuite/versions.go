@@ -23,8 +23,8 @@ import (
 // Followed is a store with a log of versions in the same database.
 type Followed[Tx any] struct {
 	Store store.TxStore[Tx]
-	// Append writes a version of a stream in a handler's transaction; Versions reads
-	// what is committed, in the order in which it was written.
+	// Append writes a version of a stream in a handler's transaction. Versions reads the committed versions in the order
+	// of writing.
 	Append   func(ctx context.Context, tx Tx, stream string, version int) error
 	Versions func(t testing.TB, stream string) []int
 }
@@ -35,7 +35,7 @@ type step struct {
 	Version int    `json:"version"`
 }
 
-// several is a source that brings some messages, and then nothing.
+// several is a source that delivers some messages, and then nothing.
 type several struct {
 	once
 	messages []*semel.Message
@@ -56,8 +56,7 @@ func (s *several) Fetch(ctx context.Context, most source.Bound) (all []source.De
 
 func (s *several) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// shuffled are versions of streams in an order that is wrong within a window, some of
-// them twice.
+// shuffled returns versions of streams that are out of order within a window, some of them twice.
 func shuffled(random *rand.Rand, streams, length, window int) (all []*semel.Message) {
 	for n := range length {
 		for s := range streams {
@@ -74,7 +73,7 @@ func shuffled(random *rand.Rand, streams, length, window int) (all []*semel.Mess
 	return all
 }
 
-// Versions are versions of streams over two processes at once.
+// Versions processes versions of streams in two processes at once.
 func Versions[Tx any](t *testing.T, f Followed[Tx]) {
 	t.Run("B4_B9_trap_T53_two_processes_apply_the_versions_of_each_stream_in_their_order", func(t *testing.T) {
 		const streams, length = 30, 20
@@ -145,7 +144,7 @@ func (f Followed[Tx]) follower(t testing.TB, handle func(context.Context, Tx, *s
 	return c
 }
 
-// Column is what a query returns that returns one column of numbers.
+// Column returns the first column of a query, as numbers.
 func Column(t testing.TB, db *sql.DB, query string, args ...any) (all []int) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query, args...)

@@ -12,33 +12,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// EveryWay reports whether each way to a store runs every case of storetest, which is asked for by
-// SEMEL_TEST_FORMS=all.
+// EveryWay reports whether each way to a store runs every case of storetest (SEMEL_TEST_FORMS=all).
 func EveryWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "all" }
 
-// OneWay reports whether only one way to each store runs cases, as `make test` asks for by
-// SEMEL_TEST_FORMS=one.
+// OneWay reports whether only one way to each store runs cases (SEMEL_TEST_FORMS=one), as in `make test`.
 func OneWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "one" }
 
-// OneLine leaves out most of the table of pairs of rows, which is a third of the suite: for a
-// store whose batches or markers differ from those of the one that runs all of it.
+// OneLine leaves out most of the table of pairs of rows, which is a third of the suite. Use it for a store that differs
+// only in batches or markers from one that runs the whole suite.
 func OneLine(name string) bool {
 	table, of := strings.CutPrefix(name, "law_16_every_pair_of_rows_of_an_identity/")
 	return !of || table == "the_first_retried" || EveryWay()
 }
 
-// Ways chooses the cases of storetest for a store that is reached in several ways: by another
-// protocol of its driver, through a pooler, beside objects that shadow others. The first way runs
-// what it is to run, and Ways, as the tracer of its connections, notes what each case sends and
-// how that ends. A further way runs as few cases as together send all of that.
+// Ways chooses the cases of storetest for a store that is reached in several ways: with another protocol of its driver,
+// through a pooler, or in a database with objects that shadow others. The first way runs all its cases, and Ways, as the
+// tracer of its connections, records the statements of each case and their results. A further way runs as few cases as
+// needed to send all these statements.
 type Ways struct {
 	mutex sync.Mutex
-	cases []string                   // guarded by mutex: of the first way, in order
+	cases []string                   // guarded by mutex: cases of the first way, in order
 	sent  map[string]map[string]bool // guarded by mutex: by case
 	noted bool                       // guarded by mutex: the first way has ended
 }
 
-// First are the cases of the first way: those that only says, all if it is nil.
+// First returns the filter for the cases of the first way: those that only selects, or all if it is nil.
 func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	return func(name string) bool {
 		w.mutex.Lock()
@@ -48,9 +46,9 @@ func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	}
 }
 
-// Further are the cases of a further way: as few as send all that the first one sent, and those
-// that it has not. They are all where the first way did not run, as if -run says so, and none where
-// one way is enough.
+// Further returns the filter for the cases of a further way: as few as send all statements of the first way, and cases
+// that the first way has not run. It selects all cases if the first way did not run, for example because of -run, and
+// none if one way is enough.
 func (w *Ways) Further() func(name string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -68,8 +66,8 @@ func (w *Ways) Further() func(name string) bool {
 	return func(name string) bool { return chosen[name] || !first[name] }
 }
 
-// fewest chooses cases greedily: each time the case that sends most of the statements that no chosen
-// case sends, until each statement is sent. The caller holds mutex.
+// fewest chooses cases greedily: each time the case that sends most of the statements that no chosen case sends, until
+// each statement is sent. The caller holds mutex.
 func (w *Ways) fewest() (chosen map[string]bool) {
 	left := map[string]bool{}
 	for _, sent := range w.sent {
@@ -98,7 +96,7 @@ func (w *Ways) fewest() (chosen map[string]bool) {
 	return chosen
 }
 
-// ofACase are the names of schemas, of which cases have one or another.
+// ofACase matches names of schemas that differ between cases.
 var ofACase = regexp.MustCompile(`"Case [0-9]+"`)
 
 type sending struct{}
@@ -121,7 +119,7 @@ func (w *Ways) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQue
 	w.note(ofACase.ReplaceAllString(text, "in"))
 }
 
-// note notes what the case that runs has sent.
+// note records what the current case has sent.
 func (w *Ways) note(what string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

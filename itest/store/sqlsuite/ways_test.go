@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ran is a first way in which cases sent this.
+// ran returns Ways after a first way whose cases sent these statements.
 func ran(t *testing.T, sent ...[]string) (*Ways, []string) {
 	t.Setenv("SEMEL_TEST_FORMS", "")
 	w := &Ways{}

@@ -31,18 +31,17 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order is what a child does: it works on the store, for each of the consumers, whose only
-// message has the consumer's name as its id, and stops where it passes the point for the
-// n-th time until it is told to go on. Its flights, in order, receive the message and run
-// the steps, so that n says between which steps it stops.
+// order is an order for a child: it works on the store for each of the consumers, whose only message has the consumer's
+// name as its id. It stops where it passes the point for the n-th time, until it is told to continue. Its batches, in
+// order, receive the message and run the steps, so n says between which steps it stops.
 type order struct {
 	Store, Where string
 	Point        faults.Point
 	N            int
 	Consumers    []string
-	// Leased: steps run without a transaction, and write their effects by themselves.
+	// Leased: steps run without a transaction, and write their effects directly.
 	Leased bool
-	// Who is written with each effect.
+	// Who is the process name that is written with each effect.
 	Who string
 }
 
@@ -105,7 +104,7 @@ func live(o order) error {
 	})
 }
 
-// maker makes a consumer of steps.
+// maker makes a consumer with steps.
 type maker[Tx any] func([]consumer.Step[Tx], consumer.Config) (*consumer.Consumer[Tx], error)
 
 // within makes consumers whose steps run in transactions of the store.
@@ -139,8 +138,8 @@ func openSQL(o order) (*sql.DB, *sqlstore.Store, error) {
 	return db, store, err
 }
 
-// work runs the consumers at once, each with its steps. Each step writes its name, and that
-// of the output before it.
+// work runs the consumers concurrently, each with its steps. Each step writes its name and the output of the previous
+// step.
 func work[Tx any](ctx context.Context, o order, of maker[Tx], add func(ctx context.Context, tx Tx, step, id string) error) error {
 	var steps []consumer.Step[Tx]
 	for i, name := range names {
@@ -177,14 +176,14 @@ func work[Tx any](ctx context.Context, o order, of maker[Tx], add func(ctx conte
 	return nil
 }
 
-// child is a process that works, which is at its point.
+// child is a running process that has reached its point.
 type child struct {
 	*exec.Cmd
 	stdin io.WriteCloser
 	out   *bufio.Reader
 }
 
-// started starts a child, and waits until it says that it is at its point.
+// started starts a child, and waits until it reports that it is at its point.
 func started(t *testing.T, o order) *child {
 	t.Helper()
 	c := &child{Cmd: children.Command(t.Context(), t, o)}
@@ -207,17 +206,17 @@ func started(t *testing.T, o order) *child {
 	return c
 }
 
-// end waits for its end, which is a good one, and returns what else it said.
+// end waits for a successful end, and returns the rest of the output.
 func (c *child) end(t *testing.T) string {
 	t.Helper()
 	said, _ := io.ReadAll(c.out)
 	if err := c.Wait(); err != nil {
-		t.Errorf("a process that nobody killed says %v", err)
+		t.Errorf("a process that was not killed failed: %v", err)
 	}
 	return string(said)
 }
 
-// place makes a store with the table of effects, and says where it is.
+// place creates a store with the table of effects, and returns where it is.
 func place(t *testing.T, kind string) (where string, db *sql.DB, store *sqlstore.Store) {
 	t.Helper()
 	where = filepath.Join(t.TempDir(), "shop.db")
@@ -239,7 +238,7 @@ func place(t *testing.T, kind string) (where string, db *sql.DB, store *sqlstore
 	return where, db, store
 }
 
-// row is the row of a consumer's message, and how many of its steps are done.
+// row returns the row of a consumer's message, and how many of its steps are done.
 func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done int) {
 	t.Helper()
 	all, err := st.Rows(t.Context(), store.RowFilter{Consumer: name})
@@ -257,7 +256,7 @@ func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done
 	return all[0], len(all[0].Steps)
 }
 
-// effects is how often each step of a message took effect, and for whom.
+// effects returns how often each step of a message took effect, and in which process.
 func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	t.Helper()
 	rows, err := db.Query("select step, who from done where id = '" + id + "'")
@@ -285,8 +284,7 @@ type death struct {
 	n, done int
 }
 
-// deaths are those at each point of each flight: of the receipt, which runs no step, and of
-// every step.
+// deaths returns the deaths at each point of each batch: of the receipt, which runs no step, and of every step.
 func deaths() (all []death) {
 	for done := range len(names) + 1 {
 		all = append(all, death{faults.AfterMark, done + 1, max(done-1, 0)}, death{faults.BeforeCommit, done + 1, max(done-1, 0)}, death{faults.AfterCommit, done + 1, done})
@@ -297,8 +295,8 @@ func deaths() (all []death) {
 	return all
 }
 
-// finish has processes work that nobody kills, until all that the order names is completed:
-// what the dead had claimed waits for the end of its lease.
+// finish runs processes without kills until everything in the order is completed: rows that dead processes had claimed
+// wait for the end of their leases.
 func finish(t *testing.T, o order, rows *sqlstore.Store) {
 	t.Helper()
 	for range 100 {
@@ -353,7 +351,7 @@ func TestStepsUnderKills(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("killed with so many steps done: %v", between)
+			t.Logf("processes killed, by number of steps done: %v", between)
 		})
 	}
 }

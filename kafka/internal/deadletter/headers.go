@@ -19,17 +19,16 @@ const (
 	HeaderWas       = prefix + "was-"
 )
 
-// A dead letter may be read by another consumer and become its dead letter. Then the headers of
-// the first letter are kept under other names, so that nothing of the record is lost. The other
-// consumer may make an identity of them.
+// If another consumer reads a dead letter and writes it as its own dead letter, the headers of the first letter are kept
+// under other names. So nothing of the record is lost; the other consumer may use them for its identities.
 
-// MostWas is how many earlier letters a letter keeps the headers of. Without a bound the headers
-// would grow for ever between two consumers that read each other's dead letters.
+// MostWas is how many earlier letters a letter keeps the headers of. Without a limit the headers would grow endlessly
+// between two consumers that read each other's dead letters.
 const MostWas = 4
 
 const prefix = "semel-"
 
-// ours reports whether a header is one of those a dead letter gets.
+// ours reports whether a header is one that dead letters get.
 func ours(name string) bool {
 	switch name {
 	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, semelheader.Length:
@@ -38,8 +37,7 @@ func ours(name string) bool {
 	return false
 }
 
-// OfLetter reports whether a header says something of a letter, and how many letters back:
-// 0 is the newest.
+// OfLetter reports whether a header describes a letter, and which one: 0 is the newest, 1 the one before, and so on.
 func OfLetter(name string) (back int, of bool) {
 	for ; strings.HasPrefix(name, HeaderWas); back++ {
 		name = prefix + strings.TrimPrefix(name, HeaderWas)
@@ -47,7 +45,7 @@ func OfLetter(name string) (back int, of bool) {
 	return back, ours(name)
 }
 
-// inLetter is the name that a header of a record has in its letter; false if it has none.
+// inLetter returns the name that a record's header has in its letter; false if it is not copied.
 func inLetter(name string) (string, bool) {
 	switch back, of := OfLetter(name); {
 	case !of:
@@ -58,8 +56,7 @@ func inLetter(name string) (string, bool) {
 	return HeaderWas + strings.TrimPrefix(name, prefix), true
 }
 
-// outOfLetter is the name that a header of a letter has in its record; false if it came with
-// the letter.
+// outOfLetter returns the name that a letter's header has in the original record; false if the letter added it.
 func outOfLetter(name string) (string, bool) {
 	switch back, of := OfLetter(name); {
 	case !of:

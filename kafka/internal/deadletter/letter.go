@@ -1,4 +1,4 @@
-// Package deadletter makes dead letters of records, and records of dead letters.
+// Package deadletter makes dead letters from records, and records from dead letters.
 package deadletter
 
 import (
@@ -19,8 +19,8 @@ const (
 	keptValue = 64 << 10
 )
 
-// New returns the dead letter of a consumer's settlement in a topic: a copy of the record
-// as it was, not of the message it became.
+// New returns the dead letter for a consumer's settlement, in a topic: a copy of the original record, not of the message
+// made from it.
 func New(topic, consumer string, raw *kgo.Record, v *source.Settlement) *kgo.Record {
 	text := ""
 	if v.Err != nil {
@@ -60,8 +60,8 @@ func Headers(raw *kgo.Record) map[string]string {
 	return said
 }
 
-// Original returns the record that a letter is the copy of, with the header of a letter that was
-// cut; false if the headers do not say whose letter it is and where the record was.
+// Original returns the record that a letter is a copy of, with the header of a cut letter. It returns false if the
+// headers do not contain the consumer and the record's origin.
 func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	partition, noPartition := strconv.ParseInt(said[HeaderPartition], 10, 32)
 	offset, noOffset := strconv.ParseInt(said[HeaderOffset], 10, 64)
@@ -82,13 +82,12 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	return o, true
 }
 
-// A dead letter that its topic does not take even alone is cut, so that its
-// lane does not stand still for ever: the store's row has the message as it
-// was. The header the header semel-length says that, and how long the value was.
+// A dead letter that its topic does not accept even alone is cut, so that its lane does not stop permanently: the
+// store's row has the whole message. The header semel-length marks a cut letter and contains the length of the value.
 
-// Cut returns a letter that is smaller by one step, nil if there is none. First only the
-// beginning of the value is kept, then nothing of it, then only the headers that Semel adds. Key
-// and other headers go last, because the identity is among them. cuts is how often it was cut.
+// Cut returns a letter that is smaller by one step, or nil if it cannot be cut further. The first step keeps only the
+// beginning of the value, the second no value, the third only the headers that Semel adds. Key and other headers are
+// removed last because they contain the identity. cuts is the number of earlier cuts.
 func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	if cuts == 0 && lengthOf(old) <= smallest {
 		return nil
@@ -111,11 +110,11 @@ func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	return record
 }
 
-// smallest is the length of a letter that every topic should take: one that does
-// not is to be mended, and what is cut for it would be cut for nothing.
+// smallest is the length of a letter that every topic should accept. If a topic refuses it, an operator must fix the
+// topic, and cutting more would be useless.
 const smallest = 2 << 10
 
-// lengthOf is what a record holds, in bytes.
+// lengthOf returns the number of bytes in a record's key, value and headers.
 func lengthOf(r *kgo.Record) int {
 	n := len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {

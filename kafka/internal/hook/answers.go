@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// last is when something happened last.
+// last is the time of the last event.
 type last struct {
 	mu sync.Mutex // guards at
 	at time.Time  // zero: never
@@ -22,14 +22,14 @@ func (l *last) note() {
 	l.at = time.Now()
 }
 
-// Within reports whether it happened, and not longer ago than d.
+// Within reports whether the event happened at most d ago.
 func (l *last) Within(d time.Duration, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.at.IsZero() && now.Sub(l.at) <= d
 }
 
-// LastAnswer notes when a broker last answered.
+// LastAnswer stores when a broker last answered.
 type LastAnswer struct{ last }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E.
@@ -39,9 +39,8 @@ func (a *LastAnswer) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E)
 	}
 }
 
-// Cancelled is what a fetch returns at its context's end with nothing taken: the
-// client waits for brokers that are away without an error of its own. Silence is
-// how long none may have answered for the brokers to count as there.
+// Cancelled returns the error of a fetch whose context ended without a record: the client waits for unreachable brokers
+// without an error of its own. The brokers count as unreachable if none has answered for the time silence.
 func (a *LastAnswer) Cancelled(ctx context.Context, silence time.Duration) error {
 	if a.Within(silence, time.Now()) {
 		return nil
@@ -49,7 +48,7 @@ func (a *LastAnswer) Cancelled(ctx context.Context, silence time.Duration) error
 	return ctx.Err()
 }
 
-// UnansweredCommits notes when a commit was last given up.
+// UnansweredCommits stores when a commit last remained unanswered.
 type UnansweredCommits struct{ last }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E.
@@ -59,7 +58,7 @@ func (u *UnansweredCommits) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.B
 	}
 }
 
-// LastDial remembers why the last connection failed.
+// LastDial stores why the last connection failed.
 type LastDial struct {
 	mu  sync.Mutex // guards err
 	err error
@@ -72,7 +71,7 @@ func (d *LastDial) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.
 	d.err = err
 }
 
-// Err is why the last connection failed; nil if it did not.
+// Err returns why the last connection failed; nil if it succeeded.
 func (d *LastDial) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,67 +10,63 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Budget bounds what records need between the brokers and their settlement. A
-// broker is asked for bytes as they are compressed, and nobody knows what they
-// become; so the place where they are decompressed refuses while there is no
-// budget left. What is refused is dropped by the client and fetched again later.
-// One batch is always let in, or nothing would go on; so what is held may exceed
-// the bound by the largest batch.
+// Budget limits the memory of records between the brokers and their settlement. A broker is asked for compressed bytes,
+// and the decompressed size is unknown in advance; so decompression is refused while there is no budget left. The client
+// drops a refused batch and fetches it again later. One batch is always allowed, so that reading continues; the memory
+// in use may therefore exceed the limit by the largest batch.
 type Budget struct {
-	// most is the bound, in bytes: the consumer's own for what is unsettled.
+	// most is the limit in bytes: the consumer's own limit for unsettled messages.
 	most atomic.Int64
-	// held is of records taken out of the client and not settled.
+	// held is the size of records that were taken out of the client and are not settled.
 	held atomic.Int64
 	// client is the member; nil before it has been made.
 	client atomic.Pointer[kgo.Client]
 	// decompressor refuses batches of more than Config.MaxBatch bytes.
 	decompressor kgo.Decompressor
 
-	// mu lets one batch be decompressed at a time, so that they do not all
-	// find budget left at once. It guards the rest.
+	// mu allows one decompression at a time, so that concurrent ones do not all find the same budget. It guards the
+	// fields below.
 	mu sync.Mutex
-	// responses are being read, by broker: decompressed, and not yet among
-	// what the client counts as buffered.
+	// responses contains, by broker, the responses that are being read: decompressed, but not yet counted as buffered by
+	// the client.
 	responses map[int32]decompressed
-	// unattributed is decompressed, and its broker is not known yet.
+	// unattributed is the decompressed data whose broker is not known yet.
 	unattributed decompressed
-	// from is which broker a partition's records came from last.
+	// from is the broker that last sent records of a partition.
 	from map[partition]int32
 }
 
-// partition is a topic's.
+// partition identifies a partition of a topic.
 type partition struct {
 	topic  string
 	number int32
 }
 
-// decompressed is what has become of a response so far.
+// decompressed is the decompressed part of a response so far.
 type decompressed struct {
 	bytes int64
 	at    time.Time
 }
 
-// readingTime is how long a response can take to be read. What is older was
-// dropped without a word.
+// readingTime is the longest time that reading a response takes. The client has dropped older data without a
+// notification.
 const readingTime = 10 * time.Second
 
 // ErrOverBudget refuses a batch for now.
-var ErrOverBudget = errors.New("no room for a batch until others are settled")
+var ErrOverBudget = errors.New("no memory for this batch until earlier records are settled")
 
-// shareReady is which share of the bound is decompressed ahead of what the
-// consumer asks for.
+// shareReady is the share of the limit, as a divisor, that is decompressed ahead of the consumer's requests.
 const shareReady = 8
 
-// PerRecord is what a record needs besides its bytes, roughly.
+// PerRecord is the approximate size of a record in addition to its bytes.
 const PerRecord = 512
 
-// NewBudget returns one that refuses what does not fit; Use and Raise come before
-// the first batch.
+// NewBudget returns a Budget. Call Use and Raise before the first batch.
 func NewBudget() *Budget {
 	return &Budget{responses: map[int32]decompressed{}, from: map[partition]int32{}}
 }
 
-// buffered is what the client holds ready to be polled.
+// buffered returns the size of the records that the client holds ready to be polled.
 func (o *Budget) buffered() int64 {
 	c := o.client.Load()
 	if c == nil {
@@ -106,8 +102,8 @@ func (r decompressed) since(now time.Time) int64 {
 	return r.bytes
 }
 
-// OnBrokerRead implements kgo.HookBrokerRead: a response begins, so that the
-// one before it was polled or dropped.
+// OnBrokerRead implements kgo.HookBrokerRead. A new response begins, so the previous one of that broker was polled or
+// dropped.
 func (o *Budget) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
@@ -117,7 +113,7 @@ func (o *Budget) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ 
 	delete(o.responses, broker.NodeID)
 }
 
-// OnFetchBatchRead implements kgo.HookFetchBatchRead: a batch was read.
+// OnFetchBatchRead implements kgo.HookFetchBatchRead.
 func (o *Budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, number int32, batch kgo.FetchBatchMetrics) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -127,8 +123,8 @@ func (o *Budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, numbe
 	o.unattributed = decompressed{}
 }
 
-// OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered: a response is
-// read to its end, and the client counts what it holds.
+// OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered. A response was read completely, and the client now
+// counts its records as buffered.
 func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,35 +133,34 @@ func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	}
 }
 
-// Use sets who decompresses what fits. It refuses batches that are too large.
+// Use sets the decompressor for batches within the budget. It refuses batches that are too large by themselves.
 func (o *Budget) Use(d kgo.Decompressor) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.decompressor = d
 }
 
-// Hold notes bytes that were taken out of the client; fewer than none were settled.
+// Hold adds bytes that were taken out of the client. A negative number means settled bytes.
 func (o *Budget) Hold(bytes int64) { o.held.Add(bytes) }
 
-// Most is the bound, in bytes.
+// Most returns the limit in bytes.
 func (o *Budget) Most() int64 { return o.most.Load() }
 
-// Fits reports what there is room for: with little ready and a quarter of the
-// bound free for all that waits, and for one batch when the client holds nothing.
+// Fits reports what the budget allows. all: all waiting lanes, because little is ready and a quarter of the limit is
+// free. one: one batch, because the client holds nothing.
 func (o *Budget) Fits() (all, one bool) {
 	ready, most := o.buffered(), o.most.Load()
 	return ready <= most/shareReady/2 && o.held.Load()+ready <= most/4*3, ready == 0
 }
 
-// Raise notes how much the consumer takes: the most it has ever asked for.
+// Raise raises the limit to the largest number of bytes that the consumer has ever asked for.
 func (o *Budget) Raise(bytes int64) {
 	if bytes > o.most.Load() {
 		o.most.Store(bytes)
 	}
 }
 
-// Polls is how many records to take out of the client, so that no more of them are
-// taken than fit into these bounds.
+// Polls returns how many records to take out of the client so that they stay within these limits.
 func (o *Budget) Polls(messages int, bytes int64) int {
 	c := o.client.Load()
 	if c == nil || c.BufferedFetchRecords() == 0 {
@@ -175,7 +170,7 @@ func (o *Budget) Polls(messages int, bytes int64) int {
 	return int(max(1, min(int64(messages), bytes/max(1, each))))
 }
 
-// OnNewClient implements kgo.HookNewClient: this is the member now.
+// OnNewClient implements kgo.HookNewClient. The client is the current member's.
 func (o *Budget) OnNewClient(client *kgo.Client) { o.client.Store(client) }
 
 var (

@@ -1,7 +1,6 @@
-// Package hook is what hangs in franz-go's clients: it hears of connections,
-// answers and batches, and knows nothing of groups and lanes.
+// Package hook contains the hooks of franz-go's clients. They observe connections, answers and batches, and know nothing
+// about groups and lanes.
 //
-// [Budget] bounds the memory of what is fetched, [Throttle] holds back answers
-// that bring nothing, [LastAnswer], [UnansweredCommits] and [LastDial] remember
-// what brokers did, and [Logger] passes the client's warnings on.
+// [Budget] limits the memory of fetched records. [Throttle] delays answers without records. [LastAnswer],
+// [UnansweredCommits] and [LastDial] store what brokers did. [Logger] logs the client's warnings.
 package hook

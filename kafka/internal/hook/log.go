@@ -9,33 +9,32 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Logger passes the client's warnings on. What it logs as errors the source
-// returns from Fetch, where they are handled, so they are warnings here.
+// Logger logs the client's warnings. Errors that the client logs are also returned by Fetch and handled there, so they
+// are logged as warnings.
 //
-// The client warns of each try, several times a second while no broker
-// answers; the log has a warning about one broker once, then once a minute with
-// how often it came.
+// The client warns about each attempt, several times a second while no broker answers. Logger logs a warning about one
+// broker once, and then once a minute with the number of repetitions.
 type Logger struct {
 	To       *slog.Logger
 	Warnings *Warnings
 }
 
-// Warnings are those of the client of late.
+// Warnings contains the client's recent warnings.
 type Warnings struct {
 	mu    sync.Mutex
 	lines map[string]*repeated // guarded by mu; by text and broker
 }
 
-// repeated is a warning that comes again.
+// repeated is a warning that may be repeated.
 type repeated struct {
 	logged time.Time
-	since  int // how often it came since it was logged
+	since  int // repetitions since it was logged
 }
 
 const (
-	// warnEvery is how often a warning of the client is logged that stays.
+	// warnEvery is how often a repeated warning is logged.
 	warnEvery = time.Minute
-	// mostWarnings bounds what is remembered; the client has few texts.
+	// mostWarnings limits the number of warnings that are stored; the client has few different texts.
 	mostWarnings = 1000
 )
 
@@ -54,8 +53,7 @@ func (l Logger) Log(_ kgo.LogLevel, text string, values ...any) {
 	l.To.Warn("kafka client: "+text, values...)
 }
 
-// tell reports whether a warning is to be logged now, and how often it came
-// since it was logged last.
+// tell reports whether a warning must be logged now, and how often it was repeated since it was last logged.
 func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +73,7 @@ func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	return again, true
 }
 
-// about is which broker a warning is of, if of one.
+// about returns the broker of a warning, if it names one.
 func about(values []any) string {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] == "broker" {

@@ -10,19 +10,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Produces counts the requests to write records that were begun to be sent, so that
-// somebody who waits in vain knows whether nothing was sent, or nobody knows what came
-// of it. A request counts from before its first byte.
+// Produces counts the requests to write records that the client began to send. So a caller that waits in vain knows
+// whether nothing was sent, or whether the outcome is unknown. A request counts from before its first byte.
 type Produces struct{ begun atomic.Uint64 }
 
-// Begun is how many there were.
+// Begun returns how many requests were begun.
 func (p *Produces) Begun() uint64 { return p.begun.Load() }
 
 // Dialer connects to a broker.
 type Dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial is a dialer whose connections are counted. Encryption is within what is counted:
-// where config is nil there is none.
+// Dial returns a dialer whose connections are counted. If config is not nil, the connections use TLS, and requests are
+// counted before encryption.
 func (p *Produces) Dial(dial Dialer, config *tls.Config) Dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -38,7 +37,7 @@ func (p *Produces) Dial(dial Dialer, config *tls.Config) Dialer {
 	}
 }
 
-// encrypted speaks TLS over a connection, which it closes where that fails.
+// encrypted starts TLS on a connection, and closes the connection if that fails.
 func encrypted(ctx context.Context, plain net.Conn, config *tls.Config, address string) (net.Conn, error) {
 	config = config.Clone()
 	if config.ServerName == "" {
@@ -57,8 +56,8 @@ func encrypted(ctx context.Context, plain net.Conn, config *tls.Config, address 
 	return conn, nil
 }
 
-// counted is a connection on which requests are counted. The client writes a request
-// with one call, which begins with its length and its kind.
+// counted is a connection that counts requests. The client writes a request with one call; the data begins with its
+// length and its kind.
 type counted struct {
 	net.Conn
 	produces *Produces

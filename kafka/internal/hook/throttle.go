@@ -10,49 +10,44 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A broker that refuses a partition answers at once, and the client asks again
-// at once unless everything that it asked for was refused. One partition that
-// is refused, beside others on which nothing comes, would so be asked for
-// thousands of times a second. So an answer that came at once is held back for
-// a moment where those before it came at once, too, and brought nothing.
+// If a broker refuses a partition, it answers immediately, and the client asks again immediately unless all requested
+// partitions were refused. So one refused partition beside idle ones would cause thousands of requests per second.
+// Throttle therefore delays an immediate answer if the previous answers were also immediate and contained no records.
 
 const (
-	// quickAnswers are let through without a pause: who has just moved a
-	// partition answers so, and the next broker is asked.
+	// quickAnswers is the number of immediate answers without a delay: a broker that has just handed over a partition
+	// answers so, and the client asks the next broker.
 	quickAnswers = 2
-	// pauseStep is by how much each pause is longer than the one before it, and
-	// longestHold where that ends. Records on the broker's other partitions
-	// wait for so long, too.
+	// pauseStep is the difference between two consecutive delays, and longestHold the longest delay. Records of the
+	// broker's other partitions are delayed too.
 	pauseStep   = 10 * time.Millisecond
 	longestHold = 100 * time.Millisecond
 )
 
-// Throttle is a hook of the member: it sees each answer to a fetch.
+// Throttle is a hook of the member. It sees each answer to a fetch.
 type Throttle struct {
 	atOnce time.Duration
-	open   context.Context // no pause goes on when it has ended
+	open   context.Context // no delay continues after it has ended
 
 	mu      sync.Mutex // guards brokers
 	brokers map[int32]answers
 }
 
-// answers are a broker's last ones to fetches.
+// answers describes a broker's last answers to fetches.
 type answers struct {
-	// quick says that the last one came at once, empty that nothing of it was a
-	// batch.
+	// quick: the last answer was immediate. empty: it contained no batch.
 	quick, empty bool
-	// inVain counts the answers in a row that were both.
+	// inVain counts the consecutive answers that were both.
 	inVain int
 }
 
-// NewThrottle returns one that holds nothing back when open has ended. atOnce is
-// how fast an answer is that did not wait for records.
+// NewThrottle returns a Throttle that delays nothing after open has ended. An answer within atOnce counts as immediate.
 func NewThrottle(open context.Context, atOnce time.Duration) *Throttle {
 	return &Throttle{open: open, atOnce: atOnce, brokers: map[int32]answers{}}
 }
 
-// OnBrokerRead implements kgo.HookBrokerRead. The client takes the answer up
-// when it returns; others, of other requests, do not come on this connection.
+// OnBrokerRead implements kgo.HookBrokerRead. The client continues with the answer when this method returns; no other
+// answers arrive on this connection.
 func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited, _ time.Duration, err error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
@@ -62,7 +57,7 @@ func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, wai
 	}
 }
 
-// answered notes an answer, and returns for how long to hold it back.
+// answered stores an answer, and returns how long to delay it.
 func (p *Throttle) answered(broker int32, quick bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +75,7 @@ func (p *Throttle) answered(broker int32, quick bool) time.Duration {
 	return min(time.Duration(a.inVain-quickAnswers+1)*pauseStep, longestHold)
 }
 
-// OnFetchBatchRead implements kgo.HookFetchBatchRead: the last answer has
-// brought something.
+// OnFetchBatchRead implements kgo.HookFetchBatchRead. The last answer contained a batch.
 func (p *Throttle) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32, _ kgo.FetchBatchMetrics) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

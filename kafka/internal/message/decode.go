@@ -1,4 +1,4 @@
-// Package message makes messages of records and records of messages.
+// Package message makes messages from records, and records from messages.
 package message
 
 import (
@@ -20,22 +20,21 @@ import (
 // HeaderTombstone is kafka.HeaderTombstone.
 const HeaderTombstone = "semel-tombstone"
 
-// Kept is how many bytes are kept of the value of a record that is too large.
+// Kept is how many bytes of the value are kept of a record that is too large.
 const Kept = 64 << 10
 
-// Decoder makes messages of records. One goroutine uses it.
+// Decoder makes messages from records. It must not be used concurrently.
 type Decoder struct {
-	// maxRecord is the longest value in bytes that is read as a message.
+	// maxRecord is the longest value, in bytes, that is read as a message.
 	maxRecord int
-	// events: a record may hold an event in structured mode.
+	// events: a record may contain an event in structured mode.
 	events bool
-	// names are the headers of CloudEvents that were seen, so that a message need not make
-	// them: they are written ce_ on Kafka where everyone else writes ce-.
+	// names caches the header names of CloudEvents, converted from the prefix ce_ on Kafka to ce-.
 	names map[string]string
 }
 
-// NewDecoder returns a decoder of values of at most maxRecord bytes. With events a record
-// may hold an event in structured mode.
+// NewDecoder returns a decoder for values of at most maxRecord bytes. If events is true, a record may contain an event
+// in structured mode.
 func NewDecoder(maxRecord int, events bool) *Decoder {
 	return &Decoder{maxRecord: maxRecord, events: events, names: map[string]string{}}
 }
@@ -53,7 +52,7 @@ func (c *Decoder) Read(raw *kgo.Record, id string, d *source.Delivery) {
 	switch length := len(raw.Value); {
 	case cut:
 		d.Refused = semel.ReasonTooLarge
-		d.Detail = "it is a dead letter that was cut, because its topic takes no records of its size; the row of its consumer's store has it as it was"
+		d.Detail = "it is a dead letter that was cut, because its topic does not accept records of its size; the row in its consumer's store has the whole message"
 	case length > c.maxRecord:
 		m.Body = raw.Value[:Kept:Kept]
 		m.Headers = append(m.Headers, semel.Header{Name: semelheader.Length, Value: strconv.AppendInt(nil, int64(length), 10)})
@@ -64,7 +63,7 @@ func (c *Decoder) Read(raw *kgo.Record, id string, d *source.Delivery) {
 	}
 }
 
-// TimeOf returns the broker's time of a record; zero where it has none.
+// TimeOf returns the broker's time of a record; zero if it has none.
 func TimeOf(raw *kgo.Record) time.Time {
 	if raw.Timestamp.UnixMilli() <= 0 { // records of old clients have -1
 		return time.Time{}
@@ -72,8 +71,8 @@ func TimeOf(raw *kgo.Record) time.Time {
 	return raw.Timestamp.UTC()
 }
 
-// The media types of CloudEvents in structured mode: one event as JSON, and
-// what begins like it and is not read.
+// The media type of CloudEvents in structured mode as JSON, and the prefix of the other media types of CloudEvents,
+// which are not supported.
 const (
 	MediaEvent  = "application/cloudevents+json"
 	mediaEvents = "application/cloudevents"
@@ -84,7 +83,7 @@ func eventInside(headers semel.Headers) bool {
 	return strings.HasPrefix(mediaType(headers), mediaEvents)
 }
 
-// mediaType is the content-type without its parameters, in lower case.
+// mediaType returns the content-type without parameters, in lower case.
 func mediaType(headers semel.Headers) string {
 	for _, h := range headers {
 		if strings.EqualFold(h.Name, "content-type") {
@@ -95,11 +94,11 @@ func mediaType(headers semel.Headers) string {
 	return ""
 }
 
-// event decodes a message whose body is an event in structured mode. The event
-// says what it is, so headers of the record that say the same are passed over.
+// event decodes a message whose body is an event in structured mode. The event takes precedence: headers of the record
+// with the same names are dropped.
 type event struct {
-	// mu: a source around this one may hand a delivery on twice, and both are then
-	// decoded, beside each other.
+	// mu is needed because a source that wraps this one may pass a delivery on twice, and both are then decoded
+	// concurrently.
 	mu      sync.Mutex
 	decoded bool
 	refused semel.Reason
@@ -118,7 +117,7 @@ func (e *event) Decode(room *reading.Room, m *semel.Message) (refused semel.Reas
 
 func decodeEvent(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
 	if mediaType(m.Headers) != MediaEvent {
-		return semel.ReasonMalformed, "the content-type names a form of CloudEvents other than " + MediaEvent + ", which is not read"
+		return semel.ReasonMalformed, "the content-type names an unsupported form of CloudEvents, other than " + MediaEvent
 	}
 	headers, text := m.Headers, m.Body
 	m.Body = nil
@@ -153,7 +152,7 @@ func (c *Decoder) headersOf(raw *kgo.Record) semel.Headers {
 	return headers
 }
 
-// mostHeaderNames bounds them against producers that make names up.
+// mostHeaderNames limits the cache, in case producers use arbitrary names.
 const mostHeaderNames = 256
 
 func (c *Decoder) nameOf(key string) string {

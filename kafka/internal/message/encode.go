@@ -13,11 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// purpose is what the id of a record is made of, beside the identity and the topic. It may
-// never change: a message whose record is under way would get another id.
+// purpose is part of the id of a record, together with the identity and the topic. It must never change: a message whose
+// record is in progress would get another id.
 const purpose = "publish"
 
-// The source and the type of a record whose message has none: CloudEvents requires them.
+// Source and type of a record whose message has none: CloudEvents requires them.
 const (
 	sourceOfNone = "semel"
 	typeOfNone   = "semel.message"
@@ -30,16 +30,15 @@ func Record(m *semel.Message, topic string) *kgo.Record {
 	switch {
 	case tombstone && len(m.Body) == 0:
 		record.Value = nil
-	case m.Body == nil: // a null value would delete its key where the topic is compacted
+	case m.Body == nil: // a null value would delete the key in a compacted topic
 		record.Value = []byte{}
 	}
 	return record
 }
 
-// headersFor are the headers of m's record: those of m, and the attributes of a CloudEvent
-// in binary mode (https://github.com/cloudevents/spec, Kafka Protocol Binding for
-// CloudEvents 1.0.2, section 3.2). A message whose body is a whole event keeps what it has:
-// there the id is.
+// headersFor returns the headers of m's record: those of m, and the attributes of a CloudEvent in binary mode
+// (https://github.com/cloudevents/spec, Kafka Protocol Binding for CloudEvents 1.0.2, section 3.2). A message whose body
+// is a whole event keeps its headers, because the event contains the id.
 func headersFor(m *semel.Message, topic string) []kgo.RecordHeader {
 	if eventInside(m.Headers) && m.ID() == "" {
 		return (&recordHeaders{}).copy(m).all
@@ -51,19 +50,19 @@ func headersFor(m *semel.Message, topic string) []kgo.RecordHeader {
 		}
 	}
 	if kind, ok := m.Headers.Get("ce-datacontenttype"); ok {
-		h.instead("ce-datacontenttype", "") // Kafka has it as content-type
+		h.instead("ce-datacontenttype", "") // on Kafka it is the header content-type
 		h.instead("content-type", string(kind))
 	}
 	return h.copy(m).rest().all
 }
 
-// isOwnID reports whether the message is recognised by its event's own id, so that who
-// reads the record can do the same.
+// isOwnID reports whether the message is identified by its event's own id, so that readers of the record can use the
+// same id.
 func isOwnID(m *semel.Message) bool {
 	return m.ID() == m.Identity.ID && (m.Identity.Source == "" || m.Identity.Source == m.Source())
 }
 
-// attributes are those of the record's event.
+// attributes returns the attributes of the record's event.
 func attributes(m *semel.Message, topic string) []attribute {
 	id := m.Identity.ID
 	if !isOwnID(m) {
@@ -84,22 +83,21 @@ func attributes(m *semel.Message, topic string) []attribute {
 	return all
 }
 
-// attribute is a header with the value that it must have; empty: it is left out.
+// attribute is a header with its required value. An empty value means that the header is omitted.
 type attribute struct{ name, value string }
 
-// recordHeaders are the headers of a record while they are collected.
+// recordHeaders collects the headers of a record.
 type recordHeaders struct {
 	values []attribute
 	all    []kgo.RecordHeader
 }
 
-// instead gives a header another value than the message's.
+// instead sets a header to another value than the message's.
 func (h *recordHeaders) instead(name, value string) {
 	h.values = append(h.values, attribute{name, value})
 }
 
-// copy takes those of m that no value stands for, in their order, but what Semel says of
-// another delivery.
+// copy copies the headers of m that have no other value, in order, except Semel's headers about another delivery.
 func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
 	for _, header := range m.Headers {
 		replaced := slices.ContainsFunc(h.values, func(a attribute) bool { return strings.EqualFold(a.name, header.Name) })
@@ -110,7 +108,7 @@ func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
 	return h
 }
 
-// rest adds the values.
+// rest adds the values that are still missing.
 func (h *recordHeaders) rest() *recordHeaders {
 	for _, a := range h.values {
 		if a.value != "" {
@@ -120,7 +118,7 @@ func (h *recordHeaders) rest() *recordHeaders {
 	return h
 }
 
-// add writes ce_ where everyone else writes ce-.
+// add adds a header and converts the prefix ce- to ce_.
 func (h *recordHeaders) add(name string, value []byte) {
 	if len(name) > 3 && strings.EqualFold(name[:3], "ce-") {
 		name = "ce_" + strings.ToLower(name[3:])

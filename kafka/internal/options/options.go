@@ -1,4 +1,4 @@
-// Package options says which options of franz-go a user of package kafka may not set.
+// Package options lists the options of franz-go that users of package kafka must not set.
 package options
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// kept is an option that package kafka sets itself: it keeps a promise, or has a field in
-// kafka.Config. why says which.
+// kept is an option that package kafka sets itself, because a guarantee depends on it or because kafka.Config has a
+// field for it. why says which.
 type kept struct {
 	option any
 	name   string
@@ -17,14 +17,14 @@ type kept struct {
 }
 
 const (
-	whyCommits = "offsets are committed by this package only, after the store has committed"
-	whyMember  = "partitions are given and taken by this package only, or messages could be settled by who does not own them"
-	whyReads   = "what is read, and from where, follows from Topics or TopicPattern, Group, Start and ReadUncommitted"
-	whyMemory  = "memory is bounded by MaxUnacked; set MaxBatch, MaxFetch or MaxPartitionFetch"
+	whyCommits = "only this package commits offsets, after the store has committed"
+	whyMember  = "only this package handles assignments; otherwise a process could settle messages of partitions that it does not own"
+	whyReads   = "set Topics or TopicPattern, Group, Start and ReadUncommitted instead"
+	whyMemory  = "MaxUnacked limits memory; set MaxBatch, MaxFetch or MaxPartitionFetch"
 	whyWrites  = "dead letters are idempotent and acknowledged by all replicas"
 )
 
-// keptOptions lists what Check refuses.
+// keptOptions returns the options that Check refuses.
 func keptOptions() []kept {
 	return []kept{
 		{kgo.DisableAutoCommit, "DisableAutoCommit", whyCommits}, {kgo.GreedyAutoCommit, "GreedyAutoCommit", whyCommits},
@@ -39,9 +39,9 @@ func keptOptions() []kept {
 		{kgo.ConsumeTopics, "ConsumeTopics", whyReads}, {kgo.ConsumePartitions, "ConsumePartitions", whyReads}, {kgo.ConsumeRegex, "ConsumeRegex", whyReads},
 		{kgo.ConsumeResetOffset, "ConsumeResetOffset", whyReads}, {kgo.ConsumeStartOffset, "ConsumeStartOffset", whyReads},
 		{kgo.FetchIsolationLevel, "FetchIsolationLevel", whyReads}, {kgo.KeepControlRecords, "KeepControlRecords", whyReads},
-		{kgo.DisableFetchCRCValidation, "DisableFetchCRCValidation", "records that were damaged on the way must be noticed"},
-		{kgo.KeepRetryableFetchErrors, "KeepRetryableFetchErrors", "what passes by itself is tried again"},
-		{kgo.AllowAutoTopicCreation, "AllowAutoTopicCreation", "a misspelt topic must be told and not made"},
+		{kgo.DisableFetchCRCValidation, "DisableFetchCRCValidation", "records that were damaged during transfer must be detected"},
+		{kgo.KeepRetryableFetchErrors, "KeepRetryableFetchErrors", "temporary errors are retried"},
+		{kgo.AllowAutoTopicCreation, "AllowAutoTopicCreation", "a misspelt topic must be reported and not created"},
 		{kgo.FetchMaxBytes, "FetchMaxBytes", whyMemory}, {kgo.FetchMaxPartitionBytes, "FetchMaxPartitionBytes", whyMemory},
 		{kgo.WithDecompressor, "WithDecompressor", whyMemory}, {kgo.MaxDecompressBatchBytes, "MaxDecompressBatchBytes", whyMemory}, {kgo.WithPools, "WithPools", whyMemory},
 		{kgo.RequiredAcks, "RequiredAcks", whyWrites}, {kgo.DisableIdempotentWrite, "DisableIdempotentWrite", whyWrites}, {kgo.TransactionalID, "TransactionalID", whyWrites},
@@ -52,8 +52,8 @@ func keptOptions() []kept {
 	}
 }
 
-// Check returns an error that names the first option that package kafka keeps for itself.
-// To see what the options set, it makes a client of them that connects to no broker.
+// Check returns an error that names the first option that package kafka sets itself. To see what the options set, it
+// creates a client with them that connects to no broker.
 func Check(options []kgo.Opt) error {
 	if len(options) == 0 {
 		return nil
@@ -71,14 +71,13 @@ func Check(options []kgo.Opt) error {
 	defer with.Close()
 	for _, k := range keptOptions() {
 		if !same(plain.OptValues(k.option), with.OptValues(k.option)) {
-			return fmt.Errorf("kafka: Options holds %s, which is not yours to set: %s; remove it", k.name, k.why)
+			return fmt.Errorf("kafka: Options contains %s, which must not be set (%s); remove it", k.name, k.why)
 		}
 	}
 	return nil
 }
 
-// same reports whether an option was left alone. Each client has a decompressor
-// of its own; one of another type was brought.
+// same reports whether an option was not changed. Each client has its own decompressor, so only the types are compared.
 func same(a, b []any) bool {
 	if len(a) == 1 && len(b) == 1 {
 		if _, is := a[0].(kgo.Decompressor); is {

@@ -7,18 +7,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Current is the producer in use. It is made for the first record, and anew when it is spent.
+// Current is the producer in use. It is created for the first record, and replaced when it is spent.
 type Current struct {
 	make       func(spent func(*Producer)) (*Producer, error)
 	background *worker.Group
 
-	mu     sync.Mutex // guards the rest; nothing is waited for under it
+	mu     sync.Mutex // guards the fields below; it is not held during blocking calls
 	now    *Producer  // nil before the first record
 	closed bool
 }
 
-// NewCurrent returns a Current whose producers are made by make. Those that are spent are
-// closed in background.
+// NewCurrent returns a Current that creates producers with make. Spent producers are closed in background.
 func NewCurrent(background *worker.Group, make func(spent func(*Producer)) (*Producer, error)) *Current {
 	return &Current{make: make, background: background}
 }
@@ -37,7 +36,7 @@ func (c *Current) Open() (*Producer, error) {
 	return c.now, err
 }
 
-// replace lets the next record have another producer than this one.
+// replace makes Open return another producer than this one.
 func (c *Current) replace(spent *Producer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,8 +46,8 @@ func (c *Current) replace(spent *Producer) {
 	}
 }
 
-// Shut lets no producer be made any more. It returns the one in use, which the caller
-// closes, or nil if there is none; first is false if Shut was called before.
+// Shut prevents further producers. It returns the one in use, which the caller closes, or nil; first is false if Shut
+// was called before.
 func (c *Current) Shut() (last *Producer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

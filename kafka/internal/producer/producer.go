@@ -1,4 +1,4 @@
-// Package producer writes records to topics in batches, and alone what is too large for a batch.
+// Package producer writes records to topics in batches, and records that are too large for a batch alone.
 package producer
 
 import (
@@ -10,54 +10,52 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Producer writes records by two clients of its own. They may have to be replaced: a client
-// that was not given an id to produce with, because its user may write to no topic, does not
-// ask again.
+// Producer writes records through two clients of its own. They may have to be replaced: a client that got no producer
+// id, because its user may write to no topic, does not ask again.
 type Producer struct {
-	// spent is called when the clients cannot write any more.
+	// spent is called when the clients can no longer write.
 	spent func(*Producer)
-	// Batches writes in batches that the topic takes, as far as is known. What
-	// is refused for its size goes to Alone, which writes a record at a time.
+	// Batches writes batches of the size that the topic accepts, as far as that is known. Records that are refused
+	// because of the batch size go to Alone, which writes one record at a time.
 	Batches, Alone *kgo.Client
 
 	mu     sync.Mutex // guards the rest
 	queue  []*Record
-	active bool // Alone has a record under way
+	active bool // Alone has a record in progress
 }
 
-// Record is a record on its way to the brokers.
+// Record is a record to be written.
 type Record struct {
 	// Ctx: if it ends before the record is sent, the record is not sent.
 	Ctx    context.Context
 	Record *kgo.Record
-	// Answer is called once and must not wait.
+	// Answer is called once and must not block.
 	Answer func(error)
-	// Cut returns a smaller record where the topic takes none of its size, nil if there is
-	// none; cuts is how often that was done. Without it the record is never cut.
+	// Cut returns a smaller record if the topic does not accept the size, or nil if it cannot be cut further; cuts is
+	// the number of earlier cuts. If Cut is nil the record is never cut.
 	Cut func(r *kgo.Record, cuts int) *kgo.Record
-	// WasCut is called where the record was written after cuts. Required with Cut.
+	// WasCut is called if the record was written after it was cut. Required with Cut.
 	WasCut func(*kgo.Record)
 	cuts   int
 }
 
 const (
-	// MostRecord is the largest record in bytes that the client reads in one response.
+	// MostRecord is the largest record, in bytes, that the client reads in one response.
 	MostRecord = 90 << 20
-	// LargestBatch bounds what a client sends at once.
+	// LargestBatch limits the size of one request of a client.
 	LargestBatch = MostRecord + 1<<20
-	// UsualBatch is how large a batch a topic takes unless it is told otherwise;
-	// LeastBatch is the smallest that the client can be told.
+	// UsualBatch is the batch size that a topic accepts unless configured otherwise; LeastBatch is the smallest size
+	// that the client can be set to.
 	UsualBatch = 1 << 20
 	LeastBatch = 1 << 10
 )
 
-// New makes the clients of a producer of the options that common returns for each. They are
-// idempotent and acknowledged by all replicas, which is the client's default,
-// and nothing here can weaken it.
+// New creates the clients of a producer with the options that common returns for each. They are idempotent and need
+// acknowledgement by all replicas, which is the client's default and is not weakened here.
 func New(common func() []kgo.Opt, batch int, spent func(*Producer)) (*Producer, error) {
 	options := func(batch int) []kgo.Opt {
 		return append(common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),
-			kgo.MaxBufferedRecords(1<<30)) // the engine bounds what is unsettled
+			kgo.MaxBufferedRecords(1<<30)) // the engine limits unsettled messages
 	}
 	batches, err := kgo.NewClient(options(batch)...)
 	if err != nil {
@@ -71,7 +69,7 @@ func New(common func() []kgo.Opt, batch int, spent func(*Producer)) (*Producer, 
 	return &Producer{spent: spent, Batches: batches, Alone: alone}, nil
 }
 
-// Write sends a record with others, or after a refusal alone.
+// Write sends a record with others, or, after a refusal, alone.
 func (w *Producer) Write(o *Record) {
 	w.Batches.Produce(o.Ctx, o.Record, func(_ *kgo.Record, err error) {
 		w.wrote(w.Batches, o, err)
@@ -94,8 +92,8 @@ func (w *Producer) writeAlone(o *Record) {
 	w.next()
 }
 
-// takeOver removes the records whose Ctx has ended from the queue, and returns them: the queue
-// would else grow while the record before them is not answered. Called with mu held.
+// takeOver removes the records whose Ctx has ended from the queue, and returns them. Otherwise the queue would grow
+// while the current record is not answered. The caller holds mu.
 func (w *Producer) takeOver() []*Record {
 	var over, wanted []*Record
 	for _, o := range w.queue {
@@ -109,8 +107,8 @@ func (w *Producer) takeOver() []*Record {
 	return over
 }
 
-// next sends the next record of the queue if none is under way: what is under
-// way together can become one batch.
+// next sends the next record of the queue if none is in progress: records in progress at the same time can become one
+// batch.
 func (w *Producer) next() {
 	w.mu.Lock()
 	if w.active || len(w.queue) == 0 {
@@ -124,7 +122,7 @@ func (w *Producer) next() {
 	w.Alone.Produce(o.Ctx, Unsent(o.Record), func(_ *kgo.Record, err error) { w.wroteAlone(o, err) })
 }
 
-// Unsent returns a copy of a record that no client has written into.
+// Unsent returns a copy of a record without the fields that a client has set.
 func Unsent(r *kgo.Record) *kgo.Record {
 	return &kgo.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers}
 }
@@ -147,7 +145,7 @@ func (w *Producer) wroteAlone(o *Record, err error) {
 	w.next()
 }
 
-// cut makes the record smaller, and reports whether it could.
+// cut makes the record smaller, and reports whether that was possible.
 func (o *Record) cut() bool {
 	if o.Cut == nil {
 		return false
@@ -161,10 +159,10 @@ func (o *Record) cut() bool {
 	return true
 }
 
-// wrote handles the errors after which a client cannot write as before.
+// wrote handles errors after which a client can no longer write as before.
 func (w *Producer) wrote(client *kgo.Client, o *Record, err error) {
 	switch {
-	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created anew
+	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created again
 		client.PurgeTopicsFromProducing(o.Record.Topic)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
 		w.spent(w)

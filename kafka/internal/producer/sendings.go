@@ -9,16 +9,15 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Publication is a message on its way to a topic. It has one record, however often its handler
-// runs.
+// Publication identifies a message to be published to a topic. It has one record, however often its handler runs.
 type Publication struct {
 	Identity semel.Key
 	Topic    string
 }
 
-// Pending is the outcome of a record on its way.
+// Pending is the outcome of a record in progress.
 type Pending struct {
-	// Done is closed when there is an outcome; Err is read after that.
+	// Done is closed when the outcome is known. Err may be read after that.
 	Done chan struct{}
 	Err  error
 }
@@ -26,13 +25,13 @@ type Pending struct {
 // NewPending returns an outcome that is not known yet.
 func NewPending() *Pending { return &Pending{Done: make(chan struct{})} }
 
-// Answer says what the outcome is. It is called once.
+// Answer sets the outcome. It is called once.
 func (p *Pending) Answer(err error) {
 	p.Err = err
 	close(p.Done)
 }
 
-// Ended reports whether there is an outcome.
+// Ended reports whether the outcome is known.
 func (p *Pending) Ended() bool {
 	select {
 	case <-p.Done:
@@ -42,44 +41,44 @@ func (p *Pending) Ended() bool {
 	}
 }
 
-// Sending is a record on its way. A second call for the same publication waits for the
-// first one's record, and writes no copy.
+// Sending is a record in progress. A second call for the same publication waits for the first call's record and writes
+// no copy.
 type Sending struct {
 	*Pending
 	Ctx    context.Context
 	Cancel context.CancelFunc
-	// Before is how many requests to write were begun when it was handed over.
+	// Before is the number of write requests that had begun when the record was passed to the client.
 	Before uint64
-	// since is when that was.
+	// since is the time of that.
 	since time.Time
 }
 
-// Answer says what the outcome is, and ends Ctx.
+// Answer sets the outcome, and ends Ctx.
 func (s *Sending) Answer(err error) {
 	s.Cancel()
 	s.Pending.Answer(err)
 }
 
-// Unsent reports whether it was taken back before it was sent. Read after Done.
+// Unsent reports whether the record was cancelled before it was sent. Valid after Done.
 func (s *Sending) Unsent() bool { return errors.Is(s.Err, context.Canceled) }
 
-// Sendings are the records under way, and those that were answered while no call waited for them.
+// Sendings contains the records in progress, and the answered ones whose outcome no call has returned yet.
 type Sendings struct {
 	mu  sync.Mutex // guards all
 	all map[Publication]*Sending
 }
 
 const (
-	// mostSendings bounds what is remembered of publications that nobody waits for.
+	// mostSendings limits the number of publications without a waiting call.
 	mostSendings = 10_000
-	// sendingAge is for how long the end of one is remembered.
+	// sendingAge is how long the outcome of a publication is kept.
 	sendingAge = 10 * time.Minute
 )
 
 // NewSendings returns an empty list.
 func NewSendings() *Sendings { return &Sendings{all: map[Publication]*Sending{}} }
 
-// Begin finds the sending of a publication, or makes one.
+// Begin returns the sending of a publication, or creates one.
 func (s *Sendings) Begin(life context.Context, which Publication, before uint64, now time.Time) (one *Sending, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +94,7 @@ func (s *Sendings) Begin(life context.Context, which Publication, before uint64,
 	return one, true
 }
 
-// forgetEnded forgets what has ended. Called with mu held.
+// forgetEnded removes outcomes that are too old. The caller holds mu.
 func (s *Sendings) forgetEnded() {
 	for which, one := range s.all {
 		if one.Ended() {
@@ -104,7 +103,7 @@ func (s *Sendings) forgetEnded() {
 	}
 }
 
-// Forget forgets a sending whose outcome a call returns.
+// Forget removes a sending whose outcome a call returns.
 func (s *Sendings) Forget(which Publication, one *Sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package retention tells how long a record can stay in a topic, from the topic's settings.
+// Package retention computes how long a record can stay in a topic, from the topic's settings.
 package retention
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The settings of a topic by which its records are removed.
+// Settings of a topic that control the removal of records.
 const (
 	Policy         = "cleanup.policy"
 	RetentionTime  = "retention.ms"
@@ -26,18 +26,17 @@ const (
 )
 
 const (
-	// usualSegment is segment.ms where brokers do not tell it, as those that keep no
-	// segments.
+	// usualSegment is segment.ms if the brokers do not report it, as brokers without segments.
 	usualSegment = 7 * 24 * time.Hour
-	// RemovalCheck is how often brokers look for what may be removed, unless
-	// log.retention.check.interval.ms says otherwise, which few users may read.
+	// RemovalCheck is how often brokers look for records to remove, unless log.retention.check.interval.ms says
+	// otherwise. Few users may read that setting.
 	RemovalCheck = 5 * time.Minute
 )
 
 // Settings holds the values of a topic's settings by their names.
 type Settings map[string]string
 
-// Request asks the brokers for the settings of topics.
+// Request returns a request for the settings of topics.
 func Request(topics []string) *kmsg.DescribeConfigsRequest {
 	request := kmsg.NewPtrDescribeConfigsRequest()
 	for _, topic := range topics {
@@ -49,15 +48,14 @@ func Request(topics []string) *kmsg.DescribeConfigsRequest {
 	return request
 }
 
-// Read returns the settings in a response, by topic. explain says what an error that the
-// brokers answered for a topic means.
+// Read returns the settings in a response, by topic. explain adds to a broker's error for a topic what it means.
 func Read(response *kmsg.DescribeConfigsResponse, explain func(err error, topic string) error) (map[string]Settings, error) {
 	all := map[string]Settings{}
 	var errs error
 	for _, answer := range response.Resources {
 		switch err := kerr.ErrorForCode(answer.ErrorCode); {
 		case errors.Is(err, kerr.TopicAuthorizationFailed):
-			errs = errors.Join(errs, fmt.Errorf("kafka: this user may not read the settings of topic %s, so how late its records can come again is not known; allow it DESCRIBE_CONFIGS on the topic (kafka-acls.sh --add --allow-principal User:… --operation DescribeConfigs --topic %s): %w", answer.ResourceName, answer.ResourceName, err))
+			errs = errors.Join(errs, fmt.Errorf("kafka: this user may not read the settings of topic %s, so how late its records can be redelivered is not known; allow it DESCRIBE_CONFIGS on the topic (kafka-acls.sh --add --allow-principal User:… --operation DescribeConfigs --topic %s): %w", answer.ResourceName, answer.ResourceName, err))
 			continue
 		case err != nil:
 			errs = errors.Join(errs, explain(err, answer.ResourceName))
@@ -91,7 +89,7 @@ func Longest(topics []string, all map[string]Settings) (source.Horizon, error) {
 	return most, nil
 }
 
-// horizon is how long a record may stay in a topic.
+// horizon returns how long a record may stay in a topic.
 func (s Settings) horizon(topic string) (source.Horizon, error) {
 	policy, told := s[Policy]
 	if !told {
@@ -121,7 +119,7 @@ func (s Settings) horizon(topic string) (source.Horizon, error) {
 		}
 		d, finite, err := span(value, p.usual)
 		if err != nil {
-			return source.Horizon{}, fmt.Errorf("kafka: topic %s: the brokers say %s=%s, which is no number of milliseconds: %w", topic, p.name, value, err)
+			return source.Horizon{}, fmt.Errorf("kafka: topic %s: the brokers say %s=%s, which is not a number of milliseconds: %w", topic, p.name, value, err)
 		}
 		if !finite || d > math.MaxInt64-late {
 			return endless(topic, p.name, value), nil
@@ -138,11 +136,10 @@ func endless(topic, setting, value string) source.Horizon {
 }
 
 func notTold(topic, setting string) error {
-	return fmt.Errorf("kafka: topic %s: the brokers do not tell its %s, so how late its records can come again is not known", topic, setting)
+	return fmt.Errorf("kafka: topic %s: the brokers do not report its %s, so how late its records can be redelivered is not known", topic, setting)
 }
 
-// span is a setting in milliseconds, which may be without an end; usual where it is not
-// told.
+// span parses a setting in milliseconds, which may be unlimited; usual is the value if the setting is not reported.
 func span(value string, usual time.Duration) (d time.Duration, finite bool, err error) {
 	if value == "" {
 		return usual, true, nil

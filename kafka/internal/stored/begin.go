@@ -1,5 +1,5 @@
-// Package stored has the form of what a source keeps in the consumer's store and in the
-// metadata of the group's offsets.
+// Package stored defines the form of the data that a source keeps in the consumer's store and in the metadata of the
+// group's offsets.
 package stored
 
 import (
@@ -11,33 +11,29 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config.Start counts once: when the group first joins a topic. Asked again
-// later it would lose records in silence, because the brokers drop a group's
-// offsets with a topic that is deleted, and some days after its last member has
-// left: what was produced meanwhile stands before "now". So where Start led, and
-// in which topic, is kept in the consumer's store before the first record is
-// read, and never changes. Whatever has no offset later begins there if it is
-// in the same topic, and otherwise at its beginning: a partition that was added,
-// a topic that was created anew.
+// Config.Start is used once: when the group first joins a topic. Using it again later would lose records silently. The
+// brokers drop a group's offsets when a topic is deleted, and some days after the last member has left; records that
+// were produced in the meantime are before "now". So the start offsets and the topic's id are kept in the consumer's
+// store before the first record is read, and never change. A partition without an offset begins there later if its topic
+// is the same, and otherwise at its beginning, for example a partition that was added or a topic that was created again.
 
-// Beginning is where a group began a topic.
+// Beginning is where a group began to read a topic.
 type Beginning struct {
 	TopicID [16]byte
-	// Starts are where Start led, by partition. Partitions behind them were not
-	// there, or were not meant.
+	// Starts are the start offsets by partition. Later partitions did not exist, or Start did not apply to them.
 	Starts []int64
-	// Fresh: it was decided just now, by this source.
+	// Fresh: this source has just decided it.
 	Fresh bool
 }
 
-// Name names a topic's beginning in the store. A topic has no colon.
+// Name returns the name of a topic's beginning in the store. Names of topics contain no colon.
 func Name(group, topic string) string { return "kafka:" + group + ":" + topic }
 
-// beginningForm is the first byte of Position.Check: the topic's id follows, and
-// then each start as an unsigned varint. Position.Length counts the starts.
+// beginningForm is the first byte of Position.Check. The topic's id follows, and then each start as an unsigned varint.
+// Position.Length is the number of starts.
 const beginningForm = 1
 
-// Position returns the beginning as the store keeps it.
+// Position returns the beginning in the form of the store.
 func (b Beginning) Position() source.Position {
 	check := append([]byte{beginningForm}, b.TopicID[:]...)
 	for _, at := range b.Starts {
@@ -46,10 +42,10 @@ func (b Beginning) Position() source.Position {
 	return source.Position{Length: int64(len(b.Starts)), Check: check}
 }
 
-// ErrDamaged is of a row that this release cannot read.
-var ErrDamaged = errors.New("it was written by a newer release, or damaged; use that release, or restore the row")
+// ErrDamaged is the error for a row that this release cannot read.
+var ErrDamaged = errors.New("the row was written by a newer release, or is damaged; use that release, or restore the row")
 
-// BeginningOf returns the beginning that a store kept, or ErrDamaged.
+// BeginningOf returns the beginning in a stored position, or ErrDamaged.
 func BeginningOf(p source.Position) (Beginning, error) {
 	var b Beginning
 	if len(p.Check) < 1+len(b.TopicID) || p.Check[0] != beginningForm {
@@ -70,16 +66,15 @@ func BeginningOf(p source.Position) (Beginning, error) {
 	return b, nil
 }
 
-// Store is the consumer's store as a source uses it. What it keeps is never
-// removed, also when a topic is gone: some hundred bytes a topic. Removed too
-// early, for a topic that was only out of sight, it would let Start count twice,
-// and records would be passed over.
+// Store is the consumer's store as a source uses it. Its data is never removed, even if a topic is deleted: some hundred
+// bytes for each topic. If the data were removed too early, for a topic that was only invisible, Start would be used
+// again and skip records.
 type Store struct {
 	Consumer  string
-	Positions source.PositionStore // nil where nobody called Positions
+	Positions source.PositionStore // nil if Positions was not called
 }
 
-// Load returns the beginning of this name, and whether there is one.
+// Load returns the beginning with this name, and whether it exists.
 func (m Store) Load(ctx context.Context, name string) (Beginning, bool, error) {
 	if m.Positions == nil {
 		return Beginning{}, false, nil
@@ -92,7 +87,7 @@ func (m Store) Load(ctx context.Context, name string) (Beginning, bool, error) {
 	return b, true, err
 }
 
-// Keep keeps a beginning unless there is one, and returns what is there.
+// Keep stores a beginning unless there is one, and returns the stored one.
 func (m Store) Keep(ctx context.Context, name string, b Beginning) (Beginning, error) {
 	if m.Positions == nil {
 		return b, nil
@@ -106,9 +101,8 @@ func (m Store) Keep(ctx context.Context, name string, b Beginning) (Beginning, e
 	return kept, err
 }
 
-// PartitionName names the position of a partition in the store, by its lane and the id of
-// its topic. A topic has neither a colon nor a slash. One that is made anew has another id:
-// its offsets begin again.
+// PartitionName returns the name of a partition's position in the store, made of its lane and its topic's id. Names of
+// topics contain neither a colon nor a slash. A topic that is created again has another id, and its offsets start again.
 func PartitionName(group, lane string, id [16]byte) string {
 	return fmt.Sprintf("kafka:%s:%s@%x", group, lane, id)
 }

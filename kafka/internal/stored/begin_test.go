@@ -15,7 +15,7 @@ func TestABeginningHasAsManyStartsAsItSays(t *testing.T) {
 		for _, length := range []int64{0, 1, 3} {
 			p.Length = length
 			if b, err := BeginningOf(p); !errors.Is(err, ErrDamaged) {
-				t.Errorf("two starts that count as %d are read as %+v, %v", length, b, err)
+				t.Errorf("two starts with the length %d are read as %+v, %v", length, b, err)
 			}
 		}
 	})

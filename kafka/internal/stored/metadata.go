@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// The metadata of an offset that is committed are words. startMark says for how many
-// partitions Start was, so that a consumer with another store, which knows nothing
-// of the first join, begins the others at their beginning. keptMark says that the
-// store had the offset before the group, and of which topic, by its id.
+// The metadata of a committed offset consists of words. startMark contains the number of partitions to which Start
+// applied, so that a consumer with another store, which has no record of the first join, begins other partitions at
+// their beginning. keptMark means that the store had the offset before the group, for the topic with this id.
 const (
 	startMark = "semel-start/"
 	keptMark  = "semel-position/"
 )
 
-// MarkedStarts is for how many partitions Start was; 0 where nothing says so.
+// MarkedStarts returns the number of partitions to which Start applied; 0 if the metadata does not contain it.
 func MarkedStarts(metadata string) int {
 	for word := range strings.FieldsSeq(metadata) {
 		if digits, found := strings.CutPrefix(word, startMark); found {
@@ -36,8 +35,8 @@ func MarkedKept(metadata string, id [16]byte) bool {
 	return false
 }
 
-// KeptWord says that the store had an offset of this topic before the group.
+// KeptWord returns the word for an offset of this topic that the store had before the group.
 func KeptWord(id [16]byte) string { return fmt.Sprintf("%s%x", keptMark, id) }
 
-// StartWord says for how many partitions Start was.
+// StartWord returns the word for the number of partitions to which Start applied.
 func StartWord(partitions int) string { return startMark + strconv.Itoa(partitions) }

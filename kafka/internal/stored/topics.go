@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// TopicKey is a hash of a topic's name and id. Those are kept of the topics that
-// were there when the group first joined. Start is for such topics only: one that was created later, also while no
-// process ran, is read from its beginning.
+// TopicKey is a hash of a topic's name and id. The keys of the topics that existed when the group first joined are
+// stored. Start applies only to those topics. A topic that was created later, even while no process was running, is read
+// from its beginning.
 type TopicKey [16]byte
 
 // TopicKeyOf returns the key of a topic.
@@ -21,11 +21,10 @@ func TopicKeyOf(topic string, id [16]byte) TopicKey {
 	return TopicKey(sum[:16])
 }
 
-// FirstTopicsName names them in the store. No topic has this name.
+// FirstTopicsName returns the name of these keys in the store. No topic has this name.
 func FirstTopicsName(group string) string { return Name(group, "*") }
 
-// FirstTopicsForm is the first byte of Position.Check; each key follows, and
-// Position.Length counts them.
+// FirstTopicsForm is the first byte of Position.Check. The keys follow; Position.Length is their number.
 const FirstTopicsForm = 1
 
 func firstTopicsPosition(there map[TopicKey]bool) source.Position {
@@ -48,7 +47,7 @@ func firstTopicsOf(p source.Position) (map[TopicKey]bool, error) {
 	return all, nil
 }
 
-// FirstTopics returns those that are kept; there, if none are.
+// FirstTopics returns the stored keys. If there are none, it stores and returns the keys in there.
 func (m Store) FirstTopics(ctx context.Context, name string, there map[TopicKey]bool) (map[TopicKey]bool, error) {
 	if m.Positions == nil {
 		return there, nil

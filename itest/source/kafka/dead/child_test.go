@@ -24,19 +24,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Points around the copy of a dead letter, beside those of the engine. In
-// duringCopy the broker is frozen when the record is sent.
+// Points around the copy of a dead letter, in addition to those of the engine. At duringCopy the broker is frozen when
+// the record is sent.
 const (
 	beforeCopy = "BeforeCopy"
 	duringCopy = "DuringCopy"
 	afterCopy  = "AfterCopy"
 )
 
-// order is what a consumer is to do.
+// order is an order for a consumer.
 type order struct {
 	Brokers                 []string
 	Topic, Dead, Group, DSN string
-	// Death is the point at which it kills itself; empty to work to the end.
+	// Death is the point at which it kills itself; if empty it works to the end.
 	Death string
 	// After is how many copies it must have made before.
 	After, Workers int
@@ -44,7 +44,7 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live is the consumer that dies.
+// live runs the consumer that dies.
 func live(o order) error {
 	inner, err := kafka.New(o.source())
 	if err != nil {
@@ -76,11 +76,11 @@ func live(o order) error {
 
 func (o order) source() kafka.Config {
 	return kafka.Config{Brokers: o.Brokers, Topics: []string{o.Topic}, Group: o.Group, DeadLetters: o.Dead,
-		// Who comes back under this name need not wait until the dead is missed.
+		// A process with the same instance need not wait for the end of the dead one's session.
 		Instance: "mortal", Logger: slog.New(slog.DiscardHandler)}
 }
 
-// policy ends everything that can be in dead letters.
+// policy returns a policy in which each kind of failure can end as a dead letter.
 func policy(src source.Source) consumer.Config {
 	c := workload.Config(src)
 	c.Lanes, c.Batch.MaxSize, c.MaxUnacked.Messages = consumer.LanesPartition, 4, 8
@@ -107,7 +107,7 @@ func handle(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return workload.Effect("child")(ctx, exec, m)
 }
 
-// mortal is a source whose process dies around the copies that it makes.
+// mortal is a source whose process dies around the copies of dead letters.
 type mortal struct {
 	*kafka.Source
 	order  order
@@ -143,8 +143,7 @@ func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// dieCopying says that it is about to copy, waits until the broker is frozen,
-// sends, and dies without an answer.
+// dieCopying reports that it is about to copy, waits until the broker is frozen, sends, and dies without an answer.
 func (m *mortal) dieCopying(ctx context.Context, all []source.Settlement) {
 	fmt.Println("copying")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// deaths are all points, with one worker, and those between the copy of a dead
-// letter and its settlement again with three.
+// deaths returns all points with one worker, and the points between the copy of a dead letter and its settlement also
+// with three workers.
 func deaths() (all []order) {
 	for _, point := range []string{beforeCopy, duringCopy, afterCopy} {
 		all = append(all, order{Death: point, After: 1, Workers: 1})

@@ -15,8 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// dead are the dead letters, by the place of their message. Each is compared
-// with the message.
+// dead returns the dead letters by the place of their message. Each is compared with the message.
 func (w *world) dead() map[place]int {
 	w.t.Helper()
 	dead := map[place]int{}
@@ -34,7 +33,7 @@ func (w *world) dead() map[place]int {
 	return dead
 }
 
-// compare holds a dead letter to its message.
+// compare checks that a dead letter matches its message.
 func (w *world) compare(p place, s sent, r *kgo.Record) {
 	w.t.Helper()
 	was := s.record
@@ -61,11 +60,11 @@ func (w *world) compare(p place, s sent, r *kgo.Record) {
 	}
 }
 
-// between counts what a death left on the way.
+// between counts the unfinished work after a death.
 type between struct{ copied, marked int }
 
-// audit holds what there is after a death to what may be: every message that
-// must become a dead letter is one, or is still to come.
+// audit checks the state after a death: every message that must become a dead letter either is one, or is still to be
+// delivered.
 func (w *world) audit() (b between) {
 	w.t.Helper()
 	dead, rows, committed := w.dead(), w.rows(), w.Committed(w.order.Group, w.order.Topic)
@@ -78,8 +77,8 @@ func (w *world) audit() (b between) {
 		if dead[p] == 0 {
 			w.t.Errorf("%v is marked and not in the topic", p)
 		}
-		// What has no identity is copied before the store is asked, so that it
-		// is copied again until it is settled.
+		// A message without identity is copied before the store is asked, so it may be copied repeatedly until it is
+		// settled.
 		before, known := w.copies[p]
 		if known && before != dead[p] && w.sent[p].reason != semel.ReasonNoIdentity {
 			w.t.Errorf("%v was marked, had %d copies, and has %d", p, before, dead[p])
@@ -97,8 +96,7 @@ func (w *world) audit() (b between) {
 	return b
 }
 
-// complete holds the end to what must be. It returns how many messages have
-// more than one dead letter.
+// complete checks the final state. It returns how many messages have more than one dead letter.
 func (w *world) complete() (twice int) {
 	w.t.Helper()
 	dead, rows, effects := w.dead(), w.rows(), w.effects()

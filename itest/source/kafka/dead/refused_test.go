@@ -48,7 +48,7 @@ func run(w *world) *running {
 	return &running{w, consumer}
 }
 
-// until waits for what must come.
+// until waits for a condition.
 func (r *running) until(what string, there func() bool) {
 	r.t.Helper()
 	if !services.Within(3*time.Minute, there) {
@@ -57,7 +57,7 @@ func (r *running) until(what string, there func() bool) {
 	}
 }
 
-// red waits until the consumer says that it is not ready, and why.
+// red waits until the consumer reports that it is not ready, with this reason.
 func (r *running) red(why string) {
 	r.t.Helper()
 	r.until("not ready, because "+why, func() bool {
@@ -71,7 +71,7 @@ func (r *running) green() {
 	r.until("ready", func() bool { ready, _ := r.consumer.Ready(); return ready })
 }
 
-// unsettled checks that bad messages wait, with nothing of them anywhere.
+// unsettled checks that bad messages wait, and that no record of them exists anywhere.
 func (r *running) unsettled(bad sent) {
 	r.t.Helper()
 	if at := r.Committed(r.order.Group, r.order.Topic)[bad.record.Partition]; at > bad.record.Offset {
@@ -82,7 +82,7 @@ func (r *running) unsettled(bad sent) {
 	}
 }
 
-// settled waits until the group is at the end, and checks the whole.
+// settled waits until the group is at the end, and checks the final state.
 func (r *running) settled() {
 	r.t.Helper()
 	r.until("the group is at the end", func() bool {
@@ -125,7 +125,7 @@ func TestDeadLettersThatCannotBeWritten(t *testing.T) {
 		r := run(w)
 		r.settled()
 		w.deleteDead()
-		w.publish(3) // the third is a bad one
+		w.publish(3) // the third message is bad
 		r.red("the topic does not exist; create it")
 		r.unsettled(w.newest)
 		r.until("good messages of other partitions are applied", func() bool { return len(w.effects()) == 3 })

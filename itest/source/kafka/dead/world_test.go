@@ -27,7 +27,7 @@ import (
 // Bodies that decide how a message ends.
 const (
 	good       = `{"amount": 1}`
-	other      = `{"amount": 2}` // under an id that had another content
+	other      = `{"amount": 2}` // with an id that had another content before
 	permanent  = `{"account": "closed"}`
 	exhausting = `{"account": "locked"}`
 	unmet      = `{"account": "none"}`
@@ -35,25 +35,25 @@ const (
 
 const partitions = 4
 
-// place is where a message stands in the topic.
+// place is the position of a message in the topic.
 type place struct {
 	partition int32
 	offset    int64
 }
 
-// sent is a message of the topic and what must become of it.
+// sent is a message of the topic and its expected result.
 type sent struct {
 	record *kgo.Record
 	id     string
-	// reason is of the dead letter; empty for what must be none.
+	// reason is the reason of its dead letter; empty if it must not become one.
 	reason   semel.Reason
 	attempts int
-	// copied says that it repeats an earlier message.
+	// copied: it repeats an earlier message.
 	copied bool
 }
 
-// message is number n of the topic. Of twelve six are good, five must become
-// dead letters, and one repeats such a one.
+// message returns message number n of the topic. Of twelve messages six are good, five must become dead letters, and one
+// repeats one of those.
 func message(topic string, n int) sent {
 	s := sent{id: fmt.Sprint("m", n)}
 	value := good
@@ -86,9 +86,9 @@ type world struct {
 	order  order
 	sent   map[place]sent
 	broker *services.Broker
-	// copies are how many dead letters there were of what was marked.
+	// copies are the numbers of dead letters of messages that had markers.
 	copies map[place]int
-	// deleted had dead letters in a topic that was deleted.
+	// deleted contains messages whose dead letters were in a deleted topic.
 	deleted map[place]bool
 	// newest is the message that was published last.
 	newest sent
@@ -121,8 +121,8 @@ func (w *world) publish(count int) {
 	}
 }
 
-// deleteDead deletes the topic for dead letters with what it holds, and returns
-// when the broker takes no more records for it.
+// deleteDead deletes the topic for dead letters with its records, and returns when the broker accepts no more records
+// for it.
 func (w *world) deleteDead() {
 	w.t.Helper()
 	for p := range w.dead() {
@@ -147,8 +147,7 @@ func (w *world) deleteDead() {
 	}
 }
 
-// live runs a consumer in a process of its own and reports whether it was
-// killed, by itself.
+// live runs a consumer in a separate process and reports whether the consumer killed itself.
 func (w *world) live(o order) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
@@ -172,8 +171,8 @@ func (w *world) live(o order) bool {
 	return false
 }
 
-// freezeWhile freezes the broker while the consumer copies and dies, if that
-// is how it is to die. It returns when the consumer has nothing more to say.
+// freezeWhile freezes the broker while the consumer copies and dies, if the order says so. It returns at the end of the
+// consumer's output.
 func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
 	lines := bufio.NewReader(out)
 	if line, _ := lines.ReadString('\n'); o.Death == duringCopy && line == "copying\n" {
@@ -184,12 +183,12 @@ func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
 	_, _ = io.Copy(io.Discard, lines)
 }
 
-// letter is a row of the store; its key is the identity as the store has it.
+// letter is a row of the store; its key is the identity in the store.
 type letter struct {
 	key, state, reason string
 }
 
-// rows are the rows of messages that were set aside, by their place.
+// rows returns the rows of parked and dead-lettered messages, by place.
 func (w *world) rows() map[place]letter {
 	w.t.Helper()
 	rows, keys := map[place]letter{}, map[string]place{}
@@ -209,7 +208,7 @@ func (w *world) rows() map[place]letter {
 	return rows
 }
 
-// effects are how often each message had its effect.
+// effects returns how often each message had its effect.
 func (w *world) effects() map[string]int {
 	w.t.Helper()
 	effects := map[string]int{}

@@ -18,14 +18,13 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// publishing are workers that publish message after message, each until it is confirmed.
+// publishing runs workers that publish one message after the other, each until it is confirmed.
 type publishing struct {
 	t         *testing.T
 	publisher *kafka.Publisher
 	workers   sync.WaitGroup
 	stop      chan struct{}
-	// published counts what was confirmed; unknown and unsent the calls of each kind that
-	// came to nothing.
+	// published counts confirmed messages; unknown and unsent count the calls with these results.
 	published, unknown, unsent atomic.Int64
 }
 
@@ -73,7 +72,7 @@ func (p *publishing) work(worker int) {
 	}
 }
 
-// await waits for a count to grow by so much.
+// await waits until a count has grown by more.
 func (p *publishing) await(of *atomic.Int64, more int64) {
 	p.t.Helper()
 	want := of.Load() + more
@@ -82,7 +81,7 @@ func (p *publishing) await(of *atomic.Int64, more int64) {
 	}
 }
 
-// end lets the workers come to their ends.
+// end lets the workers finish.
 func (p *publishing) end() int64 {
 	close(p.stop)
 	p.workers.Wait()

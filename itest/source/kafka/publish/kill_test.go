@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package publish publishes messages to real brokers, with processes and brokers
-// that die in between.
+// Package publish publishes messages to real brokers while processes and brokers die.
 package publish
 
 import (
@@ -41,10 +40,10 @@ consumers:
     handler: {kafka: {brokers: "${KAFKA_BROKERS}", topic: %s, timeout: 2s}}
 `
 
-// patience is how long a test waits for what must come.
+// patience is the timeout for expected events.
 const patience = 3 * time.Minute
 
-// folder has the policy, and n messages.
+// folder returns a folder with the policy, and n messages.
 func folder(t *testing.T, topic string, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,7 +59,7 @@ func folder(t *testing.T, topic string, n int) string {
 	return dir
 }
 
-// move is a run of semel that moves messages, and its log.
+// move starts a run of semel that moves messages, and returns its log.
 func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.Command(binary, "run")
@@ -73,7 +72,7 @@ func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes
 	return cmd, log
 }
 
-// total is how many records a topic has.
+// total returns how many records a topic has.
 func total(c *topics.Cluster, topic string) (n int64) {
 	for _, end := range c.Ends(topic) {
 		n += end
@@ -81,7 +80,7 @@ func total(c *topics.Cluster, topic string) (n int64) {
 	return n
 }
 
-// header is the first of this name.
+// header returns the first header with this name.
 func header(r *kgo.Record, name string) string {
 	for _, h := range r.Headers {
 		if h.Key == name {
@@ -119,7 +118,7 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 			}
 			_ = cmd.Wait()
 		}
-		for left := true; left; { // claims of a process that died end with their leases
+		for left := true; left; { // claims of a dead process end with their leases
 			cmd, log := move(t, binary, dir, brokers)
 			if err := cmd.Wait(); err != nil || ctx.Err() != nil {
 				t.Fatalf("%v, %v: %s", err, ctx.Err(), log)
@@ -130,8 +129,7 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 	})
 }
 
-// wantAll wants every message once at least, each copy the same as the first, and so many
-// copies at most.
+// wantAll checks that every message was published at least once and at most copies times, and that all copies are equal.
 func wantAll(t *testing.T, records []*kgo.Record, messages, copies int) {
 	t.Helper()
 	said, again := map[string]string{}, 0

@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package security reads from a real broker through listeners that are
-// encrypted, that ask who is there, and that ask whether they may.
+// Package security reads from a real broker through listeners with encryption, authentication and authorization.
 package security
 
 import (
@@ -21,12 +20,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// Listeners of the broker. Who comes by the plain one may do anything.
+// Listeners of the broker. A client of the plain listener may do everything.
 const (
-	byScram     = "SCRAM"     // SASL, readable
-	bySecret    = "SECRET"    // SASL, encrypted
-	encrypted   = "ENCRYPTED" // nobody is asked who they are
-	certificate = "MUTUAL"    // the client's certificate is asked for
+	byScram     = "SCRAM"     // SASL without encryption
+	bySecret    = "SECRET"    // SASL with encryption
+	encrypted   = "ENCRYPTED" // encryption without authentication
+	certificate = "MUTUAL"    // the client needs a certificate
 )
 
 // The user of the tests, and its password.
@@ -70,7 +69,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// topic has three messages, which the user may read.
+// topic creates a topic with three messages, which the user may read.
 func (s *site) topic() string {
 	s.t.Helper()
 	topic := services.Topic(s.t, s.cluster.Brokers(), 1)
@@ -80,7 +79,7 @@ func (s *site) topic() string {
 	return topic
 }
 
-// allow lets principals do something. Names that nothing has stand for all.
+// allow gives principals a permission. Names that are not set mean all.
 func (s *site) allow(acls *kadm.ACLBuilder, operation kadm.ACLOperation) {
 	s.t.Helper()
 	acls = acls.Allow("User:"+user, "User:CN=client").AllowHosts().Operations(operation).ResourcePatternType(kadm.ACLPatternLiteral)
@@ -95,7 +94,7 @@ func (s *site) allow(acls *kadm.ACLBuilder, operation kadm.ACLOperation) {
 	}
 }
 
-// config reads a topic, which the user may.
+// config returns a configuration that reads a topic as the user.
 func (s *site) config(listener, topic string) kafka.Config {
 	s.t.Helper()
 	c := kafka.Config{Brokers: s.cluster.BrokersAt(listener), Topics: []string{topic}, Group: topics.Name()}
@@ -104,15 +103,14 @@ func (s *site) config(listener, topic string) kafka.Config {
 	return c
 }
 
-// reader is a consumer under way.
+// reader is a running consumer.
 type reader struct {
 	*site
 	config   kafka.Config
 	consumer *consumer.Consumer[*memstore.Tx]
 }
 
-// read starts a consumer, which ends with the test. A message whose body is
-// "bad" becomes a dead letter.
+// read starts a consumer, which ends with the test. A message whose body is "bad" becomes a dead letter.
 func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	t.Helper()
 	source, err := kafka.New(c)
@@ -154,7 +152,7 @@ func (r *reader) until(what string, so func() bool) {
 	}
 }
 
-// finishes waits until all is applied or dead, and the group at the end.
+// finishes waits until all messages are applied or dead letters, and the group is at the end.
 func (r *reader) finishes() {
 	r.t.Helper()
 	topic := r.config.Topics[0]

@@ -37,8 +37,7 @@ consumers:
       sql: {params: {id: "header:id"}, statements: ["select :id where 1 = 0"]}
 `
 
-// withPolicy runs the binary with a password of the environment, one of a
-// file, and a wrong one.
+// withPolicy runs the binary with a password from the environment, one from a file, and a wrong one.
 func withPolicy(t *testing.T, s *site) {
 	folder := t.TempDir()
 	binary, err := processes.Build(t.Context(), folder)
@@ -81,7 +80,7 @@ func withPolicy(t *testing.T, s *site) {
 	refused(t, command("environment.yaml", "wrong horse"))
 }
 
-// refused waits until the binary says that the password is wrong.
+// refused waits until the binary reports that the password is wrong.
 func refused(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	log, err := c.StderrPipe()

@@ -21,7 +21,7 @@ func scram512(password string) []sasl.Mechanism {
 	return []sasl.Mechanism{scram.Auth{User: user, Pass: password}.AsSha512Mechanism()}
 }
 
-// fails waits until the consumer says why it does not work.
+// fails waits until the consumer reports why it does not work.
 func (r *reader) fails(why string) {
 	r.t.Helper()
 	said := ""
@@ -34,11 +34,11 @@ func (r *reader) fails(why string) {
 	}
 }
 
-// way is how a consumer comes to the broker.
+// way is a way in which a consumer connects to the broker.
 type way struct {
 	name, listener string
 	change         func(*kafka.Config)
-	// fails is what it must say; empty if it works.
+	// fails is the expected error; empty if it works.
 	fails string
 }
 
@@ -56,10 +56,10 @@ func ways(ca *authority) []way {
 		{"a mechanism that the listener has not", byScram, func(c *kafka.Config) {
 			c.SASL = []sasl.Mechanism{scram.Auth{User: user, Pass: password}.AsSha256Mechanism()}
 		}, "SASL mechanism"},
-		{"nobody where somebody is asked for", byScram, func(*kafka.Config) {}, "none of the brokers"},
-		{"an authority that nobody knows", encrypted, func(c *kafka.Config) { c.TLS = &tls.Config{RootCAs: x509.NewCertPool()} }, "certificate"},
+		{"no credentials where SASL is required", byScram, func(*kafka.Config) {}, "none of the brokers"},
+		{"an unknown authority", encrypted, func(c *kafka.Config) { c.TLS = &tls.Config{RootCAs: x509.NewCertPool()} }, "certificate"},
 		{"no certificate where one is asked for", certificate, func(c *kafka.Config) { c.TLS = ca.trusting() }, "certificate"},
-		{"no encryption where it is asked for", encrypted, func(*kafka.Config) {}, "that TLS and SASL are set as their listener wants them"},
+		{"no encryption where it is asked for", encrypted, func(*kafka.Config) {}, "that TLS and SASL match their listener"},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// mover takes a topic over from the group whose name is in FORMER.
+// mover takes over a topic from the group whose name is in FORMER.
 const mover = `version: 1
 stores:
   shop:
@@ -42,7 +42,7 @@ consumers:
         statements: ["insert into effects (id, worker) values (:id, 'policy')"]
 `
 
-// semel runs the binary with the policy and returns what it printed.
+// semel runs the binary with the policy and returns its output.
 func (w *world) semel(binary, folder, former string, args ...string) []byte {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), binary, append(args, "--config", "semel.yaml", "--json")...)
@@ -70,7 +70,7 @@ func TestATopicIsTakenOverWithAPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.commit(old, formerly)
-		// The former consumer had applied more than it had committed.
+		// The previous consumer had applied more than it had committed.
 		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key)`,
 			`insert into processed select 'h' || n from generate_series(0, 14) n`)
 		w.semel(binary, folder, old, "migrate", "seed", "--consumer", "billing", "--from", "processed", "--id", "message_id")

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package takeover takes over topics that have been consumed by others, on
-// a real broker and PostgreSQL: what is applied is exact for each way to begin.
+// Package takeover takes over topics that other consumers have consumed, on a real broker and PostgreSQL: for each way
+// to begin, exactly the right messages are applied.
 package takeover
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// formerly is how far another group is: four messages of one partition, seven
-// of another, none of the third. h0, h3, … are of partition 0.
+// formerly are the offsets of another group: four messages of one partition, seven of another, none of the third. h0,
+// h3, … are in partition 0.
 var formerly = map[int32]int64{0: 4, 1: 7}
 
-// unread are the messages behind formerly.
+// unread returns the messages after formerly.
 func unread() (all []string) {
 	for n, id := range ids(0, historic) {
 		if int64(n/partitions) >= formerly[int32(n%partitions)] {
@@ -107,7 +107,7 @@ func TestPartitionsThatAreAddedAfterATakeOver(t *testing.T) {
 				t.Fatalf("the history is delivered: %+v", c)
 			}
 			w.addPartitions(partitions + 2)
-			w.Cluster = topics.Open(t, w.order.Brokers) // which knows of them
+			w.Cluster = topics.Open(t, w.order.Brokers) // it knows the partitions
 			w.publish(0, 4, partitions, 2)              // with old times
 			w.work(start)
 			w.wants(ids(0, 4)...)

@@ -22,8 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The history that a topic has before the consumer is there: h0 to h29, one
-// minute apart, in three partitions in turn.
+// The history of the topic before the consumer starts: h0 to h29, one minute apart, in three partitions in turn.
 const (
 	historic   = 30
 	partitions = 3
@@ -31,7 +30,7 @@ const (
 
 var base = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
-// minute is the time of the n-th message.
+// minute returns the time of the n-th message.
 func minute(n int) time.Time { return base.Add(time.Duration(n) * time.Minute) }
 
 // world is a topic with history, and a database that has applied none of it.
@@ -41,7 +40,7 @@ type world struct {
 	order order
 }
 
-// order is what a consumer is to do.
+// order is an order for a consumer.
 type order struct {
 	Brokers           []string
 	Topic, Group, DSN string
@@ -60,7 +59,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// ids are those of the messages from first to before last.
+// ids returns the ids of the messages from first to before last.
 func ids(first, last int) (all []string) {
 	for n := first; n < last; n++ {
 		all = append(all, fmt.Sprint("h", n))
@@ -68,8 +67,7 @@ func ids(first, last int) (all []string) {
 	return all
 }
 
-// publish writes the messages from first to before last to so many partitions
-// in turn.
+// publish writes the messages from first to before last to count partitions in turn.
 func (w *world) publish(first, last int, partition, count int32) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -83,7 +81,7 @@ func (w *world) publish(first, last int, partition, count int32) {
 
 func (o order) source() (source.Source, error) {
 	return kafka.New(kafka.Config{Brokers: o.Brokers, Topics: []string{o.Topic}, Group: o.Group, Start: o.Start,
-		Instance: "mover"}) // who comes back need not wait until the dead is missed
+		Instance: "mover"}) // the next process need not wait for the end of the dead one's session
 }
 
 func (o order) open(change func(*workload.Options)) (workload.Consumer, func(), error) {
@@ -100,8 +98,7 @@ func (o order) open(change func(*workload.Options)) (workload.Consumer, func(), 
 	return workload.Drivers()[1].Open(options)
 }
 
-// work runs a consumer until its group is at the end of the topic, and returns
-// what it did.
+// work runs a consumer until its group is at the end of the topic, and returns its counts.
 func (w *world) work(start kafka.Start) semel.Counts {
 	w.t.Helper()
 	o := w.order
@@ -123,7 +120,7 @@ func (w *world) work(start kafka.Start) semel.Counts {
 	return consumer.Counts()
 }
 
-// reach waits until the group is at the end of each partition that has one.
+// reach waits until the group is at the end of each partition with messages.
 func (w *world) reach() error {
 	return w.until("the group is at the end of the topic", func() bool {
 		committed := w.Committed(w.order.Group, w.order.Topic)
@@ -143,7 +140,7 @@ func (w *world) until(what string, so func() bool) error {
 	return nil
 }
 
-// commit sets the offsets of a group that nobody is in.
+// commit sets the offsets of a group without members.
 func (w *world) commit(group string, offsets map[int32]int64) {
 	w.t.Helper()
 	all := kadm.Offsets{}
@@ -155,14 +152,14 @@ func (w *world) commit(group string, offsets map[int32]int64) {
 	}
 }
 
-// addPartitions makes the topic larger.
+// addPartitions adds partitions to the topic.
 func (w *world) addPartitions(to int) {
 	w.t.Helper()
 	changed, err := w.Admin.UpdatePartitions(w.t.Context(), to, w.order.Topic)
 	if err == nil {
 		err = changed.Error()
 	}
-	if err == nil { // brokers hear of it from the controller
+	if err == nil { // brokers learn of it from the controller
 		err = w.until("the topic has its partitions", func() bool { return len(w.Ends(w.order.Topic)) == to })
 	}
 	if err != nil {
@@ -170,7 +167,7 @@ func (w *world) addPartitions(to int) {
 	}
 }
 
-// wants holds the effects to these, each once.
+// wants checks that exactly these messages took effect, each once.
 func (w *world) wants(want ...string) {
 	w.t.Helper()
 	conn, err := pgx.Connect(w.t.Context(), w.order.DSN)

@@ -1,5 +1,4 @@
-// Package traps_test runs consumers on a real broker into what has gone
-// wrong with Kafka elsewhere.
+// Package traps_test runs consumers on a real broker through faults that other systems have had with Kafka.
 package traps_test
 
 import (
@@ -24,7 +23,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// world is a topic with a group of its own on the shared broker, and a store.
+// world is a topic with its own group on the shared broker, and a store.
 type world struct {
 	t        testing.TB
 	brokers  []string

@@ -103,7 +103,7 @@ func (w *world) members() int {
 	return len(groups[w.group].Members)
 }
 
-// moveInTransaction lets a client's transaction move the group's offset.
+// moveInTransaction moves the group's offset in a client's transaction.
 func (w *world) moveInTransaction(c *kgo.Client, offset int64) {
 	w.t.Helper()
 	id, epoch, err := c.ProducerID(context.Background())
@@ -159,7 +159,7 @@ func TestTopicsThatAreOthers(t *testing.T) {
 			return err == nil
 		})
 		w.producer = w.client()
-		w.publish(0, numbered("c", 1, 80)...) // offsets that the former topic had
+		w.publish(0, numbered("c", 1, 80)...) // offsets that the deleted topic had, too
 		w.publish(1, numbered("b", 30, 60)...)
 		w.settles()
 		w.once(append(append(numbered("a", 1, 50), numbered("b", 1, 60)...), numbered("c", 1, 80)...)...)
@@ -259,10 +259,10 @@ func TestStrangeRecords(t *testing.T) {
 	})
 }
 
-// kafkaDefaultMost is a value that just fits into what brokers take by default.
+// kafkaDefaultMost is the size of a value that just fits into the brokers' default limit.
 const kafkaDefaultMost = 1 << 20
 
-// strange says what is not as it was written.
+// strange returns how a message differs from what was written.
 func strange(m *semel.Message, body []byte) error {
 	_, tombstone := m.Headers.Get(kafka.HeaderTombstone)
 	switch {

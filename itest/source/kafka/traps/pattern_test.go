@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// create makes a topic beside the world's, whose name begins with its name.
+// create creates a topic whose name begins with the name of the world's topic.
 func (w *world) create(suffix string) string {
 	w.t.Helper()
 	name := w.topic + suffix
@@ -39,7 +39,7 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// applied waits until these took effect, and wants it once.
+// applied waits until these messages took effect, and checks that each did once.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.until(strings.Join(ids, ", ")+" took effect", func() bool {
@@ -48,7 +48,7 @@ func (w *world) applied(ids ...string) {
 	w.once(ids...)
 }
 
-// pattern lets a process read the world's topics, under start: now.
+// pattern makes a process read the world's topics, with start: now.
 func (w *world) pattern(more func(*kafka.Config)) func(*kafka.Config) {
 	return func(c *kafka.Config) {
 		c.Topics, c.TopicPattern, c.Start.Now = nil, w.topic+`(\..*)?`, true
@@ -68,7 +68,7 @@ func (w *world) begun() {
 	})
 }
 
-// lines is a log that tests read while it is written.
+// lines is a log that tests may read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -147,12 +147,12 @@ func TestTopicsByPattern(t *testing.T) {
 			c.Start, c.DeadLetters, c.Logger = kafka.Start{}, dead, slog.New(slog.NewTextHandler(log, nil))
 		}), func(c *consumer.Config) { c.Retry.OnExhausted = consumer.ActionDeadLetter })
 		w.settles()
-		w.publishTo(w.create(".eu"), "a") // found by a later look, which would find the letters, too
+		w.publishTo(w.create(".eu"), "a") // found later, together with the topic for dead letters
 		w.applied("a")
 		if c := p.consumer.Counts(); c.Deliveries != 2 || c.DeadLettered != 1 {
 			t.Errorf("%+v", c)
 		}
-		if !log.have("it is not read") {
+		if !log.have("which is not read") {
 			t.Error("the log does not say that it is not read")
 		}
 	})
