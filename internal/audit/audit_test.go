@@ -252,7 +252,7 @@ func TestActsAreComparedWithTheirLines(t *testing.T) {
 	}
 	want := []string{
 		`line 2, act 11: changed: in the table of acts: why was sealed as "reason 1" and is "other"`,
-		`line 3, act 12: removed: the table of acts has it no more; it was "discard" by "ana" at 1970-01-01T00:00:02Z`,
+		`line 3, act 12: removed: the table of acts no longer has it; it was "discard" by "ana" at 1970-01-01T00:00:02Z`,
 		`line 4, act 13: changed: the line: who was sealed as "ana" and is "bo"; the table of acts still has what was sealed`,
 	}
 	for i, f := range v.End().Findings {

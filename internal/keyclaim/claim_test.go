@@ -81,7 +81,7 @@ func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
 				if held := c.lostAt == 0; held != claim.Holds(nil) || held != at.IsZero() || !held && at.Sub(began) != c.lostAt || !errors.Is(why, c.why) {
 					t.Errorf("held: %t; lost after %v: %v", claim.Holds(nil), at.Sub(began), why)
 				}
-				if over := c.lostAt == time.Minute; over && !strings.HasPrefix(why.Error(), "the lease is over and could not be extended") {
+				if over := c.lostAt == time.Minute; over && !strings.HasPrefix(why.Error(), "the lease ended and could not be extended") {
 					t.Errorf("it says %v", why)
 				}
 			})
