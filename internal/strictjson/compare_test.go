@@ -249,8 +249,8 @@ func TestMutatedTextsAreReadAsTheReferenceReadsThem(t *testing.T) {
 
 // problems are what mutated texts are refused for; depth has its own test.
 var problems = []string{
-	"text after the value", "the text ends where a value must stand", "a byte-order mark", "no value begins here",
-	"neither a comma nor the closing bracket", "a member's name must stand here", "a colon must stand here", "a repeated member name",
+	"text after the value", "the text ends where a value is expected", "a byte-order mark", "no value begins here",
+	"neither a comma nor the closing bracket", "a member name is expected here", "a colon is expected here", "a repeated member name",
 	"a control character in a string; it must be escaped", "invalid UTF-8", "the text ends inside a string", "an unknown escape",
 	"four hexadecimal digits must follow \\u", "a lone surrogate", "a malformed number", "a number whose exponent has more than 17 digits",
 }

@@ -84,7 +84,7 @@ func (p *refParser) value(depth int) *refValue {
 	case c == '-' || isRefDigit(c):
 		return p.number()
 	case p.at == len(p.source):
-		p.refuse(p.at, "the text ends where a value must stand")
+		p.refuse(p.at, "the text ends where a value is expected")
 	case bytes.HasPrefix(p.source[p.at:], []byte("\xef\xbb\xbf")):
 		p.refuse(p.at, "a byte-order mark")
 	}
@@ -144,13 +144,13 @@ func (p *refParser) list(v *refValue, closing byte, depth int) {
 
 func (p *refParser) name(v *refValue) {
 	if p.peek() != '"' {
-		p.refuse(p.at, "a member's name must stand here")
+		p.refuse(p.at, "a member name is expected here")
 	}
 	name := p.str()
 	v.names = append(v.names, name.start)
 	v.nameTexts = append(v.nameTexts, name.text)
 	if p.peek() != ':' {
-		p.refuse(p.at, "a colon must stand here")
+		p.refuse(p.at, "a colon is expected here")
 	}
 	p.at++
 }
