@@ -13,21 +13,21 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Setup runs the user's own statements once: in one transaction with a record
-// of their hash. It reports whether it ran them. name is for people. The
-// driver must take several statements at once. Set-ups of several processes
-// take turns, so that two may create the same table if it does not exist.
+// Setup runs the user's own statements once, in one transaction with a record of their hash.
+// It reports whether it ran them. name is for people. The driver must accept several
+// statements in one call. Calls of several processes take turns, so that two of them may use
+// create table if not exists.
 //
-// Statements that would begin or end a transaction are refused with their
-// place. After an error nothing of them ran, unless the error says otherwise:
-// that it is not known, then call it again, which runs them if they have not run;
-// or that a ROLLBACK among them, in a form that was not recognised, parted them.
+// Statements that begin or end a transaction are rejected with their place. After an error
+// nothing of them ran, with two exceptions that the error names. If the outcome is unknown,
+// call Setup again, which runs them if they have not run. If a ROLLBACK among them was not
+// recognised, the statements after it may have run.
 func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
 	sum := sha256.Sum256([]byte(statements))
 	hash := hex.EncodeToString(sum[:])
 	var known bool
-	// Looked up first, so that a start on a busy or read-only database does
-	// not need the right to write for nothing.
+	// Setup checks first without writing, so that a start on a busy or read-only database
+	// needs no write access.
 	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.SetupKnown, hash).Scan(&known); err == nil && known {
 		return false, nil
 	}
@@ -40,7 +40,7 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	var unknown *database.UnknownError
 	switch {
 	case errors.As(err, &unknown):
-		return false, fmt.Errorf("sqlstore: setup %s: the answer to its COMMIT was lost, so whether it ran is not known; "+
+		return false, fmt.Errorf("sqlstore: setup %s: the answer to its COMMIT was lost, so it is unknown whether it ran; "+
 			"start again, which runs it if it has not run: %w", name, s.db.Hint(err))
 	case errors.Is(err, errRolledBackItself):
 		return false, fmt.Errorf("sqlstore: setup %s: %w", name, err)
@@ -50,12 +50,13 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	return ran, nil
 }
 
-// errRolledBackItself: nobody recognised a ROLLBACK before it had run.
-var errRolledBackItself = errors.New("its statements ended their transaction: what stands before the ROLLBACK did not run, " +
-	"what stands after it may have: remove the ROLLBACK and what is there already")
+// errRolledBackItself means that the statements contained a ROLLBACK that was not recognised
+// before it ran.
+var errRolledBackItself = errors.New("its statements ended their transaction: those before the ROLLBACK were undone, " +
+	"those after it may have taken effect: remove the ROLLBACK and what already exists")
 
-// setup runs the statements under a guard, so that a COMMIT among them that
-// nobody recognised fails with all of them.
+// setup runs the statements under a guard, so that a COMMIT that was not recognised fails
+// together with all of them.
 func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.LockSetup); err != nil {
 		return false, err
@@ -77,8 +78,8 @@ func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, stateme
 	return err == nil, err
 }
 
-// controlled refuses statements that begin or end a transaction, and what is no
-// statement, with the place.
+// controlled returns an error, with the place, for statements that begin or end a transaction,
+// and for text that is not a statement.
 func controlled(d *database.Dialect, text string) error {
 	tokens, err := d.Text.Scan(text)
 	if err != nil {
@@ -89,17 +90,17 @@ func controlled(d *database.Dialect, text string) error {
 		place := placeOf(text, s[0].Start)
 		switch {
 		case !s.Begins():
-			faults = append(faults, fmt.Errorf("%s: %+q begins no statement; begin with an SQL word and plain blanks", place, text[s[0].Start:s[0].End]))
+			faults = append(faults, fmt.Errorf("%s: %+q does not begin a statement; begin with an SQL keyword and plain spaces", place, text[s[0].Start:s[0].End]))
 		case s.Ends(), s[0].Is("begin"), s[0].Is("start"):
-			faults = append(faults, fmt.Errorf("%s: %s controls the transaction, in which all statements of the file run with the record that they ran; remove it",
+			faults = append(faults, fmt.Errorf("%s: %s controls the transaction; all statements of the file run in one transaction with their record; remove it",
 				place, strings.ToUpper(text[s[0].Start:s[0].End])))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// placeOf is where a byte of text stands, for people: counted from 1, columns
-// in characters.
+// placeOf returns the place of a byte for people: line and column from 1, columns in
+// characters.
 func placeOf(text string, at int) string {
 	before := text[:at]
 	line := strings.Count(before, "\n") + 1
