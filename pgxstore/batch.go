@@ -74,7 +74,7 @@ func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.commit(ctx, statements)
 }
 
-// commit sends the statements together with COMMIT. It reports NotCommitted only if the server
+// commit sends the statements together with COMMIT. It reports store.NotCommitted only if the server
 // itself says so.
 func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	if err := b.state(); err != nil {
