@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unopened is a store whose pool has connected to nothing.
+// unopened returns a store whose pool has no connection.
 func unopened(t *testing.T) *Store {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
@@ -73,14 +73,14 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 }
 
-// loud panics wherever errors looks.
+// loud panics in each method that package errors calls.
 type loud struct{}
 
 func (loud) Error() string { return "loud" }
 func (loud) As(any) bool   { panic("as") }
 func (loud) Is(error) bool { panic("is") }
 
-// deep panics when it is unwrapped.
+// deep panics in Unwrap.
 type deep struct{}
 
 func (deep) Error() string { return "deep" }

@@ -19,7 +19,7 @@ func TestStatementsArePreparedAnewAfterTwiceAsManyPipelinesEachTime(t *testing.T
 	}
 }
 
-// Behind a pooler that does not know of prepared statements two connections see each other's.
+// Behind a pooler that does not track prepared statements, two clients see each other's.
 func TestNoNameStandsForTwoStatements(t *testing.T) {
 	one, other := &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}, &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}
 	inserts, deletes := "insert into orders values ($1)", "delete from orders where item = $1"

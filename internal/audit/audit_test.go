@@ -14,7 +14,7 @@ import (
 
 var key = []byte("a key of at least thirty-two bytes")
 
-// sealed is a chain of so many acts with its end.
+// sealed returns a chain of n acts, and its end.
 func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	var end admin.SealHead
 	var all []admin.Seal
@@ -27,7 +27,7 @@ func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	return all, end
 }
 
-// verified is what is found, a line each.
+// verified returns the findings of a verification as texts.
 func verified(key []byte, lines []admin.Seal, end admin.SealHead) []string {
 	v := NewVerifier(key)
 	v.ExpectEnd(end, "the end")
@@ -64,7 +64,7 @@ func TestNothingIsFoundInAChainThatIsWhole(t *testing.T) {
 	}
 }
 
-// renumbered gives lines the sequences of their places.
+// renumbered numbers the lines from 1, in their present order.
 func renumbered(lines []admin.Seal) []admin.Seal {
 	for i := range lines {
 		lines[i].Sequence = int64(i + 1)
@@ -76,7 +76,7 @@ func TestEachForgeryIsFoundAndNamed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		forge func(lines []admin.Seal) []admin.Seal
-		want  []string // what begins the findings
+		want  []string // prefixes of the findings
 	}{
 		{"changed", func(l []admin.Seal) []admin.Seal { l[4].Act.Why = "other"; return l }, []string{"line 5, act 14: changed"}},
 		{"the first is changed", func(l []admin.Seal) []admin.Seal { l[0].Act.Who = "bo"; return l }, []string{"line 1, act 10: changed"}},
@@ -126,7 +126,7 @@ func TestEachForgeryIsFoundAndNamed(t *testing.T) {
 	}
 }
 
-// Who can write the table computes hashes as well as Semel does.
+// A forger who can write the table can compute hashes like Semel.
 func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 	anew := func(key []byte, lines []admin.Seal, from int) admin.SealHead {
 		for i := from; i < len(lines); i++ {
@@ -200,7 +200,7 @@ func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
 		end = HeadOf(key, s)
 		lines = append(lines, s)
 	}
-	// Somebody who keeps the head of then answers for what is before the key.
+	// A head that was kept from that time proves the lines before the key.
 	kept := func() []string {
 		v := NewVerifier(key)
 		v.Expect(PointOf(HeadOf(key, lines[5])), "the head that was kept")

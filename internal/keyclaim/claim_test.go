@@ -16,7 +16,7 @@ import (
 
 var errAway = errors.New("it is away")
 
-// keyStore says of each extension and end what a test wants.
+// keyStore answers each extension and end as the test specifies.
 type keyStore struct {
 	keystore.Store
 	extend  func(ctx context.Context) error
@@ -40,7 +40,8 @@ func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, keystore.Endi
 
 func (s *keyStore) Classify(error) store.Class { return s.class }
 
-// claimed is a claim with a lease of a minute, and what was said of its loss.
+// claimed returns a claim with a lease of a minute, and a function that returns when and why
+// the claim was lost.
 func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
 	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}
 	var at time.Time
@@ -50,7 +51,7 @@ func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.T
 	return c, func() (time.Time, error) { return at, why }
 }
 
-// pass lets virtual time pass.
+// pass advances the virtual time.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -106,9 +107,9 @@ func TestNothingIsAskedForAClaimThatWasLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &keyStore{extend: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 		claim, lost := claimed(s, false)
-		pass(25 * time.Second) // it is being extended
+		pass(25 * time.Second) // an extension is in progress
 		claim.LetGo()
-		synctest.Wait() // the question ends, or the bubble would not
+		synctest.Wait() // the extension ends; otherwise the bubble would not
 		claim.LetGo()
 		pass(10 * time.Minute)
 		if at, _ := lost(); s.extends != 1 || !at.IsZero() || claim.Holds(nil) {
@@ -178,7 +179,7 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 	})
 }
 
-// The store counts a lease from the moment at which the question reached it, so a slow answer
+// The store counts a lease from the time at which it received the request, so a slow answer
 // leaves less of the lease.
 func TestAnExtendedLeaseIsCountedFromTheQuestion(t *testing.T) {
 	t.Run("law_5_a_slow_answer_shortens_what_is_left_of_the_lease", func(t *testing.T) {
@@ -194,14 +195,14 @@ func TestAnExtendedLeaseIsCountedFromTheQuestion(t *testing.T) {
 			claim, lost := claimed(s, false)
 			defer claim.LetGo()
 			pass(10 * time.Minute)
-			if at, _ := lost(); at.Sub(began) != 80*time.Second { // asked after 20 s, for a minute
+			if at, _ := lost(); at.Sub(began) != 80*time.Second { // requested after 20 s, for a minute
 				t.Errorf("the claim was lost after %v, want 1m20s", at.Sub(began))
 			}
 		})
 	})
 }
 
-// answerAfter succeeds after a delay.
+// answerAfter returns a function that succeeds after a delay.
 func answerAfter(d time.Duration) error {
 	<-time.After(d)
 	return nil

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// absent is an error whose methods need more than a nil pointer.
+// absent is an error whose methods panic on a nil pointer.
 type absent struct{ text string }
 
 func (a *absent) Error() string { return a.text }
 
-// trapped panics wherever it is asked to.
+// trapped panics in each method for which a value is set.
 type trapped struct{ text, unwrap, is any }
 
 func (e trapped) Error() string {
@@ -57,8 +57,8 @@ type decided struct {
 func (d *decided) Error() string { return d.word + ": " + d.err.Error() }
 func (d *decided) Unwrap() error { return d.err }
 
-// hostile is what the text of an error may hold. Escaping is the business of
-// who prints it; here nothing may be lost.
+// hostile contains texts that an error may have. Text must keep them unchanged, because
+// escaping is the task of the code that prints them.
 var hostile = map[string]string{
 	"empty":        "",
 	"escape":       "\x1b[2J\x1b]0;owned\x07",
@@ -148,7 +148,7 @@ func TestWhatAnErrorWrapsIsExaminedToo(t *testing.T) {
 	})
 }
 
-// safely wraps an error whose text is not read.
+// safely wraps an error without using its text.
 type safely struct{ err error }
 
 func (s safely) Error() string { return "safely" }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestTexts(t *testing.T) {
-	t.Run("each stays as it is, whatever the room reads next", func(t *testing.T) {
+	t.Run("a text stays valid when the room reads the next one", func(t *testing.T) {
 		room, buffer := new(Room), make([]byte, 0, 400)
 		var texts, want []string
 		for i := range 400 {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// file is what a mill recorded, as bytes.
+// file returns the recording of a mill.
 func file(t *testing.T) []byte {
 	t.Helper()
 	m := newMill(1 << 20)
@@ -71,7 +71,7 @@ func TestARecordingOfAnotherBuildIsTold(t *testing.T) {
 	}
 }
 
-// summed gives a recording that was changed the sum that it has now.
+// summed returns a changed recording with its correct sum.
 func summed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	end := bytes.LastIndex(text, []byte(`{"crc32"`))

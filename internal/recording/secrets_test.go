@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// setAside records a message that its handler sets aside for a reason of its own.
+// setAside records a message that its handler parks with its own reason.
 func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why semel.Reason) string {
 	t.Helper()
 	m := newMillOf(recording.New(1<<20, ids))
@@ -38,7 +38,8 @@ func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why se
 	return b.String()
 }
 
-// steps are a recording without its head, which may differ by the program, and without the sum.
+// steps returns a recording without its header, which depends on the build, and without the
+// sum.
 func steps(t *testing.T, text string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -32,7 +32,7 @@ func TestJudgesOfDaysAreRead(t *testing.T) {
 			m.SetAside()
 			m.SetAside()
 			if got, ok := OriginalID(m.Key, nil); !ok || got != id || bytes.Equal(m.Key, key) || !bytes.Equal(InnerKey(m.Key), key) {
-				t.Errorf("%q stands aside under %x and comes back as %q", id, m.Key, got)
+				t.Errorf("%q has the key %x and is read back as %q", id, m.Key, got)
 			}
 		}
 	})

@@ -47,7 +47,7 @@ func TestNumbersAreReadByName(t *testing.T) {
 		for _, c := range []struct {
 			state   string
 			outcome int64
-			says    string // nothing where it may be acted on
+			says    string // the error; empty if acts are allowed
 		}{
 			{"PARKED", 3, ""}, {"COMPLETED", 1, ""},
 			{"FUTURE", 3, `semel_inbox has the state "FUTURE"`}, {"PARKED", 9, "semel_markers has the outcome 9"},

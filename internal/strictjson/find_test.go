@@ -28,7 +28,7 @@ func pathsOf(r *rand.Rand, v Value, path string) []string {
 	return paths
 }
 
-// checkFound compares what Find says of the pointers with what Lookup does.
+// checkFound compares the results of Find with those of Lookup.
 func checkFound(t *testing.T, d *Document, pointers []Pointer, scratch []byte) []byte {
 	t.Helper()
 	found := make([]Found, len(pointers))

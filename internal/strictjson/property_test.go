@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// writer spells values in random ways.
+// writer writes values in random spellings.
 type writer struct {
 	*rand.Rand
 	bytes.Buffer
@@ -89,7 +89,7 @@ func (w *writer) number(n int64) {
 	}
 }
 
-// value makes a random value.
+// value returns a random value.
 func value(r *rand.Rand, depth int) any {
 	kind := r.IntN(7)
 	if depth == 0 {

@@ -219,7 +219,7 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-// isOurRule reports whether the text breaks a rule that encoding/json lacks.
+// isOurRule reports whether the text breaks a rule that encoding/json does not have.
 func isOurRule(text []byte, err error) bool {
 	for _, rule := range []string{"invalid UTF-8", "a lone surrogate", "a repeated member name", "nested deeper", "exponent has more"} {
 		if strings.Contains(err.Error(), rule) {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// driven is an error as drivers make them, whose methods need more than a nil.
+// driven is an error like those of drivers, whose methods panic on a nil pointer.
 type driven struct{ SQL, ConstraintName, Routine string }
 
 func (e *driven) Error() string { return e.SQL }
@@ -17,12 +17,12 @@ func (e *driven) SQLState() string { return e.SQL }
 
 func (e *driven) Code() int { return len(e.SQL) }
 
-// calm can be printed also as a nil.
+// calm can be printed even if it is nil.
 type calm struct{ driven }
 
 func (*calm) Error() string { return "calm" }
 
-// hollow embeds a driver's error that is not there.
+// hollow embeds a driver's error that is nil.
 type hollow struct{ *driven }
 
 func (hollow) Error() string { return "hollow" }
@@ -31,7 +31,7 @@ func (hollow) SQLState() string { return "23505" }
 
 func (hollow) Code() int { return 2067 }
 
-// loud panics wherever errors looks.
+// loud panics in each method that package errors calls.
 type loud struct{}
 
 func (loud) Error() string { return "loud" }
@@ -40,7 +40,7 @@ func (loud) As(any) bool { panic("as") }
 
 func (loud) Is(error) bool { panic("is") }
 
-// deep panics when it is unwrapped.
+// deep panics in Unwrap.
 type deep struct{}
 
 func (deep) Error() string { return "deep" }
