@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -96,7 +97,7 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 	requests = append(requests, b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
 	err = b.ask(ctx, requests...)
-	if m.guessed && (m.missed || code(err) == codeUnique) {
+	if m.guessed && (m.missed || code(err) == sqlstate.UniqueViolation) {
 		b.Rollback(ctx)
 		return nil, nil, errGuess
 	}

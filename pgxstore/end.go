@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
@@ -27,15 +28,15 @@ type charged struct {
 // an operator can fix it, and no message is parked.
 func (c charged) meant(s *Store, err error) error {
 	switch {
-	case c.kept != "" && code(err) == codeUnmet:
+	case c.kept != "" && code(err) == sqlstate.Unmet:
 		return s.blameless("the end of the batch", sqlform.WrittenIn(c.kept, 0, 1))
 	case c.mark == store.NoCulprit && c.own && s.Classify(err) == store.ClassPermanent:
 		return s.blameless("the end of the batch", err)
-	case c.one && c.unmet != nil && code(err) == codeUnmet:
+	case c.one && c.unmet != nil && code(err) == sqlstate.Unmet:
 		return fmt.Errorf("%w: %w", c.unmet, err)
-	case c.one && code(err) == codeUnmet:
+	case c.one && code(err) == sqlstate.Unmet:
 		return fmt.Errorf("%w: %w", semel.PreconditionFailed("the statement "+strconv.Quote(c.text)), err)
-	case c.mark == store.NoCulprit && code(err) == codeCanceled:
+	case c.mark == store.NoCulprit && code(err) == sqlstate.QueryCanceled:
 		return &storeError{"the end of the batch", store.ClassContended, err}
 	case c.own && sqlstore.Remedy(err, false) == "": // other remedies are added by refused
 		return hint(err, true)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
@@ -43,17 +44,6 @@ func (e *handlerError) judgement() store.Class { return e.class }
 // classOfArguments is the class of an argument or statement that cannot be sent; a retry
 // cannot help.
 const classOfArguments = store.ClassPermanent
-
-// PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
-const (
-	codeNotSupported = "0A000"
-	codeNoStatement  = "26000"
-	codeUnique       = "23505"
-	codeUnknown      = "40003"
-	codeCanceled     = "57014"
-	codeUnmet        = "SM001" // raised by {prefix}expect
-	codeClaimLost    = "SM002" // raised by {prefix}stand
-)
 
 // serverError returns the server's error in err, nil if there is none. A nil *PgError that a
 // handler returns as an error counts as none.
@@ -90,9 +80,9 @@ func (s *Store) Classify(err error) (class store.Class) {
 		return store.ClassDown
 	case errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
 		return store.ClassAborted
-	case code(err) == codeUnmet:
+	case code(err) == sqlstate.Unmet:
 		return store.ClassPermanent
-	case code(err) == codeClaimLost:
+	case code(err) == sqlstate.ClaimLost:
 		return store.ClassClaimLost
 	case outdated(err):
 		return store.ClassContended // the next attempt prepares the statement again
@@ -104,25 +94,16 @@ func (s *Store) Classify(err error) (class store.Class) {
 // or its table changed.
 func outdated(err error) bool {
 	server := serverError(err)
-	return server != nil && (server.Code == codeNoStatement || server.Code == codeNotSupported && server.Routine == "RevalidateCachedQuery")
+	return server != nil && (server.Code == sqlstate.InvalidStatementName || server.Code == sqlstate.FeatureNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
 // definite reports whether an answer to COMMIT, or to a statement sent with it, proves that
-// nothing was committed. Errors of the server usually do. A server that shuts down or is
-// broken, and a pooler that lost its server, also answer with an error, but do not know the
-// outcome.
+// nothing was committed; see sqlstate.RolledBack.
 func definite(err error) bool {
-	state := code(err)
-	if len(state) != 5 {
-		return errors.Is(err, pgx.ErrTxCommitRollback)
+	if state := code(err); len(state) == 5 {
+		return sqlstate.RolledBack(state)
 	}
-	switch state[:2] {
-	case "08", "58", "XX", "F0":
-		return false
-	case "57":
-		return state == codeCanceled
-	}
-	return state != codeUnknown
+	return errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
 // ended reports whether the server ended the connection itself. If it answers so to a
@@ -155,7 +136,7 @@ func (b *batch) undone(err error, before bool) bool {
 	case before:
 		return b.pg.TxStatus() == txFailed
 	}
-	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != codeUnknown
+	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != sqlstate.CompletionUnknown
 }
 
 // blameless converts an error of the store's own statements: waiting or an operator can

@@ -124,7 +124,7 @@ func (m *marking) fresh() []bool {
 func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
 
 // asked returns the claims, with the indexes of their marks. It sets their verdicts to
-// ClaimLost until stand reads the valid ones.
+// store.ClaimLost until stand reads the valid ones.
 func (m *marking) asked() (claims []store.Claim, at []int) {
 	for i := range m.marks {
 		if m.claims(i) {

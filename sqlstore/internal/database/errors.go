@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/store"
 )
 
@@ -149,7 +150,7 @@ func (s *DB) IsStoreFault(err error) bool { return s.Dialect.exonerates(readable
 func Violates(err error, constraint string) bool {
 	err = readable(err)
 	switch SQLState(err) {
-	case stateUnique, stateExclusion:
+	case sqlstate.UniqueViolation, sqlstate.ExclusionViolation:
 		return constraint != "" && constraintOf(err) == constraint
 	}
 	code, ok := methodCode(err)

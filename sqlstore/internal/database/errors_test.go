@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/store"
 )
 
@@ -70,7 +71,7 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	t.Run("an_error_that_wraps_a_nil_of_the_drivers_has_a_code_and_no_fields", func(t *testing.T) {
-		if state := SQLState(hollow{}); state != stateUnique || fieldOf(hollow{}, "ConstraintName") != "" || Violates(hollow{}, "x") {
+		if state := SQLState(hollow{}); state != sqlstate.UniqueViolation || fieldOf(hollow{}, "ConstraintName") != "" || Violates(hollow{}, "x") {
 			t.Errorf("its code is %q, its constraint %q", state, fieldOf(hollow{}, "ConstraintName"))
 		}
 		there := hollow{&driven{ConstraintName: "x"}}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/store"
 )
@@ -48,7 +49,7 @@ func postgresDialect(files fs.FS) *Dialect {
 		Coded:      func(err error) bool { return SQLState(err) != "" },
 		remedy:     func(err error) string { return postgresRemedies[SQLState(err)] },
 		ownRemedy:  postgresOwnRemedy,
-		RolledBack: func(err error) bool { return postgresRolledBack(SQLState(err)) },
+		RolledBack: func(err error) bool { return sqlstate.RolledBack(SQLState(err)) },
 		Ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
 		Old:        postgresOld,
 	}
@@ -86,7 +87,7 @@ func SQLState(err error) string {
 // The SQLSTATE is also used for unsupported features, so the name of the server's routine
 // decides, which is never translated.
 func postgresOutdated(err error) bool {
-	return SQLState(err) == "0A000" && fieldOf(err, "Routine") == "RevalidateCachedQuery"
+	return SQLState(err) == sqlstate.FeatureNotSupported && fieldOf(err, "Routine") == "RevalidateCachedQuery"
 }
 
 func postgresClass(err error) store.Class {
@@ -103,30 +104,16 @@ func postgresClass(err error) store.Class {
 	return 0
 }
 
-// The codes: https://www.postgresql.org/docs/current/errcodes-appendix.html.
-// Their first two characters are a class.
-const (
-	stateSerialization = "40001"
-	stateDeadlock      = "40P01"
-	stateLockTimeout   = "55P03"
-	stateCancelled     = "57014"
-	stateAborted       = "25P02"
-	stateUnknown       = "40003"
-	stateUnique        = "23505"
-	stateExclusion     = "23P01"
-	StateClaimLost     = "SM002" // raised by {prefix}stand
-)
-
 func stateClass(state string) store.Class {
 	if len(state) != 5 {
 		return 0
 	}
 	switch state {
-	case stateSerialization, stateDeadlock, stateLockTimeout, "40000":
+	case sqlstate.SerializationFailure, sqlstate.Deadlock, sqlstate.LockNotAvailable, "40000":
 		return store.ClassContended
-	case stateAborted, "25P01": // the transaction had failed before, or has ended
+	case sqlstate.FailedTransaction, sqlstate.NoTransaction: // the transaction had failed before, or has ended
 		return store.ClassAborted
-	case "25006", "25P03", "25P04", "26000", "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", stateUnknown, "XX001", "XX002":
+	case "25006", "25P03", "25P04", sqlstate.InvalidStatementName, "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", sqlstate.CompletionUnknown, "XX001", "XX002":
 		return store.ClassDown
 	}
 	switch state[:2] {
@@ -147,27 +134,10 @@ func stateExonerates(state string) bool {
 		return false
 	}
 	switch state {
-	case stateLockTimeout, "25006", "53000", "53100", "53200", "53300", "XX001", "XX002":
+	case sqlstate.LockNotAvailable, "25006", "53000", "53100", "53200", "53300", "XX001", "XX002":
 		return true
 	}
 	return state[:2] == "58"
-}
-
-// postgresRolledBack reports whether this code proves that a COMMIT failed. A server that
-// shuts down or is broken, and a pooler that lost its server, also answer COMMIT with an
-// error, but do not know the outcome.
-func postgresRolledBack(state string) bool {
-	if len(state) != 5 || state == stateUnknown {
-		return false
-	}
-	switch state[:2] {
-	case "08", "58", "XX", "F0":
-		return false
-	case "57":
-		return state == stateCancelled
-	default:
-		return true
-	}
 }
 
 // PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error, which means
@@ -175,14 +145,14 @@ func postgresRolledBack(state string) bool {
 // a deferred trigger can choose any code. PostgreSQL raises no ERROR after it has written the
 // commit. A pooler that lost its server names no routine.
 func PostgresRefused(err error) bool {
-	return SQLState(err) != stateUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
+	return SQLState(err) != sqlstate.CompletionUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
 }
 
 // postgresExonerates reports whether an error has a cause outside of the transaction. An error
 // that a function raises is caused by its caller, whatever its code.
 func postgresExonerates(err error) bool {
 	switch state := SQLState(err); state {
-	case "40001", "40P01":
+	case sqlstate.SerializationFailure, sqlstate.Deadlock:
 		return concludes[fieldOf(err, "File")]
 	default:
 		return stateExonerates(state) && fieldOf(err, "Routine") != "exec_stmt_raise"

@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/sqlstore/internal/inbox"
 	"github.com/semel-go/semel/sqlstore/internal/ordering"
@@ -115,7 +116,7 @@ func (postgresClaims) Look(ctx context.Context, s *database.DB, tx *sql.Tx, clai
 func (postgresClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {
 	text, args := sqlform.ClosingClaims(s.Crypt, s.Postgres, endings)
 	_, err := tx.ExecContext(ctx, text, args...)
-	if database.SQLState(err) == database.StateClaimLost {
+	if database.SQLState(err) == sqlstate.ClaimLost {
 		return errClaimLost
 	}
 	if err != nil {
