@@ -86,7 +86,7 @@ type deep struct{}
 func (deep) Error() string { return "deep" }
 func (deep) Unwrap() error { panic("unwrap") }
 
-func TestErrorsThatCannotBeRead(t *testing.T) {
+func TestPanickingErrors(t *testing.T) {
 	s := unopened(t)
 	for name, odd := range map[string]error{"nil": (*pgconn.PgError)(nil), "loud": loud{}, "deep": deep{}} {
 		t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestWhatProvesThatNothingWasCommitted(t *testing.T) {
+func TestDefiniteFailures(t *testing.T) {
 	t.Run("trap_91_only_the_servers_word_is_a_definite_failure", func(t *testing.T) {
 		for _, code := range []string{"23505", "40001", "40P01", "25P02", "57014", "53100"} {
 			if !definite(server(code)) {

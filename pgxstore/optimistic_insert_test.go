@@ -27,7 +27,7 @@ func wantRun(t *testing.T, g *guesses, scope int64, takes int) {
 	}
 }
 
-func TestAGuessIsMadeOfAScopeWhoseLastBatchesWereAllNew(t *testing.T) {
+func TestGuessesFollowRunsOfNewBatches(t *testing.T) {
 	t.Run("B12_after_a_run_of_them_of_this_scope", func(t *testing.T) {
 		g := &guesses{}
 		wantRun(t, g, 1, firstRun)
@@ -71,7 +71,7 @@ func TestAGuessIsMadeOfAScopeWhoseLastBatchesWereAllNew(t *testing.T) {
 	})
 }
 
-func TestOfWhichMarksAGuessCanBeMade(t *testing.T) {
+func TestWhichMarksCanBeGuessed(t *testing.T) {
 	s := &Store{guesses: &guesses{}}
 	of := func(marks, claims int, former *formers.Batch) *marking {
 		m := &marking{marks: make([]sqlform.Mark, marks), former: former}

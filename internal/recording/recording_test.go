@@ -54,7 +54,7 @@ func written(t *testing.T, r *recording.Recorder) *recording.File {
 	return f
 }
 
-func TestWhatTheSimulatorDoesIsReplayedByteForByte(t *testing.T) {
+func TestSimulatedRunsAreReplayedByteForByte(t *testing.T) {
 	t.Run("K14_every_life_of_many_seeds_is_replayed_from_the_midst_to_the_same_decisions", func(t *testing.T) {
 		lives, midst, steps := 0, 0, 0
 		for seed := uint64(1); seed <= seeds; seed++ {

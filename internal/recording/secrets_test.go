@@ -51,7 +51,7 @@ func steps(t *testing.T, text string) string {
 	return strings.Join(lines[1:len(lines)-1], "\n")
 }
 
-func TestARecordingNamesNoMessage(t *testing.T) {
+func TestARecordingIdentifiesNoMessage(t *testing.T) {
 	const id, why = "order-4711", semel.Reason("account of smith")
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte([]byte("print-of-4711..."))}
 	t.Run("K14_neither_by_its_identity_nor_by_its_fingerprint_nor_by_its_handlers_reason", func(t *testing.T) {

@@ -60,7 +60,7 @@ func texts(values []Value) (out []string) {
 	return out
 }
 
-func TestAProofIsOfOneBody(t *testing.T) {
+func TestAProofHoldsForOneBody(t *testing.T) {
 	m := proven(t, `{"a":1}`)
 	s, err := Parse("body:/a")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestJudgesOfDaysAreRead(t *testing.T) {
+func TestAnswersOfATableOfDays(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_88_what_lies_outside_is_old_or_ahead_and_nothing_else_is", func(t *testing.T) {
 		for n, want := range map[int64]Answer{

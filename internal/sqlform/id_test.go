@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func TestStoredIDsAreShortAndComeBack(t *testing.T) {
+func TestStoredIDsAreShortAndReversible(t *testing.T) {
 	uuid := "0190a5e2-7d0b-7c3e-8f00-0123456789ab"
 	packed, _ := ID([]byte(uuid))
 	hashed, _ := ID([]byte(strings.Repeat("x", 513)))
@@ -72,7 +72,7 @@ func FuzzStoredIDsComeBack(f *testing.F) {
 	})
 }
 
-func TestBrokenStoredIDsAreTold(t *testing.T) {
+func TestDamagedStoredIDsAreDetected(t *testing.T) {
 	for _, key := range [][]byte{nil, {9, 1}, {idUUID, 1}, bytes.Repeat([]byte{idHashed}, 33)} {
 		if id, ok := OriginalID(key, nil); ok {
 			t.Errorf("%q is read as %q", key, id)

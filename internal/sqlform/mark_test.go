@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestNumbersAreReadByName(t *testing.T) {
+func TestStoredOutcomesAndStates(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_T104_each_outcome_is_its_verdict_and_any_other_number_none", func(t *testing.T) {
 		known := map[int64]store.Outcome{1: store.Applied, 2: store.Waiting, 3: store.Parked, 4: store.DeadLettered, 5: store.Discarded}

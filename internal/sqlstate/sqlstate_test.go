@@ -2,7 +2,7 @@ package sqlstate
 
 import "testing"
 
-func TestOnlySomeAnswersToCommitAreDefinite(t *testing.T) {
+func TestRolledBack(t *testing.T) {
 	t.Run("trap_91_what_a_broken_server_or_a_pooler_says_of_a_commit_proves_nothing", func(t *testing.T) {
 		for _, code := range []string{"23503", "23505", "40001", "40P01", "25P02", "57014", "53100", "P0001", "55P03"} {
 			if !RolledBack(code) {

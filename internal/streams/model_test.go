@@ -74,7 +74,7 @@ func (d *drawn) ends(i int) bool {
 	return d.marks[i].Claim.Token == 0 && !slices.Contains(d.ending.Trim, i)
 }
 
-func TestJudgesAsAModelDoes(t *testing.T) {
+func TestStreamsMatchAModel(t *testing.T) {
 	t.Run("B4_B9_trap_T53_of_streams_that_move_as_far_as_their_versions_follow_one_another", func(t *testing.T) {
 		for seed := range uint64(20_000) {
 			r := rand.New(rand.NewPCG(seed, 1))

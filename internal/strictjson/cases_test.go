@@ -154,7 +154,7 @@ func TestAKnownOrderIsVerified(t *testing.T) {
 	}
 }
 
-func TestDeepTextsAreReadAsTheReferenceReadsThem(t *testing.T) {
+func TestDeepTextsMatchTheReference(t *testing.T) {
 	c := newComparison()
 	for _, depth := range []int{1, 999, 1000, 1001, 10_000} {
 		for _, part := range [][3]string{{"[", "", "]"}, {`{"a":`, "1", "}"}, {`[{"a":`, "[]", "}]"}} {
@@ -227,7 +227,7 @@ func TestAMillionMembersAreSorted(t *testing.T) {
 	}
 }
 
-func TestAUsualTextCostsNoMemory(t *testing.T) {
+func TestATypicalTextNeedsNoAllocation(t *testing.T) {
 	for _, c := range append(bodies(), sample{"numbers", []byte(`[1.50,-0,1E+2,-1.5e-400000,0.0000001,12345678901234567890123]`), []string{"/0", "/5"}}) {
 		var parser Parser
 		var pointers []Pointer

@@ -181,7 +181,7 @@ func TestADecimalIsExact(t *testing.T) {
 	}
 }
 
-func TestTheParserOfManyTextsGivesWhatAFreshOneGives(t *testing.T) {
+func TestAReusedParserMatchesANewOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var parser Parser
 	for i := range 1000 {

@@ -48,7 +48,7 @@ func (deep) Error() string { return "deep" }
 
 func (deep) Unwrap() error { panic("unwrap") }
 
-func TestErrorsThatCannotBeRead(t *testing.T) {
+func TestPanickingErrors(t *testing.T) {
 	postgres, err := open(nil, postgresDialect(statements), Options{})
 	if err != nil {
 		t.Fatal(err)

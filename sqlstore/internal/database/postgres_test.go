@@ -159,7 +159,7 @@ func TestNamesInPostgres(t *testing.T) {
 	})
 }
 
-func TestWhatNoStatementDoes(t *testing.T) {
+func TestForbiddenStatements(t *testing.T) {
 	without := func(t *testing.T, words ...string) {
 		t.Helper()
 		for name, text := range sqlform.ByName(mustPostgres(t, Options{}).Postgres) {

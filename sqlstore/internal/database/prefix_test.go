@@ -19,7 +19,7 @@ func TestPrefixes(t *testing.T) {
 }
 
 // A text that is cached for one schema must fit another schema with its own name.
-func TestATextIsTheSameInEachSchema(t *testing.T) {
+func TestCachedTextsFitEachSchema(t *testing.T) {
 	d := postgresDialect(statements)
 	files, err := fs.Glob(d.Files, "postgres/*.sql")
 	if err != nil || len(files) == 0 {

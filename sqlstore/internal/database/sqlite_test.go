@@ -24,7 +24,7 @@ type textual struct{}
 
 func (textual) RegisterCommitHook(func() string) {}
 
-func TestFences(t *testing.T) {
+func TestCommitHooks(t *testing.T) {
 	t.Run("trap_T99_a_fence_refuses_every_commit_but_the_stores_own", func(t *testing.T) {
 		open := false
 		h, p := &hooked{}, &plainly{}

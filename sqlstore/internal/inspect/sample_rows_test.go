@@ -61,7 +61,7 @@ func (c *counts) Next(to []driver.Value) error {
 	return nil
 }
 
-func TestWhenThereAreMoreRowsThanAreCounted(t *testing.T) {
+func TestMoreRowsThanAreCounted(t *testing.T) {
 	for level, most := range sampleFewer {
 		for _, c := range []struct {
 			name           string

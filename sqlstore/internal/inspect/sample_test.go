@@ -35,7 +35,7 @@ func slow(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error
 	}
 }
 
-func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
+func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		aRow  time.Duration

@@ -25,7 +25,7 @@ func (refusing) ExecContext(context.Context, string, []driver.NamedValue) (drive
 
 // semel.ErrChanged would be wrong here: the operator would look for a change of the row and
 // find none.
-func TestAStatementThatFailsIsNoChangeBySomebodyElse(t *testing.T) {
+func TestAFailedStatementIsNotReportedAsErrChanged(t *testing.T) {
 	db := sql.OpenDB(refusing{})
 	defer func() { _ = db.Close() }()
 	tx, err := db.BeginTx(t.Context(), nil)
