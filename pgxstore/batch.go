@@ -184,8 +184,8 @@ func (b *batch) end() {
 // cut closes the connection, so that the server ends the transaction.
 func (b *batch) cut() { b.cutAnd(func() {}) }
 
-// cutAnd is cut, and calls do if this call closed the connection. end cannot release the
-// connection before do returns.
+// cutAnd closes the connection like cut, and then calls do. It does nothing if the connection
+// was closed or released before. end cannot release the connection before do returns.
 func (b *batch) cutAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

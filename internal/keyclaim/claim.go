@@ -57,10 +57,10 @@ func (c *Claim) Until() time.Time {
 	return c.until
 }
 
-// Holds reports whether the lease is still valid, as far as this process knows. lost replaces
-// the function that is called once when the claim is lost; nil removes it. Its error is
-// store.ErrClaimLost if another process holds the claim, and otherwise the reason why the
-// lease could not be extended.
+// Holds reports whether the lease is still valid, as far as this process knows. The
+// function lost is called once when the claim is lost, with store.ErrClaimLost if another
+// process holds the claim, and otherwise with the reason why the lease could not be extended.
+// It replaces the function of an earlier call; nil removes that.
 func (c *Claim) Holds(lost func(error)) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -192,8 +192,8 @@ type Postgres struct {
 	IndexDue, UnindexedDue, UnindexDue string
 	// IndexLow, UnindexedLow and UnindexLow are the same for the index of low-water marks.
 	IndexLow, UnindexedLow, UnindexLow string
-	// Index creates the reaper's index. Unindexed returns a row if the index is not valid,
-	// which tells whether it exists. Unindex drops it.
+	// Index creates the reaper's index. Unindexed returns a row if the index cannot be
+	// used; the row tells whether the index exists. Unindex drops it.
 	Index, Unindexed, Unindex string
 	// IndexCauses, UnindexedCauses and UnindexCauses are the same for the index that Caused
 	// uses.
