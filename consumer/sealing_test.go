@@ -95,7 +95,7 @@ func TestARunSealsActs(t *testing.T) {
 	bubble(t, "G6_it_begins_no_chain_under_a_key_and_says_so_once", func(t *testing.T) {
 		store := memstore.New()
 		recordActs(t, store, 1)
-		sealsNothing(t, store, auditKey, 0, "no chain of acts has begun")
+		sealsNothing(t, store, auditKey, 0, "there is no chain of acts")
 	})
 	bubble(t, "G6_without_the_key_of_the_others_it_says_so_once_and_goes_on", func(t *testing.T) {
 		store := memstore.New()

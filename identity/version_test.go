@@ -37,7 +37,7 @@ func TestVersionsAreFound(t *testing.T) {
 		"B4_a_stream_without_a_name":         {by, `{"order":"","version":1}`, "", 0, "its stream"},
 		"B4_a_stream_that_is_missing":        {by, `{"version":1}`, "", 0, "its stream"},
 		"B4_a_name_that_is_too_long":         {by, `{"order":"` + strings.Repeat("x", versions.MaxStream+1) + `","version":1}`, "", 0, "must have 1 to 512"},
-		"B4_a_body_that_is_not_JSON":         {by, `order 7`, "", 0, "no strict JSON"},
+		"B4_a_body_that_is_not_JSON":         {by, `order 7`, "", 0, "not strict JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream, number, err := c.by.Version(&semel.Message{Body: []byte(c.body)})

@@ -17,44 +17,45 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// batch is an open transaction on a connection of its own.
+// batch is an open transaction on its own connection.
 type batch struct {
 	*link
 	store   *Store
 	conn    *pgxpool.Conn
 	tx      *tx
 	marks   []sqlform.Mark
-	fresh   []bool                // by mark: this batch wrote it
-	former  *formers.Batch        // nil: no mark has a former identity
-	streams *streams.Batch        // nil: no mark asks for one
-	took    int                   // streams that were found
-	busy    []int                 // marks of whose lines something waits
+	fresh   []bool                // by mark: this batch wrote the marker
+	former  *formers.Batch        // nil if no mark has a previous identity
+	streams *streams.Batch        // nil if no mark has a version to judge
+	took    int                   // number of streams that were locked
+	busy    []int                 // marks in whose lines rows wait
 	lows    map[int64]sqlform.Low // low-water marks by scope
-	asked   []store.Mark          // marks as they were given
-	freed   int64                 // rows whose turn has come with the commit
-	results []*request            // those that keep results with the commit
-	unkept  error                 // why one of them cannot be kept
-	// guarded: a row of the transaction's keeps anybody's COMMIT from succeeding but the
-	// batch's. One that queues nothing but claims and statements writes all with its
-	// COMMIT, and needs none until it reads.
+	asked   []store.Mark          // the marks that the caller passed
+	freed   int64                 // number of rows that the commit unblocks
+	results []*request            // statements that write results at commit
+	unkept  error                 // why a result cannot be written
+	// guarded: a guard row makes any COMMIT fail except that of the batch. A batch that queues
+	// only claims and statements sends all writes with its COMMIT, and needs no guard until it
+	// reads.
 	guarded bool
 
-	// brokenBy is after which error of a handler's statement the transaction
-	// cannot commit.
+	// brokenBy is the error of a handler's statement after which the transaction cannot
+	// commit.
 	brokenBy error
-	// heard are the errors of the server that its statements met, the last ones.
+	// heard are the last errors of the server for statements of this batch.
 	heard []*pgconn.PgError
 	// ends: a handler tried to end the transaction by a statement.
 	ends bool
-	// outdated: a statement that the connection has prepared fits no more, so
-	// it is closed, which forgets the statements of pgx and of handlers, too.
+	// outdated: a prepared statement of the connection is no longer valid. The connection is
+	// closed, so that statements of pgx and of handlers are prepared again, too.
 	outdated bool
-	// spoiled: the connection may be why the store's own statements fail.
+	// spoiled: the state of the connection may be the reason why the store's own statements
+	// fail.
 	spoiled bool
 
 	mutex   sync.Mutex
-	over    bool // guarded by mutex: the connection is given back
-	cutOff  bool // guarded by mutex: the connection is closed
+	over    bool // guarded by mutex: the connection was released
+	cutOff  bool // guarded by mutex: the connection was closed
 	cancels worker.Group
 }
 
@@ -73,8 +74,8 @@ func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.commit(ctx, statements)
 }
 
-// commit sends the statements and COMMIT together. Only the server's own word
-// says that nothing was committed.
+// commit sends the statements together with COMMIT. It reports store.NotCommitted only if the server
+// itself says so.
 func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	if err := b.state(); err != nil {
 		return b.fail(ctx, store.NoCulprit, err)
@@ -104,8 +105,8 @@ func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	return b.fail(ctx, store.NoCulprit, err)
 }
 
-// finish prepares what is new, then sends everything. sent says that COMMIT may
-// have reached the server.
+// finish prepares new statements, then sends everything. sent reports that COMMIT may have
+// reached the server.
 func (b *batch) finish(ctx context.Context, statements []charged, commit *request) (failed int, sent bool, err error) {
 	requests := make([]*request, 0, len(statements)+1)
 	for i := range statements {
@@ -119,7 +120,7 @@ func (b *batch) finish(ctx context.Context, statements []charged, commit *reques
 	return failed, true, err
 }
 
-// fail ends a batch of which nothing is committed.
+// fail rolls back and returns the result of a batch that was not committed.
 func (b *batch) fail(ctx context.Context, culprit int, err error) store.Result {
 	if b.pg.IsClosed() && code(err) == "" && !errors.Is(err, errSlow) && b.store.Classify(err) == store.ClassRetry {
 		err = &storeError{"the connection is lost", store.ClassDown, err}
@@ -128,11 +129,11 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) store.Result {
 	return b.refused(culprit, err)
 }
 
-// refused says what an error means for a batch of which nothing is committed.
+// refused returns the result of a batch that was not committed because of err.
 func (b *batch) refused(culprit int, err error) store.Result {
 	class := b.store.Classify(err)
 	var swallowed *sqlform.SwallowedError
-	if class == store.ClassAborted || errors.As(err, &swallowed) { // no message's fault
+	if class == store.ClassAborted || errors.As(err, &swallowed) { // no message caused it
 		culprit = store.NoCulprit
 	}
 	return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
@@ -151,8 +152,8 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.end()
 }
 
-// rolledBack reports whether the server has rolled back. Where the tracer panics,
-// which pgx calls here, nobody knows.
+// rolledBack reports whether the server has rolled back. It returns false if the tracer, which
+// pgx calls, panics, because the outcome is then unknown.
 func (b *batch) rolledBack(ctx context.Context) (done bool) {
 	defer func() {
 		if recover() != nil {
@@ -163,8 +164,8 @@ func (b *batch) rolledBack(ctx context.Context) (done bool) {
 	return err == nil
 }
 
-// end gives the connection back; the pool throws it away unless it is idle and
-// outside of any transaction.
+// end releases the connection. The pool closes it unless it is idle and outside of a
+// transaction.
 func (b *batch) end() {
 	b.mutex.Lock()
 	over, cutOff := b.over, b.cutOff
@@ -180,10 +181,11 @@ func (b *batch) end() {
 	b.conn.Release()
 }
 
-// cut closes the connection, so that the server ends what it still holds.
+// cut closes the connection, so that the server ends the transaction.
 func (b *batch) cut() { b.cutAnd(func() {}) }
 
-// cutAnd does something more if it was this call that cut, before the end can wait for it.
+// cutAnd closes the connection like cut, and then calls do. It does nothing if the connection
+// was closed or released before. end cannot release the connection before do returns.
 func (b *batch) cutAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -195,15 +197,15 @@ func (b *batch) cutAnd(do func()) {
 	do()
 }
 
-// cancelTimeout bounds the request that ends a statement of a killed batch.
+// cancelTimeout limits the cancel request for a killed batch.
 const cancelTimeout = 2 * time.Second
 
-// Kill implements store.Batch. A statement that the server is at is canceled.
+// Kill implements store.Batch. It also cancels the running statement.
 func (b *batch) Kill() {
 	b.cutAnd(func() { b.cancels.Go(b.cancel) })
 }
 
-// cancel asks the server to cancel the statement that it is at.
+// cancel asks the server to cancel the running statement.
 func (b *batch) cancel() {
 	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
 	defer stop()

@@ -15,19 +15,21 @@ import (
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
 
-// What a batch waits for at most where its options say nothing.
+// The default limits of a batch.
 const (
 	defaultLock   = 10 * time.Second
 	defaultIdle   = time.Minute
 	defaultAnswer = 30 * time.Second
 )
 
-// milliseconds is a wait as the server's settings take it, where 0 is for ever.
+// milliseconds formats a limit for a setting of the server, or the default if d is not
+// positive. The result is never 0, which would mean no limit.
 func milliseconds(d, otherwise time.Duration) string {
 	if d <= 0 {
 		d = otherwise
@@ -35,10 +37,10 @@ func milliseconds(d, otherwise time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// noLimit, as the limit of a statement, leaves the server's own as it is.
+// noLimit, as the limit of a statement, keeps the server's own setting.
 const noLimit = "0"
 
-// limit is how long the server lets a handler's statement run, as a setting.
+// limit formats the limit of a handler's statements for a setting.
 func limit(d time.Duration) string {
 	if d <= 0 {
 		return noLimit
@@ -46,8 +48,8 @@ func limit(d time.Duration) string {
 	return milliseconds(d, 0) + "ms"
 }
 
-// Begin implements store.TxStore. BEGIN, the settings, the guard and the marks
-// are one round trip; what became of marks that were there is another.
+// Begin implements store.TxStore. BEGIN, the settings, the guard and the marks take one round
+// trip. If markers exist already, judging them takes another.
 func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[pgx.Tx], []store.Verdict, error) {
 	b, verdicts, err := s.open(ctx, o, marks, true)
 	if err != nil {
@@ -56,7 +58,8 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return &direct{b}, verdicts, nil
 }
 
-// open begins a transaction with marks. lent says that handlers have it before its end.
+// open begins a transaction with marks. lent means that handlers use the transaction before
+// its end.
 func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark, lent bool) (*batch, []store.Verdict, error) {
 	guess := len(marks) >= leastGuessed && s.guesses.likely(marks[0].Scope)
 	b, verdicts, err := s.opened(ctx, o, marks, lent, guess)
@@ -67,11 +70,11 @@ func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark,
 	return b, verdicts, err
 }
 
-// errGuess: not all marks are new.
+// errGuess means that the optimistic insert failed because some marks are not new.
 var errGuess = errors.New("not all marks are new")
 
-// opened is open; guess says that all marks are taken to be new. With errGuess nothing has
-// happened.
+// opened is open without a second attempt. guess inserts the marks as new without checking
+// each. After errGuess nothing has happened.
 func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -94,7 +97,7 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 	requests = append(requests, b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
 	err = b.ask(ctx, requests...)
-	if m.guessed && (m.missed || code(err) == codeUnique) {
+	if m.guessed && (m.missed || code(err) == sqlstate.UniqueViolation) {
 		b.Rollback(ctx)
 		return nil, nil, errGuess
 	}
@@ -122,7 +125,7 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, answers, nil
 }
 
-// look asks what became of the marks that were there.
+// look judges the marks that existed already.
 func (b *batch) look(ctx context.Context, m *marking) error {
 	seen := len(m.seen())
 	b.store.learn(m, seen)
@@ -143,8 +146,8 @@ func (b *batch) look(ctx context.Context, m *marking) error {
 	return m.fault()
 }
 
-// ask sends statements of the store's own; that their rows cannot be read is an
-// error, too.
+// ask sends the store's own statements, and returns the first error of the server or of
+// reading rows.
 func (b *batch) ask(ctx context.Context, requests ...*request) error {
 	if _, err := b.exchange(ctx, requests); err != nil {
 		return err
@@ -157,22 +160,22 @@ func (b *batch) ask(ctx context.Context, requests ...*request) error {
 	return nil
 }
 
-// suspect takes note of an error of the statements that begin a batch. Settings
-// that a handler made stay with its connection, such as one to read only, and
-// every transaction on it fails until somebody closes it. What another
-// connection would meet as well costs a new one a try.
+// suspect decides whether the connection is to be closed after an error of the statements that
+// begin a batch. A setting that a handler made, such as read only, stays with its connection,
+// and every later transaction on it fails. Closing the connection costs a new one even if the
+// cause is elsewhere.
 func (b *batch) suspect(ctx context.Context, err error) {
 	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != store.ClassContended
 }
 
-// opening are the statements up to the first of a handler. The consumer's lock
-// is taken before the lock time-out of marks is set: a batch that waits its turn
-// has not failed.
+// opening returns the statements before the first statement of a handler. The consumer's lock
+// is taken before the lock timeout of marks is set, so that waiting for the consumer's turn is
+// no failure.
 func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(m.marks) > 0 {
-		// Whoever waits in line is not to lose its place to the server's limit.
+		// A batch that waits for its turn must not be ended by the server's limit.
 		requests = append(requests, &request{sql: "set local statement_timeout = 0"},
 			&request{sql: s.sql.Serial, args: []any{m.marks[0].Scope, idle, limit(o.Turn)}})
 	}
@@ -198,20 +201,21 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 	return requests
 }
 
-// onlyClaims reports whether a batch writes no mark, and has a statement to begin with
-// that needs none.
+// onlyClaims reports whether all marks of a batch are claims, so that it writes no marker and
+// can begin with a shorter statement.
 func (s *Store) onlyClaims(m *marking) bool {
 	claims, _ := m.asked()
 	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
 }
 
-// ScopeIn implements store.CallerTx. The server has many writers, so it takes a connection of its own.
+// ScopeIn implements store.CallerTx. It uses another connection, because PostgreSQL supports
+// concurrent writers.
 func (s *Store) ScopeIn(ctx context.Context, _ pgx.Tx, consumer, source string, generation int64) (int64, error) {
 	return s.Scope(ctx, consumer, source, generation)
 }
 
-// ReceiveIn implements store.CallerTx, in any transaction of pgx: one round trip
-// more for the rows.
+// ReceiveIn implements store.CallerTx for any pgx transaction. Writing the rows takes one more
+// round trip than MarkIn.
 func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
@@ -244,8 +248,8 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 	return verdicts, nil
 }
 
-// MarkIn implements store.CallerTx, in any transaction of pgx. A copy in flight
-// elsewhere is waited for as long as the transaction's lock_timeout allows.
+// MarkIn implements store.CallerTx for any pgx transaction. It waits for another transaction
+// with the same message as long as lock_timeout allows.
 func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	former := formers.Of(marks)
 	m := s.marking(sqlform.Marks(former.Marks(marks)), former)
@@ -283,8 +287,8 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 	return answers, nil
 }
 
-// works asks, in the round trip that begins a batch, whether it may work in its generation,
-// and holds it there until its end.
+// works returns the statement that checks that the batch may use its generation, and locks the
+// generation until the end of the batch. It is sent in the round trip that begins the batch.
 func (s *Store) works(w generations.Working) []*request {
 	if w.In == 0 {
 		return nil

@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// What the server says of a transaction with every answer.
+// The transaction status that the server sends with every answer.
 const (
 	txNone   = 'I'
 	txFailed = 'E'
 )
 
-// TxAborted implements store.TxStatus. The connection remembers what the server said
-// of the transaction with its last answer.
+// TxAborted implements store.TxStatus. The connection keeps the transaction status of the last
+// answer.
 func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
-// AbortCause implements store.TxStatus. It does not know an error that a handler
-// met on the connection itself, beside its pgx.Tx.
+// AbortCause implements store.TxStatus. It does not know errors of statements that a handler
+// sent on the connection directly instead of through its pgx.Tx.
 func (b *batch) AbortCause() error {
 	b.mutex.Lock()
 	ended := !b.over && !b.cutOff && b.pg.TxStatus() == txNone
@@ -39,7 +39,7 @@ func (b *batch) AbortCause() error {
 	return nil
 }
 
-// state is an error if nothing more can be sent in this transaction.
+// state returns an error if nothing more can be sent in this transaction.
 func (b *batch) state() error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -59,15 +59,15 @@ var errBusy = &storeError{"the connection is busy", store.ClassPermanent,
 
 var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", pgx.ErrTxClosed)
 
-var errEnded = &storeError{"the transaction is over", store.ClassPermanent,
-	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
+var errEnded = &storeError{"the transaction has ended", store.ClassPermanent,
+	errors.New("the handler committed or rolled back itself: return nil to commit, an error to roll back")}
 
-// sendable is an error if a handler's statement can't be sent. Where it can, a
-// savepoint took back what went wrong before.
+// sendable returns an error if a handler's statements must not be sent. If they may be, and
+// the transaction is usable, an earlier error was undone by a savepoint.
 //
-// One that would end the transaction never is: after a ROLLBACK the next would
-// commit by itself, on another connection perhaps if a pooler lies between. From
-// then on the batch takes nothing more, whatever the handler makes of the error.
+// Statements that end the transaction are never sent: after a ROLLBACK the next statement
+// would commit on its own, behind a pooler maybe on another connection. After such a statement
+// the batch accepts nothing more, whatever the handler does with the error.
 func (b *batch) sendable(texts ...string) error {
 	if b.ends {
 		return pgx.ErrTxClosed
@@ -84,9 +84,9 @@ func (b *batch) sendable(texts ...string) error {
 	return nil
 }
 
-// noteError marks an error with which the connection was lost: the store is down.
-// Where the handler's own deadline closed it, that is the handler's failure. It
-// remembers the first error after which the transaction cannot commit.
+// noteError records an error of a handler's statement. It marks a lost connection as a store
+// that is down, unless the handler's own deadline closed the connection: that is a failure of
+// the handler. It keeps the first error after which the transaction cannot commit.
 func (b *batch) noteError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -107,8 +107,8 @@ func (b *batch) noteError(ctx context.Context, err error) error {
 	return err
 }
 
-// reporting is of rows, a row and a batch's results whose error the batch hears of,
-// also where the handler does not look.
+// reporting is embedded in rows and results that pass their errors to the batch, even if the
+// handler ignores them.
 type reporting struct {
 	batch *batch
 	ctx   context.Context

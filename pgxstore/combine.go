@@ -15,23 +15,23 @@ import (
 
 var _ admin.QueueStore[*Queue] = (*QueuedStore)(nil)
 
-// gathered is what the handler of a claim queued while no transaction is open.
+// gathered collects the statements of the handler of one claim while no transaction is open.
 type gathered struct {
 	store    *QueuedStore
 	mark     store.Mark
 	requests []*request
-	queues   []*Queue // which the handler got
-	reads    bool     // someone waits for rows
+	queues   []*Queue // the handler's Queues
+	reads    bool     // a callback reads rows
 	ends     bool     // the handler tried to end the transaction
 	begins   func(mark int) (ended func())
 
 	mutex  sync.Mutex
 	killed bool    // guarded by mutex
-	in     *shared // which it is committed in, at last; guarded by mutex
+	in     *shared // the transaction that commits it; guarded by mutex
 }
 
-// shared is a transaction of several claims, which is cut when all of them are killed:
-// what others wait for is nobody's to cut.
+// shared is a transaction of several claims. Killing one claim must not disturb the others, so
+// the transaction is killed only when all its claims are.
 type shared struct {
 	batch *queued
 	alive atomic.Int32
@@ -43,7 +43,7 @@ func (s *shared) leave() {
 	}
 }
 
-// join notes where it is committed.
+// join records the transaction that commits the claim.
 func (g *gathered) join(s *shared) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -67,7 +67,7 @@ func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all
 	if err != nil {
 		class := s.Classify(err)
 		if class != store.ClassContended {
-			class = store.ClassDown // whatever it is, it is no message's fault
+			class = store.ClassDown // no message caused it
 		}
 		return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: store.NoCulprit, Err: err}
 	}
@@ -90,16 +90,16 @@ func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all
 	return b.Commit(ctx, e)
 }
 
-// unfit is the end of a batch of which the mark i does not ask for a claim that stands.
+// unfit returns the result of a batch whose mark i is not a valid claim.
 func unfit(i int, v store.Verdict) store.Result {
-	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim stands and its transaction says %v", v)}
+	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim is valid, but its transaction answered %v", v)}
 	if v.Kind == store.ClaimLost {
 		r.Class, r.Culprit, r.Err = store.ClassClaimLost, store.NoCulprit, store.ErrClaimLost
 	}
 	return r
 }
 
-// joined is an ending with that of another batch, whose only mark is the mark i.
+// joined appends the ending of a batch whose only mark becomes mark i.
 func joined(all, one store.Ending, i int) store.Ending {
 	for range one.Trim {
 		all.Trim = append(all.Trim, i)
@@ -115,7 +115,7 @@ func joined(all, one store.Ending, i int) store.Ending {
 	return all
 }
 
-// replay queues what was gathered in a batch, where its mark is i.
+// replay queues the collected statements in a batch, as those of mark i.
 func (g *gathered) replay(b *queued, i int) {
 	for _, q := range g.queues {
 		q.to, q.mark = b, i
@@ -148,7 +148,7 @@ func (g *gathered) err() error {
 // willRead implements queueing.
 func (g *gathered) willRead() { g.reads = true }
 
-// call implements queueing. Nothing is read before a batch has it.
+// call implements queueing. Rows are read only by the batch that sends the statements.
 func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
 
 // MayCombine implements admin.QueueStore.
@@ -191,7 +191,7 @@ func (g *gathered) TxAborted() bool { return g.ends }
 // AbortCause implements store.TxStatus.
 func (g *gathered) AbortCause() error { return g.err() }
 
-// ClassifyHandler implements store.TxStatus: nothing was sent yet.
+// ClassifyHandler implements store.TxStatus. No statement was sent yet.
 func (g *gathered) ClassifyHandler(_ context.Context, err error) store.Class {
 	if g.ends {
 		return store.ClassPermanent

@@ -1,33 +1,32 @@
-// Package pgxstore keeps markers, inbox rows and positions in PostgreSQL through
-// pgx, in the same transactions as the handlers' effects. It works on the tables
-// of sqlstore, which may be used at the same time.
+// Package pgxstore stores markers, inbox rows and positions in PostgreSQL through pgx, in the
+// same transactions as the handlers' effects. It uses the tables of sqlstore; both packages
+// can be used at the same time.
 //
-// The guarantee: for each identity (consumer, source, id) the effects of one
-// handler run are committed, together with its marker, or none. It holds
-// through crashes, lost connections, lost answers to COMMIT and several
-// processes on one database, as far as the database keeps what it has
-// committed. It does not cover what a handler does outside of its transaction.
+// The guarantee: for each identity (consumer, source, id) either the effects of exactly one
+// handler run are committed, together with its marker, or none. The guarantee holds through
+// crashes, lost connections, lost answers to COMMIT and several processes on one database, as
+// long as the database keeps what it has committed. It does not cover what a handler does
+// outside of its transaction.
 //
-// Open a pool, make a Store of it with New, its tables with Store.Migrate, and
-// hand it to consumer.New. Store.Check and Store.Status tell whether the tables fit
-// this release, Store.Rows what was set aside.
+// Open a pool, create a Store with New, create its tables with Store.Migrate, and pass it to
+// consumer.New. Store.Check and Store.Status report whether the tables fit this release.
+// Store.Rows lists parked messages and other rows of the inbox.
 //
-// There are two forms. Store gives handlers a pgx.Tx: a batch of n fresh
-// messages with one statement each takes n + 2 round trips. Store.Queued gives
-// them a *Queue, whose statements are sent together: 2 round trips, 3 if
-// anybody reads rows. Either form takes one more where a message of the batch
-// was marked before, and a batch of nothing else takes 3. A connection that
-// meets a statement for the first time prepares it, which is one more.
+// There are two forms. Store gives handlers a pgx.Tx: a batch of n fresh messages with one
+// statement each takes n + 2 round trips. Store.Queued gives them a *Queue, whose statements
+// are sent together: 2 round trips, or 3 if a callback reads rows. Either form takes one more
+// if a message of the batch was marked before; a batch with only such messages takes 3. A
+// connection prepares each statement when it first needs it, which takes one more round trip.
 //
-// The server ends a statement of a handler after store.TxOptions.Statement: an attempt
-// of the message that sent or queued it. Queued statements have as long each.
+// The server cancels a statement of a handler after store.TxOptions.Statement. That counts as
+// an attempt of the message that sent or queued the statement. Each queued statement has its
+// own limit.
 //
-// A tracer of the pool's connections sees every statement once: those that are
-// sent together as a batch, or as queries if it is no pgx.BatchTracer.
+// A tracer of the pool's connections sees every statement once: statements that are sent
+// together as a batch, or as queries if the tracer is not a pgx.BatchTracer.
 //
-// A handler must not commit or roll back its transaction: a statement that would
-// is refused before it is sent, as is everything after it, and nothing of the
-// batch is left.
+// A handler must not commit or roll back its transaction. A statement that would do so is
+// rejected before it is sent, as is every later statement, and the batch is rolled back.
 package pgxstore
 
 import (

@@ -6,10 +6,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// plain encodes the arguments of the statements that mark, which every batch
-// sends, in the binary form of PostgreSQL's wire protocol (its send functions:
-// array_send, int8send, int2send, byteasend, textsend). It reports false, and
-// keeps nothing, if an argument has another type: then pgx encodes them.
+// plain encodes the arguments of the marking statements, which every batch sends, in the
+// binary format of PostgreSQL's wire protocol (its send functions: array_send, int8send,
+// int2send, byteasend, textsend). It returns false, without a change, if an argument has
+// another type; then pgx encodes the arguments.
 func (a *arena) plain(types []uint32, args []any) (encoded, bool) {
 	if len(types) != len(args) {
 		return encoded{}, false
@@ -80,10 +80,10 @@ func (a *arena) appendBytea(all [][]byte) {
 	}
 }
 
-// null is the length of a value that is NULL, -1.
+// null is the length -1, which means NULL.
 const null = 1<<32 - 1
 
-// arrayHead begins an array of one dimension, whose first index is 1.
+// arrayHead writes the header of a one-dimensional array whose first index is 1.
 func (a *arena) arrayHead(n int, oid uint32, nulls bool) {
 	hasNulls := uint32(0)
 	if nulls {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-func TestPlainArgumentsAreEncodedAsTheDriverDoes(t *testing.T) {
+func TestPlainArgumentsAreEncodedLikeTheDriver(t *testing.T) {
 	types := []uint32{pgtype.Int8ArrayOID, pgtype.ByteaArrayOID, pgtype.Int2ArrayOID, pgtype.TextOID}
 	for name, args := range map[string][]any{
 		"values":    {[]int64{1, -2, 1 << 40}, [][]byte{[]byte("a"), {0, 255}, bytes.Repeat([]byte("x"), 3000)}, []int16{7, -7}, "idle"},
@@ -35,7 +35,7 @@ func TestPlainArgumentsAreEncodedAsTheDriverDoes(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotPlainIsLeftToTheDriver(t *testing.T) {
+func TestOtherArgumentsAreLeftToTheDriver(t *testing.T) {
 	for name, c := range map[string]struct {
 		types []uint32
 		args  []any
@@ -54,7 +54,7 @@ func TestWhatIsNotPlainIsLeftToTheDriver(t *testing.T) {
 	}
 }
 
-func TestAnArenaForgetsWhatWasSentAndKeepsItsMemory(t *testing.T) {
+func TestAnArenaReusesItsMemory(t *testing.T) {
 	var a arena
 	first, _ := a.plain([]uint32{pgtype.TextOID}, []any{"first"})
 	if second, _ := a.empty().plain([]uint32{pgtype.TextOID}, []any{"other"}); string(first.values[0]) != "other" || string(second.values[0]) != "other" {

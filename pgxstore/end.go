@@ -12,46 +12,47 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
 
-// charged is a statement of a batch's end with the mark to blame for it.
+// charged is a statement of a batch's end, and the mark that is charged if it fails.
 type charged struct {
 	*request
 	mark int
 }
 
-// meant is what an error of the statement says to its message. What the server refuses
-// of the store's own tables, for lack of a right or because of somebody's trigger, is the
-// store's: a person may mend it, and no message is set aside for it.
+// meant converts an error of the statement. If the server rejects a statement about Semel's
+// own tables, for example because of a missing privilege or a trigger, the store is at fault:
+// an operator can fix it, and no message is parked.
 func (c charged) meant(s *Store, err error) error {
 	switch {
-	case c.kept != "" && code(err) == codeUnmet:
+	case c.kept != "" && code(err) == sqlstate.Unmet:
 		return s.blameless("the end of the batch", sqlform.WrittenIn(c.kept, 0, 1))
 	case c.mark == store.NoCulprit && c.own && s.Classify(err) == store.ClassPermanent:
 		return s.blameless("the end of the batch", err)
-	case c.one && c.unmet != nil && code(err) == codeUnmet:
+	case c.one && c.unmet != nil && code(err) == sqlstate.Unmet:
 		return fmt.Errorf("%w: %w", c.unmet, err)
-	case c.one && code(err) == codeUnmet:
+	case c.one && code(err) == sqlstate.Unmet:
 		return fmt.Errorf("%w: %w", semel.PreconditionFailed("the statement "+strconv.Quote(c.text)), err)
-	case c.mark == store.NoCulprit && code(err) == codeCanceled:
+	case c.mark == store.NoCulprit && code(err) == sqlstate.QueryCanceled:
 		return &storeError{"the end of the batch", store.ClassContended, err}
-	case c.own && sqlstore.Remedy(err, false) == "": // any other is added with the result
+	case c.own && sqlstore.Remedy(err, false) == "": // other remedies are added by refused
 		return hint(err, true)
 	}
 	return err
 }
 
-// ending are the statements that belong to the commit: marks taken back, rows,
-// and the one that lets COMMIT succeed. An error names the mark to blame.
+// ending returns the statements that are sent with COMMIT: they remove marks, write rows, end
+// claims, and remove the guard. An error is charged to the returned mark.
 func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
 	if b.unkept != nil {
 		return nil, store.NoCulprit, b.unkept
 	}
-	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 { // which are the store's own
+	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 { // these are the store's own statements
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, store.NoCulprit})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
@@ -97,13 +98,14 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 	return statements, store.NoCulprit, nil
 }
 
-// ours is a statement about the store's own tables that no message is to blame for.
+// ours returns a statement about the store's own tables, for which no message is charged.
 func (b *batch) ours(q *request) charged {
-	q.own = !b.store.adopted // an adopted table is other people's, too
+	q.own = !b.store.adopted // an adopted table belongs to others, too
 	return charged{q, store.NoCulprit}
 }
 
-// trim takes back marks that this batch wrote.
+// trim returns the statement that removes those of the marks that this batch wrote, nil if
+// there are none.
 func (b *batch) trim(marks []int) *request {
 	marks = slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] })
 	if len(marks) == 0 {
@@ -112,10 +114,10 @@ func (b *batch) trim(marks []int) *request {
 	return trimming(b.store.sql.Trim, b.marks, marks)
 }
 
-// row are the statements that write an inbox row, or count one more delivery on
-// the one that is there. Where a row of the same key is in the way, the statement
-// finds it, because nobody waits for an answer: of a conflict another batch may have
-// written it, of another message it is left from a marker that is gone.
+// row returns the statements that write an inbox row, or count one more delivery of an
+// existing row. The statements handle an existing row with the same key themselves, because no
+// answer is read before COMMIT. Such a row of a conflict may come from another batch; such a
+// row of another message is left from a removed marker.
 func (b *batch) row(r *store.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
@@ -140,8 +142,8 @@ func (b *batch) row(r *store.Row) ([]*request, error) {
 	return requests, nil
 }
 
-// written is a statement that must write one row of a table of Semel's. The server judges, as
-// COMMIT is sent with it.
+// written returns a statement that must write one row of one of Semel's tables. The server
+// checks that, because COMMIT is sent with the statement.
 func (b *batch) written(table, text string, args []any) *request {
 	return &request{sql: b.one(text), args: args, text: text, kept: table}
 }
@@ -181,8 +183,8 @@ func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
-// KeepResult implements admin.Results: the statement is sent with the others of its
-// batch, and costs no round trip.
+// KeepResult implements admin.Results. The statement is sent with the others of its batch and
+// takes no round trip.
 func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of admin.ResultOf, result []byte) error {
 	r, err := s.direct.keptResult(of, result)
 	if err != nil {

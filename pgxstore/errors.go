@@ -9,11 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
 
-// storeError is an error whose meaning the store knows.
+// storeError is an error whose class the store knows.
 type storeError struct {
 	doing string
 	class store.Class
@@ -23,7 +24,7 @@ type storeError struct {
 func (e *storeError) Error() string { return fmt.Sprintf("pgxstore: %s: %v", e.doing, e.err) }
 func (e *storeError) Unwrap() error { return e.err }
 
-// handlerError is an error of a handler with what it means for its batch.
+// handlerError is an error of a handler and its class.
 type handlerError struct {
 	error
 	class store.Class
@@ -40,22 +41,12 @@ type judged interface {
 func (e *storeError) judgement() store.Class   { return e.class }
 func (e *handlerError) judgement() store.Class { return e.class }
 
-// classOfArguments: an argument or a statement that can't be sent never can.
+// classOfArguments is the class of an argument or statement that cannot be sent; a retry
+// cannot help.
 const classOfArguments = store.ClassPermanent
 
-// PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
-const (
-	codeNotSupported = "0A000"
-	codeNoStatement  = "26000"
-	codeUnique       = "23505"
-	codeUnknown      = "40003"
-	codeCanceled     = "57014"
-	codeUnmet        = "SM001" // raised by {prefix}expect
-	codeClaimLost    = "SM002" // raised by {prefix}stand
-)
-
-// serverError is the server's error in err, nil if there is none: a nil of its type,
-// which a function of the user's may return as an error, is nothing that it said.
+// serverError returns the server's error in err, nil if there is none. A nil *PgError that a
+// handler returns as an error counts as none.
 func serverError(err error) *pgconn.PgError {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
@@ -64,7 +55,7 @@ func serverError(err error) *pgconn.PgError {
 	return server
 }
 
-// code is the server's code of an error; empty if it is none of the server's.
+// code returns the SQLSTATE of an error; empty if the server did not send it.
 func code(err error) string {
 	if server := serverError(err); server != nil {
 		return server.Code
@@ -72,8 +63,8 @@ func code(err error) string {
 	return ""
 }
 
-// Classify implements store.TxStore. It goes by the server's codes, never by
-// the text of an error. One that panics when it is looked into is a handler's own.
+// Classify implements store.TxStore. It uses SQLSTATE codes, never the text of an error. An
+// error whose methods panic is a handler's own.
 func (s *Store) Classify(err error) (class store.Class) {
 	defer func() {
 		if recover() != nil {
@@ -89,45 +80,35 @@ func (s *Store) Classify(err error) (class store.Class) {
 		return store.ClassDown
 	case errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
 		return store.ClassAborted
-	case code(err) == codeUnmet:
+	case code(err) == sqlstate.Unmet:
 		return store.ClassPermanent
-	case code(err) == codeClaimLost:
+	case code(err) == sqlstate.ClaimLost:
 		return store.ClassClaimLost
 	case outdated(err):
-		return store.ClassContended // the next try prepares it anew
+		return store.ClassContended // the next attempt prepares the statement again
 	}
 	return s.inner.Classify(err)
 }
 
-// outdated reports whether the server no longer takes a prepared statement:
-// somebody deallocated it, or its table was changed.
+// outdated reports whether the server rejects a prepared statement because it was deallocated
+// or its table changed.
 func outdated(err error) bool {
 	server := serverError(err)
-	return server != nil && (server.Code == codeNoStatement || server.Code == codeNotSupported && server.Routine == "RevalidateCachedQuery")
+	return server != nil && (server.Code == sqlstate.InvalidStatementName || server.Code == sqlstate.FeatureNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
-// definite reports whether an answer to COMMIT, or to a statement sent with it,
-// proves that nothing was committed: an error of the server does. A server that
-// goes, a broken one, and a pooler that lost its server answer with an error,
-// too, and do not know.
+// definite reports whether an answer to COMMIT, or to a statement sent with it, proves that
+// nothing was committed; see sqlstate.RolledBack.
 func definite(err error) bool {
-	state := code(err)
-	if len(state) != 5 {
-		return errors.Is(err, pgx.ErrTxCommitRollback)
+	if state := code(err); len(state) == 5 {
+		return sqlstate.RolledBack(state)
 	}
-	switch state[:2] {
-	case "08", "58", "XX", "F0":
-		return false
-	case "57":
-		return state == codeCanceled
-	}
-	return state != codeUnknown
+	return errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
-// ended reports whether the server ended the connection itself. In the place of
-// the answer to a statement before COMMIT that proves that COMMIT was not
-// reached: answers come in order. A pooler that lost its server says something
-// else.
+// ended reports whether the server ended the connection itself. If it answers so to a
+// statement before COMMIT, COMMIT was not reached, because answers come in order. A pooler
+// that lost its server answers with another code.
 func ended(err error) bool {
 	switch code(err) {
 	case "57P01", "57P02", "57P03", "57P05":
@@ -136,16 +117,15 @@ func ended(err error) bool {
 	return false
 }
 
-// undone reports whether an error proves that nothing was committed; before says
-// that it came in the place of the answer to a statement before COMMIT.
+// undone reports whether an error proves that nothing was committed. before means that the
+// error came instead of the answer to a statement before COMMIT.
 //
-// Where the connection goes on, the server has said with ReadyForQuery what
-// became of the transaction, and the code of the error, which a trigger can
-// choose, says nothing. A transaction that has failed and is still open never
-// came to its COMMIT. One that is over after an ERROR of COMMIT was rolled back:
-// PostgreSQL raises none after it has written the commit. Some poolers answer
-// with an error and that word, too, when they have lost their server, so that
-// the second proof needs an error that names the server's own routine.
+// If the connection stays usable, the transaction status in ReadyForQuery shows the outcome,
+// and the code of the error, which a trigger can choose, does not matter. A failed transaction
+// that is still open has not reached its COMMIT. A transaction that ended after an ERROR of
+// COMMIT was rolled back, because PostgreSQL raises no error after it has written the commit.
+// Some poolers that lost their server send an error and that status, too, so the second proof
+// also requires that the error names a routine of the server.
 func (b *batch) undone(err error, before bool) bool {
 	server := serverError(err)
 	switch {
@@ -156,13 +136,12 @@ func (b *batch) undone(err error, before bool) bool {
 	case before:
 		return b.pg.TxStatus() == txFailed
 	}
-	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != codeUnknown
+	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != sqlstate.CompletionUnknown
 }
 
-// blameless says what an error of the store's own statements means: waiting
-// may mend it or a person must, but it is no message's attempt.
-//
-// A fault of the schema that was found says itself what to do.
+// blameless converts an error of the store's own statements: waiting or an operator can
+// resolve it, and no message is charged with an attempt. A schema fault already contains its
+// remedy.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -174,8 +153,8 @@ func (s *Store) blameless(doing string, err error) error {
 	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}
 }
 
-// hint adds to an error of the server what to do about it; own says that the
-// statement was the store's.
+// hint adds the remedy to an error of the server. own means that the statement was the
+// store's.
 func hint(err error, own bool) error {
 	if remedy := sqlstore.Remedy(err, own); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -183,8 +162,8 @@ func hint(err error, own bool) error {
 	return err
 }
 
-// mostHeard is how many errors of the server a batch remembers: those of
-// savepoints too, which a handler may return later.
+// mostHeard limits the server errors that a batch remembers. They include errors that a
+// savepoint undid, because a handler may return them later.
 const mostHeard = 16
 
 // hear remembers an error of the server.
@@ -199,9 +178,9 @@ func (b *batch) hear(err error) {
 	b.heard = append(b.heard, server)
 }
 
-// ClassifyHandler implements store.TxStatus. The batch hears every
-// error of its own statements, so an error of another server, of a provider or of
-// another transaction is the handler's own, whatever it looks like.
+// ClassifyHandler implements store.TxStatus. The batch knows every error of its own
+// statements. So an error of another server or another transaction is the handler's own, even
+// if it looks the same.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	state := b.state()
 	for _, server := range slices.Backward(b.heard) {
@@ -220,8 +199,8 @@ func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	return b.classifyUnheard(err)
 }
 
-// classifyUnheard judges an error while the transaction was broken by something
-// that the batch did not hear, on the connection itself beside the pgx.Tx.
+// classifyUnheard classifies an error that the batch did not see, for example because the
+// handler used the connection directly.
 func (b *batch) classifyUnheard(err error) store.Class {
 	switch {
 	case code(err) != "" && b.pg.TxStatus() == txFailed:
@@ -232,9 +211,8 @@ func (b *batch) classifyUnheard(err error) store.Class {
 	return store.ClassRetry
 }
 
-// classifyBroken judges an error beside the one that broke the transaction.
-// Contention and a lost connection speak for the batch also where the handler
-// returned something else.
+// classifyBroken classifies an error after another one broke the transaction. Contention and a
+// lost connection decide for the batch, even if the handler returned another error.
 func (b *batch) classifyBroken(err error) store.Class {
 	class := b.store.Classify(b.brokenBy)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unopened is a store whose pool has connected to nothing.
+// unopened returns a store whose pool has no connection.
 func unopened(t *testing.T) *Store {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
@@ -73,20 +73,20 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 }
 
-// loud panics wherever errors looks.
+// loud panics in each method that package errors calls.
 type loud struct{}
 
 func (loud) Error() string { return "loud" }
 func (loud) As(any) bool   { panic("as") }
 func (loud) Is(error) bool { panic("is") }
 
-// deep panics when it is unwrapped.
+// deep panics in Unwrap.
 type deep struct{}
 
 func (deep) Error() string { return "deep" }
 func (deep) Unwrap() error { panic("unwrap") }
 
-func TestErrorsThatCannotBeRead(t *testing.T) {
+func TestPanickingErrors(t *testing.T) {
 	s := unopened(t)
 	for name, odd := range map[string]error{"nil": (*pgconn.PgError)(nil), "loud": loud{}, "deep": deep{}} {
 		t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestWhatProvesThatNothingWasCommitted(t *testing.T) {
+func TestDefiniteFailures(t *testing.T) {
 	t.Run("trap_91_only_the_servers_word_is_a_definite_failure", func(t *testing.T) {
 		for _, code := range []string{"23505", "40001", "40P01", "25P02", "57014", "53100"} {
 			if !definite(server(code)) {

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// payments stands for a source, such as one of package kafka.
+// payments is a placeholder for a source, such as one of package kafka.
 var payments source.Source
 
 func open() *pgxstore.Store {
@@ -34,8 +34,8 @@ func open() *pgxstore.Store {
 	return store
 }
 
-// A consumer whose handler gets a pgx.Tx: the balance changes once, however
-// often the payment is delivered.
+// A consumer whose handler gets a pgx.Tx: the balance changes once, even if the payment is
+// delivered several times.
 func Example() {
 	ctx := context.Background()
 	store := open()
@@ -53,8 +53,8 @@ func Example() {
 	}
 }
 
-// A consumer whose handler queues its statements: those of the whole batch are
-// one round trip.
+// A consumer whose handler queues its statements: the statements of the whole batch take one
+// round trip.
 func ExampleStore_Queued() {
 	consumer, err := consumer.New(open().Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		q.ExecOne(`update accounts set balance = balance + 1 where id = $1`, m.Identity.ID)
@@ -68,11 +68,11 @@ func ExampleStore_Queued() {
 	}
 }
 
-// Where a deployment makes the tables, a process only looks whether they fit.
+// If a deployment creates the tables, a process only checks them.
 func ExampleStore_Check() {
 	switch err := open().Check(context.Background()); {
 	case errors.Is(err, semel.ErrSchema):
-		log.Fatal(err) // says what is wrong and what to do
+		log.Fatal(err) // names each fault and its remedy
 	case err != nil:
 		log.Fatalf("the database does not answer: %v", err)
 	}
@@ -88,7 +88,7 @@ func ExampleStore_Status() {
 	}
 }
 
-// What was set aside, and one of it closed for good.
+// List parked messages, and discard one of them.
 func ExampleStore_Rows() {
 	ctx, st := context.Background(), open()
 	rows, err := st.Rows(ctx, store.RowFilter{Consumer: "billing", States: []store.RowState{store.StateParked}})
@@ -106,7 +106,7 @@ func ExampleStore_Rows() {
 	}
 }
 
-// The SQL of the tables, for a tool of one's own; nothing is connected.
+// Print the SQL of the tables, for another tool. This needs no connection.
 func ExampleStore_Print() {
 	var text bytes.Buffer
 	if err := open().Print(&text); err != nil {

@@ -46,9 +46,8 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 	return nil
 }
 
-// ReceiveQueued implements admin.QueueStore. Its marks may have neither a former
-// identity nor an age. It costs its batch a round trip, and another one where something
-// was there before.
+// ReceiveQueued implements admin.QueueStore. Its marks must have neither a previous identity
+// nor an age. It takes one more round trip, and another one if a marker exists already.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	m := s.direct.marking(sqlform.Marks(marks), nil)
 	end := func() error {
@@ -103,7 +102,7 @@ func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict
 	return nil
 }
 
-// write queues a statement that writes so many rows.
+// write queues a statement that must write this number of rows.
 func (q *Queue) write(rows int, text string, args []any) {
 	q.Query(text, args...).Do(func(r pgx.Rows) error {
 		r.Close()

@@ -13,20 +13,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// marking writes marks in one statement and, where some were there before,
-// looks up what became of them in a second: a copy that was in flight when the
-// first began is visible to the second only.
+// marking writes marks with one statement. If some markers exist already, a second statement
+// reads them, because the first one does not see a marker that was committed after it began.
 type marking struct {
 	marks    []sqlform.Mark
 	order    []int
 	verdicts []store.Verdict
-	former   *formers.Batch // nil: no mark has a former identity
+	former   *formers.Batch // nil if no mark has a previous identity
 	crypt    sqlform.Crypt
-	// days: the markers lie in a table of days.
+	// days: the markers are in a table of days.
 	days bool
-	// altered: settings of the connection may keep it from writing.
+	// altered: settings of the connection may prevent it from writing.
 	altered bool
-	// guessed: all marks are taken to be new; missed: not all were written then.
+	// guessed: the marks are inserted as new. missed: not all of them were inserted.
 	guessed, missed bool
 }
 
@@ -34,7 +33,7 @@ func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
 	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), days: s.days != nil}
 }
 
-// write is the statement that writes the marks, and tells which it wrote.
+// write returns the statement that writes the marks and returns those that it wrote.
 func (m *marking) write(text string) *request {
 	n := len(m.order)
 	scopes, ids, outcomes := make([]int64, n), make([][]byte, n), make([]int16, n)
@@ -53,12 +52,12 @@ type markerKey struct {
 	id    string
 }
 
-// written reads which marks were written; of equal ones the first was. Where
-// all were, as in most batches, nobody needs to look which.
+// written reads which marks were written; of equal marks the first. Usually all were written,
+// so that the keys need not be compared.
 func (m *marking) written(rows pgx.Rows) error {
 	var scopes []int64
 	var ends []int
-	var ids []byte // one after the other, each up to its end
+	var ids []byte // concatenated; ends has the end of each
 	for rows.Next() {
 		scope, id, err := markerOf(rows)
 		if err != nil {
@@ -101,7 +100,7 @@ func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 	return scope, bytes, err
 }
 
-// seen are the marks that were not written.
+// seen returns the marks that were not written.
 func (m *marking) seen() []int {
 	var seen []int
 	for i := range m.verdicts {
@@ -112,7 +111,7 @@ func (m *marking) seen() []int {
 	return seen
 }
 
-// fresh are the marks that were written: one that asks for a claim is not.
+// fresh reports for each mark whether its marker was written; false for claims.
 func (m *marking) fresh() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
@@ -121,11 +120,11 @@ func (m *marking) fresh() []bool {
 	return fresh
 }
 
-// claims reports whether a mark asks for a claim.
+// claims reports whether a mark is a claim.
 func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// asked are the claims that are asked for, with the indexes of their marks. None of
-// them stands as far as is known yet.
+// asked returns the claims, with the indexes of their marks. It sets their verdicts to
+// store.ClaimLost until stand reads the valid ones.
 func (m *marking) asked() (claims []store.Claim, at []int) {
 	for i := range m.marks {
 		if m.claims(i) {
@@ -136,7 +135,7 @@ func (m *marking) asked() (claims []store.Claim, at []int) {
 	return claims, at
 }
 
-// stand reads which claims stand.
+// stand reads which claims are valid.
 func (m *marking) stand(at []int) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -155,14 +154,14 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 	}
 }
 
-// judge is the statement that tells what became of what was seen.
+// judge returns the statement that reads the markers that exist already.
 func (m *marking) judge(text string) *request {
 	seen := append(m.seen(), m.former.Rows(m.verdicts)...)
 	numbers, scopes, ids, conflicts := make([]int64, 0, len(seen)), make([]int64, 0, len(seen)), make([][]byte, 0, len(seen)), make([][]byte, 0, len(seen))
 	for _, i := range seen {
 		mark := &m.marks[i]
 		conflicts = m.crypt.AppendConflicts(conflicts, mark)
-		for len(numbers) < len(conflicts) { // once for each key that the row of a conflict may have
+		for len(numbers) < len(conflicts) { // once for each form of a conflict's key
 			numbers, scopes, ids = append(numbers, int64(i)), append(scopes, mark.Scope), append(ids, mark.Key)
 		}
 	}
@@ -176,7 +175,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		if m.verdicts[i].Kind == store.Fresh { // it is asked for its row only
+		if m.verdicts[i].Kind == store.Fresh { // only its row was requested
 			m.former.Knows(int(i), there.Known)
 			continue
 		}
@@ -193,7 +192,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// fault is an error if a mark is neither written nor there.
+// fault returns an error if a mark was not written and has no marker.
 func (m *marking) fault() error {
 	if len(m.seen()) > 0 {
 		return &storeError{"mark", store.ClassContended, sqlform.ErrMissing}
@@ -201,7 +200,7 @@ func (m *marking) fault() error {
 	return nil
 }
 
-// trimming is the statement that takes back those of marks which its transaction wrote.
+// trimming returns the statement that removes marks that its transaction wrote.
 func trimming(text string, marks []sqlform.Mark, back []int) *request {
 	scopes, ids := make([]int64, len(back)), make([][]byte, len(back))
 	for at, i := range back {
@@ -210,9 +209,9 @@ func trimming(text string, marks []sqlform.Mark, back []int) *request {
 	return &request{sql: text, args: []any{scopes, ids}}
 }
 
-// Dated returns a store for one consumer whose markers lie in a table of their own, of a
-// partition for each day; see sqlstore.Store.Dated, whose errors these are. Its Queued does
-// so, too.
+// Dated returns a store for one consumer whose markers are in their own table with a partition
+// for each day; see sqlstore.Store.Dated, also for the errors. Its Queued uses that table,
+// too.
 func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	inner, err := s.inner.Dated(ctx, o)
 	if err != nil {
@@ -222,8 +221,8 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// outside are the marks of ids outside of the days that are kept which only say what became
-// of their messages.
+// outside returns the marks with ids outside of the kept days that only record an outcome and
+// ask for none.
 func (m *marking) outside() (outside []int) {
 	for i := range m.marks {
 		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {
@@ -233,7 +232,7 @@ func (m *marking) outside() (outside []int) {
 	return outside
 }
 
-// setAside is the statement that writes such marks under keys of their own.
+// setAside returns the statement that writes such marks under keys of their own.
 func (m *marking) setAside(text string, outside []int) *request {
 	part := &marking{marks: m.marks, order: outside, verdicts: make([]store.Verdict, len(m.marks))}
 	r := part.write(text)
@@ -251,8 +250,8 @@ func (m *marking) setAside(text string, outside []int) *request {
 	return r
 }
 
-// setAside writes such marks, if there are any, and looks again at those that another was
-// faster with.
+// setAside writes such marks, if there are any, and judges those that another transaction
+// wrote first.
 func (s *Store) setAside(m *marking, ask func(*request) error) error {
 	outside := m.outside()
 	if len(outside) == 0 {
@@ -293,10 +292,9 @@ func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]
 	return s.direct.LookUpMarkers(ctx, marks)
 }
 
-// askAges is the statement that reads the low-water marks of the scopes of those marks
-// that ask into lows, nil if none does. It stands behind the one that marks: what that
-// waited for may be the end of a reaper, whose low-water mark a statement that began
-// before it does not see.
+// askAges returns the statement that reads the low-water marks of scopes into lows, nil if no
+// mark needs one. It must follow the marking statement: that one may have waited for a reaper
+// to commit, and a statement that began earlier would not see the new low-water mark.
 func (s *Store) askAges(marks []store.Mark, lows map[int64]sqlform.Low) *request {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {

@@ -14,68 +14,69 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// channel is the name under which processes notify each other in a database.
+// channel is the notification channel of Semel.
 const channel = "semel_due"
 
-// A connection that listens is given so long to be made, to hear its own
-// notification, and to answer when nothing was heard for a while.
+// Time limits of the listening connection: to connect, to receive its own test notification,
+// and to be silent before it is checked.
 const (
 	connectsWithin = 10 * time.Second
 	provesWithin   = 5 * time.Second
 	asksAfter      = 30 * time.Second
 )
 
-// exchange lets the consumers of a store hear notifications and send them. All hear
-// over one connection, which one of those who listen keeps; when it leaves, another
-// does.
+// exchange sends notifications and receives them for the consumers of a store. One of the
+// listening consumers holds the connection that receives them for all; when that consumer
+// leaves, another takes over.
 type exchange struct {
-	// listen is how to connect; nil: nobody listens.
+	// listen is the configuration of the listening connection; nil if listening is not
+	// configured.
 	listen *pgx.ConnConfig
 	pool   *pgxpool.Pool
-	// place begins what is sent: the tables that it is about.
+	// place is the start of every payload: the schema and prefix of the tables.
 	place string
-	// keeper has room for the one who keeps the connection.
+	// keeper is a semaphore for the consumer that holds the connection.
 	keeper chan struct{}
 
-	mutex sync.Mutex
-	hears bool              // guarded by mutex
-	ears  map[*ear]struct{} // guarded by mutex
+	mutex     sync.Mutex
+	hears     bool                   // the connection is established; guarded by mutex
+	listeners map[*listener]struct{} // guarded by mutex
 }
 
-// ear is a consumer that listens.
-type ear struct {
+// listener is a listening consumer.
+type listener struct {
 	payload string
 	due     func()
 }
 
-// newExchange reads the connection string of who listens. Its error shows nothing of
-// it, since it may hold a password.
+// newExchange parses the connection string. Its error does not contain the string, which may
+// include a password.
 func newExchange(pool *pgxpool.Pool, o Options) (*exchange, error) {
-	x := &exchange{pool: pool, place: cmp.Or(o.Schema, "public") + "." + cmp.Or(o.Prefix, "semel_"), keeper: make(chan struct{}, 1), ears: map[*ear]struct{}{}}
+	x := &exchange{pool: pool, place: cmp.Or(o.Schema, "public") + "." + cmp.Or(o.Prefix, "semel_"), keeper: make(chan struct{}, 1), listeners: map[*listener]struct{}{}}
 	if o.Listen == "" {
 		return x, nil
 	}
 	config, err := pgx.ParseConfig(o.Listen)
 	if err != nil {
-		return nil, errors.New("pgxstore: Options.Listen is no connection string; write postgres://user:password@host:5432/database")
+		return nil, errors.New("pgxstore: Options.Listen is not a connection string; write postgres://user:password@host:5432/database")
 	}
 	x.listen = config
 	return x, nil
 }
 
-// payload is what is sent of a consumer.
+// payload returns the payload of a notification for a consumer.
 func (x *exchange) payload(consumer string) string { return x.place + "/" + consumer }
 
-// Listen implements admin.Notifier, over a connection of Options.Listen, which all
-// that listen share. It proves itself first: the store sends it a notification over
-// the pool, as Notify does. A pooler that gives each transaction another connection
-// takes LISTEN and never passes on what comes.
+// Listen implements admin.Notifier. All listening consumers share one connection of
+// Options.Listen. The connection is tested first with a notification that is sent over the
+// pool, because behind a pooler in transaction mode LISTEN succeeds but no notification
+// arrives.
 func (t *tables) Listen(ctx context.Context, consumer string, due func()) error {
 	x := t.exchange
 	if x.listen == nil {
 		return fmt.Errorf("pgxstore: Options.Listen is not set: %w", semel.ErrUnsupported)
 	}
-	e := &ear{x.payload(consumer), due}
+	e := &listener{x.payload(consumer), due}
 	x.add(e)
 	defer x.remove(e)
 	select {
@@ -91,7 +92,7 @@ func (t *tables) Listen(ctx context.Context, consumer string, due func()) error 
 	return err
 }
 
-// Notify implements admin.Notifier, in a statement of its own over the pool.
+// Notify implements admin.Notifier with its own statement over the pool.
 func (t *tables) Notify(ctx context.Context, consumer string) error {
 	if t.exchange.listen == nil {
 		return nil
@@ -106,10 +107,11 @@ func (x *exchange) send(ctx context.Context, payload string) error {
 	return nil
 }
 
-// add lets a consumer hear. If others hear already it does so at once.
-func (x *exchange) add(e *ear) {
+// add registers a listening consumer, and calls due at once if the connection is already
+// established.
+func (x *exchange) add(e *listener) {
 	x.mutex.Lock()
-	x.ears[e] = struct{}{}
+	x.listeners[e] = struct{}{}
 	hears := x.hears
 	x.mutex.Unlock()
 	if hears {
@@ -117,17 +119,17 @@ func (x *exchange) add(e *ear) {
 	}
 }
 
-func (x *exchange) remove(e *ear) {
+func (x *exchange) remove(e *listener) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
-	delete(x.ears, e)
+	delete(x.listeners, e)
 }
 
-// tell calls those that a notification is for; all when payload is empty.
+// tell calls the consumers that a notification is for, or all if payload is empty.
 func (x *exchange) tell(payload string) {
 	x.mutex.Lock()
-	var all []*ear
-	for e := range x.ears {
+	var all []*listener
+	for e := range x.listeners {
 		if payload == "" || e.payload == payload {
 			all = append(all, e)
 		}
@@ -138,7 +140,7 @@ func (x *exchange) tell(payload string) {
 	}
 }
 
-// keep keeps the connection until ctx ends or it fails.
+// keep receives notifications until ctx ends or the connection fails.
 func (x *exchange) keep(ctx context.Context) error {
 	conn, err := x.connect(ctx)
 	if err != nil {
@@ -151,7 +153,7 @@ func (x *exchange) keep(ctx context.Context) error {
 	}()
 	x.hear(true)
 	defer x.hear(false)
-	x.tell("") // what came before nobody has heard
+	x.tell("") // earlier notifications were missed
 	for {
 		payload, err := next(ctx, conn, asksAfter)
 		switch {
@@ -161,10 +163,10 @@ func (x *exchange) keep(ctx context.Context) error {
 			return nil
 		case errors.Is(err, context.DeadlineExceeded):
 			if err := alive(ctx, conn); err != nil {
-				return fmt.Errorf("pgxstore: the connection that listens does not answer: %w", err)
+				return fmt.Errorf("pgxstore: the listening connection does not answer: %w", err)
 			}
 		default:
-			return fmt.Errorf("pgxstore: the connection that listens has ended: %w", err)
+			return fmt.Errorf("pgxstore: the listening connection has ended: %w", err)
 		}
 	}
 }
@@ -175,7 +177,7 @@ func (x *exchange) hear(hears bool) {
 	x.hears = hears
 }
 
-// connect opens the connection and proves that it hears.
+// connect opens the listening connection and tests it.
 func (x *exchange) connect(ctx context.Context) (*pgx.Conn, error) {
 	opening, cancel := context.WithTimeout(ctx, connectsWithin)
 	defer cancel()
@@ -193,11 +195,11 @@ func (x *exchange) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-var errDeaf = errors.New("it does not hear a notification that was sent over the pool; give Options.Listen the address of the server that the pool leads to, not of a pooler that gives each transaction another connection")
+var errDeaf = errors.New("it does not receive notifications that are sent over the pool; set Options.Listen to the address of the pool's database server, not to a pooler in transaction mode")
 
-// prove has the connection hear a notification that nobody else sends.
+// prove checks that the connection receives a unique notification.
 func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
-	proof := x.place + "\x01" + rand.Text() // no consumer's name has such a character
+	proof := x.place + "\x01" + rand.Text() // consumer names cannot contain \x01
 	within := time.Now().Add(provesWithin)
 	sending, cancel := context.WithDeadline(ctx, within)
 	defer cancel()
@@ -216,7 +218,7 @@ func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// next waits for a notification.
+// next waits for the next notification.
 func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -227,7 +229,7 @@ func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload stri
 	return n.Payload, nil
 }
 
-// alive asks the server something: a connection that is dead is silent, too.
+// alive pings the server, because a broken connection is silent like an idle one.
 func alive(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, connectsWithin)
 	defer cancel()

@@ -7,28 +7,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A guess is that all marks of a batch are new, as those of nearly all batches of most
-// consumers are. Their insert then asks nothing of each mark, which halves what marks cost
-// the server. It judges nothing: where one mark is there the unique key refuses all, nothing
-// has happened, and the batch begins again and asks. So a guess is made only of a scope whose
-// last batches were all new, and of one that was wrong the next time after twice as many.
+// A guess assumes that all marks of a batch are new, which is true for nearly all batches of
+// most consumers. A guessed insert does not check each mark, which halves the server's cost of
+// marks. If a marker exists, the unique key rejects the whole insert, nothing has happened,
+// and the batch begins again with checks. So a batch is guessed only after a run of batches in
+// the same scope whose marks were all new. After each wrong guess, the required run doubles.
 const (
-	leastGuessed = 16   // marks of a batch; of fewer, a guess gains less than an error costs
-	firstRun     = 32   // batches in a row, all new, before the first guess
-	longestRun   = 4096 // before the next one, whatever went wrong
-	mostGuessed  = 1024 // scopes that are known; of more, all are forgotten
+	leastGuessed = 16   // minimum marks of a guessed batch; with fewer, a guess gains less than an error costs
+	firstRun     = 32   // batches in a row, all new, before the first guess of a scope
+	longestRun   = 4096 // maximum run before another guess
+	mostGuessed  = 1024 // maximum scopes to remember; with more, all are forgotten
 )
 
-// guesses are what is known of scopes; nil, none is made.
+// guesses remembers the runs of scopes. A nil guesses makes no guess.
 type guesses struct {
 	mutex sync.Mutex
 	of    map[int64]*guess
 }
 
-// guess is how many batches of a scope were all new in a row, and how many it takes.
+// guess counts the batches of a scope in a row whose marks were all new (run), and how many
+// are required (takes).
 type guess struct{ run, takes int }
 
-// likely reports whether all marks of a batch of this scope are new, as far as can be told.
+// likely reports whether the next batch of a scope should be guessed.
 func (g *guesses) likely(scope int64) bool {
 	if g == nil {
 		return false
@@ -39,7 +40,7 @@ func (g *guesses) likely(scope int64) bool {
 	return known != nil && known.run >= known.takes
 }
 
-// new: all marks of a batch of this scope were.
+// new records a batch whose marks were all new.
 func (g *guesses) new(scope int64) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -50,7 +51,7 @@ func (g *guesses) new(scope int64) {
 	}
 }
 
-// seen: some were there. guessed says that this was found out by an error.
+// seen records a batch with a mark that was not new. guessed means that a guess failed.
 func (g *guesses) seen(scope int64, guessed bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -71,13 +72,13 @@ func (g *guesses) known(scope int64) *guess {
 	return g.of[scope]
 }
 
-// guessable reports whether a guess can be made of marks: some, none of which is a claim, in
-// the table of all, where each has one identity.
+// guessable reports whether a batch may be guessed: it has enough marks in the common table,
+// none of which is a claim or has a previous identity.
 func (s *Store) guessable(m *marking) bool {
 	return s.guesses != nil && len(m.order) >= leastGuessed && len(m.order) == len(m.marks) && m.former == nil
 }
 
-// learn takes note of what became of a batch's marks, of which so many were there.
+// learn records how many marks of a batch were not new.
 func (s *Store) learn(m *marking, seen int) {
 	switch {
 	case !s.guessable(m):
@@ -88,8 +89,8 @@ func (s *Store) learn(m *marking, seen int) {
 	}
 }
 
-// counted reads how many of the marks that were taken to be new were written. Where that is
-// not all of them, something keeps markers out: each is asked for then.
+// counted reads how many guessed marks were written. If that is not all, something prevents
+// markers from being written, and the batch begins again with checks.
 func (m *marking) counted(rows pgx.Rows) error {
 	for rows.Next() {
 		var n *int64

@@ -8,14 +8,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// allNew tells of so many batches of a scope that were all new.
+// allNew records this many batches of a scope whose marks were all new.
 func allNew(g *guesses, scope int64, batches int) {
 	for range batches {
 		g.new(scope)
 	}
 }
 
-// wantRun fails unless it takes so many batches in a row, all new, before a guess.
+// wantRun checks how many batches in a row, all new, are required before a guess.
 func wantRun(t *testing.T, g *guesses, scope int64, takes int) {
 	t.Helper()
 	allNew(g, scope, takes-1)
@@ -27,7 +27,7 @@ func wantRun(t *testing.T, g *guesses, scope int64, takes int) {
 	}
 }
 
-func TestAGuessIsMadeOfAScopeWhoseLastBatchesWereAllNew(t *testing.T) {
+func TestGuessesFollowRunsOfNewBatches(t *testing.T) {
 	t.Run("B12_after_a_run_of_them_of_this_scope", func(t *testing.T) {
 		g := &guesses{}
 		wantRun(t, g, 1, firstRun)
@@ -51,7 +51,7 @@ func TestAGuessIsMadeOfAScopeWhoseLastBatchesWereAllNew(t *testing.T) {
 		g := &guesses{}
 		g.seen(1, true)
 		g.seen(1, true)
-		allNew(g, 1, 12*firstRun) // twice what it takes, and twice the half of that
+		allNew(g, 1, 12*firstRun) // twice the required run, and twice half of it
 		g.seen(1, false)
 		wantRun(t, g, 1, firstRun)
 	})
@@ -71,7 +71,7 @@ func TestAGuessIsMadeOfAScopeWhoseLastBatchesWereAllNew(t *testing.T) {
 	})
 }
 
-func TestOfWhichMarksAGuessCanBeMade(t *testing.T) {
+func TestWhichMarksCanBeGuessed(t *testing.T) {
 	s := &Store{guesses: &guesses{}}
 	of := func(marks, claims int, former *formers.Batch) *marking {
 		m := &marking{marks: make([]sqlform.Mark, marks), former: former}

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lookAtLines is the statement that finds what has to wait for others of its line, with
-// those that begin the batch.
+// lookAtLines returns the statement that finds the marks whose lines have waiting rows. It is
+// sent with the statements that begin the batch.
 func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	asked := lines.Asked(marks)
 	if len(asked) == 0 {
@@ -32,7 +32,7 @@ func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	}}}
 }
 
-// entering are the statements that have rows take their places in their lines.
+// entering returns the statements that write the places of rows in their lines.
 func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (texts []string, args [][]any) {
 	if len(all) == 0 {
 		return nil, nil
@@ -49,8 +49,8 @@ func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (tex
 	return []string{p.KnowLines, p.EnterLines}, [][]any{{names, rows}, {of, ids, lined, behind}}
 }
 
-// changeLines are the statements that have the rows of a batch take their places, and let
-// the lines go on that others have left.
+// changeLines returns the statements that write the places of a batch's rows, and unblock the
+// next rows of lines that other rows have left.
 func (b *batch) changeLines(all []lines.Entry, left []int64) (requests []*request) {
 	texts, args := entering(b.store.sql, b.marks, all)
 	if len(left) > 0 {
@@ -73,7 +73,7 @@ func (b *batch) changeLines(all []lines.Entry, left []int64) (requests []*reques
 	return requests
 }
 
-// countFreed counts rows whose turn has come with the commit.
+// countFreed counts rows that the commit unblocks.
 func (b *batch) countFreed(rows pgx.Rows) error {
 	for rows.Next() {
 		var n int64
@@ -85,8 +85,8 @@ func (b *batch) countFreed(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// takeStreams are the statements that take the streams of a batch, with those that
-// begin it: no round trip of their own.
+// takeStreams returns the statements that lock the streams of a batch. They are sent with
+// those that begin the batch, without another round trip.
 func (b *batch) takeStreams(o store.TxOptions) []*request {
 	all := b.streams.All()
 	if len(all) == 0 {
@@ -97,7 +97,7 @@ func (b *batch) takeStreams(o store.TxOptions) []*request {
 	return []*request{{sql: b.store.sql.KnowStreams, args: []any{scopes, names, lasts, milliseconds(o.MarkLock, defaultLock)}}, take}
 }
 
-// streamLists are streams as lists.
+// streamLists returns the fields of streams as lists.
 func streamLists(all []*streams.Stream) (scopes []int64, names [][]byte, lasts []int64) {
 	for _, s := range all {
 		scopes, names, lasts = append(scopes, s.Scope), append(names, s.Name), append(lasts, s.Last)
@@ -105,7 +105,7 @@ func streamLists(all []*streams.Stream) (scopes []int64, names [][]byte, lasts [
 	return scopes, names, lasts
 }
 
-// streamPrints are the fingerprints of the streams' last contents as lists.
+// streamPrints returns the fingerprints of the streams' last contents as lists.
 func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sums [][]byte) {
 	for _, s := range all {
 		version, sum := c.Print(sqlform.PrintOfStream, s.Name, s.Print)
@@ -114,7 +114,7 @@ func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sum
 	return versions, sums
 }
 
-// taken reads where the streams of a batch are.
+// taken reads the positions of a batch's streams.
 func (b *batch) taken(rows pgx.Rows) error {
 	all := b.streams.All()
 	for rows.Next() {
@@ -130,16 +130,16 @@ func (b *batch) taken(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// streamsTaken is an error if a stream was not there after it was written.
+// streamsTaken returns an error if a stream is missing although it was just inserted.
 func (b *batch) streamsTaken() error { return sqlstore.AllTaken(b.took, len(b.streams.All())) }
 
-// beginStreams is the statement that writes where streams begin that have not begun.
+// beginStreams returns the statement that inserts streams that have not started.
 func beginStreams(sql *sqlform.Postgres, begun []*streams.Stream) *request {
 	scopes, names, lasts := streamLists(begun)
 	return &request{sql: sql.BeginStreams, args: []any{scopes, names, lasts}}
 }
 
-// moveStreams is the statement that moves streams with the commit.
+// moveStreams returns the statement that advances streams with the commit.
 func (b *batch) moveStreams(moved []*streams.Stream) *request {
 	scopes, names, lasts := streamLists(moved)
 	versions, sums := streamPrints(b.store.crypt(), moved)

@@ -11,20 +11,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A slice is what the server answers together. Without being asked it keeps its
-// answers until the last, and nobody could tell a slow batch from a dead
-// connection; asking after each statement costs a batch of 500 small ones three
-// quarters of its time again, after 16 a tenth, after 128 a fiftieth. So a slice
-// is short until the connection is known to be fast, and then as long as what it
-// answered last, for each statement, makes of perSlice.
+// A slice is a number of statements whose answers the server sends together. Without flush
+// requests the server keeps its answers until the last, and a slow batch would look like a
+// dead connection. But flushing costs time: for a batch of 500 small statements, three
+// quarters more with a flush after each statement, a tenth after 16, and a fiftieth after 128.
+// So slices are short until the connection is known to be fast. Then the size follows from the
+// time per statement in the last exchange and perSlice.
 const (
 	leastSlice = 16
 	mostSlice  = 128
 	perSlice   = 4 * time.Millisecond
 )
 
-// sliceAfter is the slice that follows n statements which took so long together;
-// too few say nothing.
+// sliceAfter returns the slice size after n statements took this time. It keeps slice if there
+// were too few statements to measure.
 func sliceAfter(slice, n int, took time.Duration) int {
 	if n < leastSlice {
 		return slice
@@ -32,12 +32,13 @@ func sliceAfter(slice, n int, took time.Duration) int {
 	return min(max(leastSlice, int(time.Duration(n)*perSlice/max(took, 1))), mostSlice)
 }
 
-// mostUnsent is how many bytes of arguments wait to be sent together. More at
-// once could fill what the network holds; then the sending itself lasts as long
-// as the statements.
+// mostUnsent is how many bytes of arguments are collected before they are sent. If more were
+// sent at once, the network buffers could fill up, and sending would take as long as the
+// statements.
 const mostUnsent = 64 << 10
 
-// transmit sends requests that are ready, all without waiting for an answer.
+// transmit sends prepared requests without waiting for answers between them, then reads the
+// answers.
 func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
@@ -65,7 +66,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	if err == nil {
 		failed, err = l.answers(p, requests, slice, w, t)
 	}
-	if err == nil { // what failed says nothing about those that did not run
+	if err == nil { // after a failure the statements after it did not run
 		l.known.slice = sliceAfter(slice, len(requests), time.Since(began))
 	}
 	if closing := p.Close(); err == nil {
@@ -79,7 +80,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	return failed, err
 }
 
-// answers reads the answers in order. The failure is of the request at failed.
+// answers reads the answers in order. failed is the index of the request that failed.
 func (l *link) answers(p *pgconn.Pipeline, requests []*request, slice int, w *wait, t *trace) (failed int, err error) {
 	for i, r := range requests {
 		if i%slice == 0 {
@@ -101,7 +102,7 @@ func (l *link) answers(p *pgconn.Pipeline, requests []*request, slice int, w *wa
 	return none, nil
 }
 
-var errNoAnswer = errors.New("pgxstore: the server sent something else than an answer")
+var errNoAnswer = errors.New("pgxstore: the server sent an unexpected message")
 
 func (l *link) answerOf(p *pgconn.Pipeline, r *request, w *wait) error {
 	got, err := p.GetResults()
@@ -119,9 +120,8 @@ func (l *link) answerOf(p *pgconn.Pipeline, r *request, w *wait) error {
 	return err
 }
 
-// read gives the rows to whoever asked for them. What it says is its refusal,
-// whatever kind of error that is: only closing the reader tells what the server
-// said of this statement.
+// read passes the rows to the reader of the request and returns the reader's error, which is
+// the request's refusal. The server's error for the statement comes from closing the result.
 func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
 	if r.calls() {
@@ -132,11 +132,11 @@ func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	return r.read(rows)
 }
 
-// calls reports whether a callback of a handler reads the rows.
+// calls reports whether a handler's callback reads the rows.
 func (r *request) calls() bool { return r.read != nil && r.limited }
 
-// awaited are rows that a callback reads: the server is waited for only while
-// they are asked for the next. What the callback does between is its own time.
+// awaited are rows that a callback reads. The wait for the server runs only while the callback
+// fetches the next row, because the time between belongs to the callback.
 type awaited struct {
 	pgx.Rows
 	wait *wait
@@ -155,7 +155,7 @@ func (a *awaited) Close() {
 	a.Rows.Close()
 }
 
-// size is how many bytes the arguments have.
+// size returns the bytes of the arguments.
 func (r *request) size() (n int) {
 	for _, v := range r.values {
 		n += len(v)
@@ -163,17 +163,17 @@ func (r *request) size() (n int) {
 	return n
 }
 
-// wait ends the exchange of a pipeline when nothing was heard for too long.
+// wait cancels a pipeline if the server is silent for too long.
 type wait struct {
 	link   *link
-	timer  *time.Timer // nil if only the context ends it
+	timer  *time.Timer // nil if only the context limits it
 	cancel context.CancelCauseFunc
 }
 
 var errSilent = errors.New("the server did not answer")
 
-// waiting is a context for a pipeline that ends when what its wait expects next
-// does not come.
+// waiting returns a context for a pipeline, which ends when an expected answer does not arrive
+// in time.
 func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	w := &wait{link: l}
 	if l.answer > 0 {
@@ -183,37 +183,37 @@ func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	return ctx, w
 }
 
-// sending gives what is about to be sent the time that it may take: when the
-// network holds no more, that of the statements.
+// sending sets the limit for sending requests: once the network buffers are full, sending
+// takes as long as the statements.
 func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 
-// leastAllowance is what the statements of a slice may take together in any case.
+// leastAllowance is the minimum limit for the statements of a slice together.
 const leastAllowance = time.Minute
 
-// next gives what is expected next the time that it may take. A slice that is
-// long, because its statements were fast, gets the time of the shortest one or
-// a minute: a connection that falls silent is given up as early, and statements
-// must have become thousands of times slower to be taken for that.
+// next sets the limit for the next answers. A long slice, whose statements were fast, gets
+// only the limit of the shortest slice, or leastAllowance. So a dead connection is noticed
+// early, and only statements that became thousands of times slower would be mistaken for one.
 func (w *wait) next(requests []*request) {
 	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
 }
 
-// give expects an answer in the time of the requests, of which those with a limit
-// have so much together at most.
+// give sets the limit for the answers to requests. most bounds the part of those statements
+// that have their own limit.
 func (w *wait) give(requests []*request, most time.Duration) {
 	if w.timer == nil {
 		return
 	}
 	d, bounded := w.link.allowance(requests, most)
-	if !bounded { // nobody knows how long they may take
+	if !bounded { // the statements have no limit
 		w.timer.Stop()
 		return
 	}
 	w.timer.Reset(d)
 }
 
-// allowance is how long the answers to requests may take: an answer's time for
-// each sixteen statements of Semel's own, and that of those with a limit.
+// allowance returns how long the answers to requests may take: the answer limit for each
+// sixteen statements of Semel, plus the limits of the handlers' statements. bounded is false
+// if those have no limit.
 func (l *link) allowance(requests []*request, most time.Duration) (d time.Duration, bounded bool) {
 	limited := 0
 	for _, r := range requests {
@@ -226,7 +226,7 @@ func (l *link) allowance(requests []*request, most time.Duration) (d time.Durati
 	return d + min(time.Duration(limited)*l.statement, most), limited == 0 || l.statement > 0
 }
 
-// pause says that nothing is expected of the server for now.
+// pause stops the timer while no answer is expected.
 func (w *wait) pause() {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -240,10 +240,10 @@ func (w *wait) end() {
 	}
 }
 
-// explain adds to an error that it was this wait which ended.
+// explain adds to an error that this wait ended the pipeline.
 func (w *wait) explain(ctx context.Context, err error) error {
 	if err != nil && w.timer != nil && errors.Is(context.Cause(ctx), errSilent) {
-		return fmt.Errorf("%w for %s longer than its statements may take: %w", errSilent, w.link.answer, err)
+		return fmt.Errorf("%w within %s after the time limit of its statements: %w", errSilent, w.link.answer, err)
 	}
 	return err
 }

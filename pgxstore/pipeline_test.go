@@ -26,7 +26,7 @@ func TestASliceIsLongOnlyAfterManyFastStatements(t *testing.T) {
 	}
 }
 
-func TestWhatASliceMayTake(t *testing.T) {
+func TestTimeLimitOfASlice(t *testing.T) {
 	requests := func(limited, own int) (all []*request) {
 		for i := range limited + own {
 			all = append(all, &request{limited: i < limited})

@@ -18,75 +18,75 @@ import (
 type request struct {
 	sql  string
 	args []any
-	// read, if not nil, is given the rows; its error is a refusal.
+	// read, if not nil, reads the rows. Its error becomes the refusal.
 	read func(pgx.Rows) error
-	// one says that the server judges the count of rows.
+	// one: the server checks that the statement changes one row.
 	one bool
-	// unmet, if not nil, is the error of its message then, instead of semel.PreconditionFailed.
+	// unmet, if not nil, is the handler's error if the check of one fails; the default is
+	// semel.PreconditionFailed.
 	unmet error
-	// kept is the table of Semel's that it writes a row of, if the server judges that; see
-	// sqlform.SwallowedError.
+	// kept is the name of Semel's table of which the statement must write a row, if the server
+	// checks that; see sqlform.SwallowedError.
 	kept string
-	// limited says that the server limits how long it runs.
+	// limited: the server limits the run time of the statement.
 	limited bool
-	// own says that it is of Semel's tables only.
+	// own: the statement uses Semel's tables only.
 	own bool
-	// text is the statement as its handler wrote it.
+	// text is the statement as the handler wrote it.
 	text string
 	tag  pgconn.CommandTag
-	// refusal is what read said.
+	// refusal is the error of read.
 	refusal error
 
 	statement *pgconn.StatementDescription
 	encoded
 }
 
-// encoded are arguments as they are sent, and the form of the answer.
+// encoded contains arguments in their wire format, and the formats of the result columns.
 type encoded struct {
 	values          [][]byte
 	formats, answer []int16
 }
 
-// none is the index of a failure that belongs to no request.
+// none is the index of a failure without a request.
 const none = -1
 
-// link is a connection of the pool while a batch has it.
+// link is a connection of the pool while a batch uses it.
 type link struct {
 	conn  *pgx.Conn
 	pg    *pgconn.PgConn
 	mode  pgx.QueryExecMode
 	known *known
-	// answer is how long an answer may take in addition to what limited
-	// statements may; 0 leaves it to the context.
+	// answer limits the time of an answer, in addition to the limits of the statements; 0
+	// means that only the context limits it.
 	answer time.Duration
-	// statement is how long the server gives a limited one, 0 if as long as it takes.
+	// statement is the server's limit for a limited statement; 0 means none.
 	statement time.Duration
 	// untraced: the tracer panicked.
 	untraced bool
 }
 
-// known are the statements that a connection has prepared, by text, and what its
-// configuration says.
+// known is what the store remembers about a connection: its prepared statements by text, and
+// its configuration.
 type known struct {
 	mode       pgx.QueryExecMode
 	tracer     pgx.QueryTracer // nil if there is none
 	most       int
 	number     int
 	statements map[string]*pgconn.StatementDescription
-	// stale says that the server no longer takes one of them.
+	// stale: the server rejected one of the prepared statements.
 	stale bool
-	// exchanges is how many pipelines asked for them, and renewal at how many they
-	// are prepared anew.
+	// exchanges counts pipelines. When it reaches renewal, the statements are prepared again.
 	exchanges, renewal int
-	// altered says that its settings are not those with which a connection begins, so
-	// that only writing tells whether it writes.
+	// altered: the connection's settings differ from the defaults, so that only a write shows
+	// whether it can write.
 	altered bool
-	// ones are the texts of statements that must change one row, by what a
-	// handler wrote; at most most.
+	// ones caches the texts of statements that must change one row, by the handler's text; at
+	// most most.
 	ones map[string]string
-	// slice is how many statements may be answered together; 0 before the first.
+	// slice is the slice size for the next pipeline; 0 before the first.
 	slice int
-	// arena is of what is sent next.
+	// arena holds the arguments that are sent next.
 	arena arena
 }
 
@@ -104,11 +104,11 @@ func newLink(conn *pgx.Conn) *link {
 	return &link{conn: conn, pg: conn.PgConn(), mode: k.mode, known: k}
 }
 
-// leastKnown is how many statements a connection keeps prepared at least.
+// leastKnown is the minimum number of prepared statements that a connection keeps.
 const leastKnown = 64
 
-// named reports whether statements are prepared under a name, which does not
-// go through a pooler that gives every transaction another connection.
+// named reports whether prepared statements have names. Names do not work behind a pooler in
+// transaction mode.
 func (l *link) named() bool { return l.mode == pgx.QueryExecModeCacheStatement }
 
 // described reports whether the server is asked for the types of arguments.
@@ -116,10 +116,10 @@ func (l *link) described() bool {
 	return l.mode != pgx.QueryExecModeExec && l.mode != pgx.QueryExecModeSimpleProtocol
 }
 
-// exchange sends the requests together and reads the answers in order: one
-// round trip, and one more if there are statements that this connection has not
-// prepared yet. An error of a statement belongs to the request at failed; those
-// after it did not run. A refusal stands in its request and ends nothing.
+// exchange sends the requests together and reads the answers in order. That takes one round
+// trip, and another one if a statement is not prepared on this connection yet. An error of a
+// statement belongs to the request at failed, and the requests after it did not run. A refusal
+// is stored in its request and does not stop the others.
 func (l *link) exchange(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.ready(ctx, requests); err != nil {
 		return failed, err
@@ -127,7 +127,7 @@ func (l *link) exchange(ctx context.Context, requests []*request) (failed int, e
 	return l.transmit(ctx, requests)
 }
 
-// ready does what can fail before the first of the requests is sent.
+// ready does everything that can fail before the first request is sent.
 func (l *link) ready(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.rewrite(ctx, requests); err != nil {
 		return failed, err
@@ -138,12 +138,12 @@ func (l *link) ready(ctx context.Context, requests []*request) (failed int, err 
 	return l.encode(requests)
 }
 
-// errCopy: the server would wait for data, or send it, in the middle of the
-// statements that are sent together, and nobody would know what became of them.
+// errCopy rejects COPY, because the server would send or expect data in the middle of the
+// pipeline.
 var errCopy = errors.New("COPY cannot be sent together with other statements: use a handler of pgx.Tx and its Conn().CopyFrom, or an insert of several rows")
 
-// rewrite lets arguments such as pgx.NamedArgs change their statement, and
-// refuses one that cannot be sent with others.
+// rewrite lets arguments such as pgx.NamedArgs change their statement. It rejects statements
+// that cannot be sent in a pipeline.
 func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
 	for i, r := range requests {
 		if _, prepared := l.known.statements[r.sql]; !prepared && sqltext.Postgres().Copies(r.sql) {
@@ -177,8 +177,8 @@ func (l *link) send(p *pgconn.Pipeline, r *request) {
 	}
 }
 
-// prepare has the server parse what this connection has not sent before. A full
-// cache starts anew with all that these requests need.
+// prepare prepares the statements that are new on this connection. If the cache is full, it is
+// cleared, and all statements of these requests are prepared.
 func (l *link) prepare(ctx context.Context, requests []*request) (failed int, err error) {
 	if !l.described() {
 		return none, nil
@@ -202,14 +202,14 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 	return none, nil
 }
 
-// firstRenewal is how many pipelines a connection sends before it prepares its
-// statements anew.
+// firstRenewal is how many pipelines a connection sends before it prepares its statements
+// again.
 const firstRenewal = 256
 
-// outgrown counts a pipeline. It reports whether the tables may be many times as large
-// by now as when the statements were planned: the server keeps a plan until somebody
-// analyzes the table, and one for a table of a page reads it whole. Twice as many
-// pipelines each time are a handful of round trips in a connection's life.
+// outgrown counts a pipeline, and reports whether the statements should be planned again. The
+// server keeps a plan until the table is analyzed, and a plan for a tiny table reads the whole
+// table. The interval doubles each time, so this costs only a few round trips in the life of a
+// connection.
 func (k *known) outgrown() bool {
 	k.exchanges++
 	if k.exchanges < max(k.renewal, firstRenewal) {
@@ -219,8 +219,8 @@ func (k *known) outgrown() bool {
 	return true
 }
 
-// missing are the texts of the requests that are not known, each once, and the
-// request that is the first to have it.
+// missing returns the texts of the requests that are not in known, each once, and for each
+// text the first request that has it.
 func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDescription) (first map[string]int, texts []string) {
 	for i, r := range requests {
 		if known[r.sql] != nil {
@@ -237,7 +237,7 @@ func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDe
 	return first, texts
 }
 
-// describe prepares the texts in one round trip.
+// describe prepares the texts in one round trip. full frees the old statements first.
 func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
@@ -277,10 +277,10 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	return failed, err
 }
 
-// names are those of new statements, empty where they have none. Behind a pooler that does
-// not know of them another connection of the server may have one of the same number: what a
-// name stands for is in it, so that the server never does what was prepared by somebody else
-// and happens to take as many arguments.
+// names returns names for new statements, empty if statements have no names. A name contains a
+// hash of the text. Behind a pooler that does not track names, another client may have
+// prepared another statement under the same number; the hash prevents that the server runs the
+// wrong one.
 func (l *link) names(texts []string) []string {
 	names := make([]string, len(texts))
 	for i, text := range texts {
@@ -293,7 +293,7 @@ func (l *link) names(texts []string) []string {
 	return names
 }
 
-// forget frees what is prepared.
+// forget frees the prepared statements.
 func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 	for _, d := range l.known.statements {
 		if d.Name != "" {
@@ -306,8 +306,8 @@ func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 	return forgotten
 }
 
-// encode puts the arguments into the form in which they are sent, all before
-// anything is sent, so that one that can't be encoded harms no other.
+// encode encodes the arguments of all requests before anything is sent, so that an argument
+// that cannot be encoded does not affect other requests.
 func (l *link) encode(requests []*request) (failed int, err error) {
 	types := l.conn.TypeMap()
 	var builder pgx.ExtendedQueryBuilder
@@ -328,19 +328,18 @@ func (l *link) encode(requests []*request) (failed int, err error) {
 	return none, nil
 }
 
-// arena keeps arguments as they are sent: what a builder made, which it forgets
-// with its next statement, and what is plain. A slice that was handed out stays
-// as it is when the arena grows. A connection has one, for what it sends next.
+// arena stores encoded arguments. It copies what a pgx builder encoded, because the builder
+// reuses its memory. Slices stay valid when the arena grows. Each connection has one arena.
 type arena struct {
 	bytes   []byte
 	values  [][]byte
 	formats []int16
 }
 
-// mostKept is how many bytes of memory an arena keeps between two batches.
+// mostKept limits the memory that an arena keeps between batches.
 const mostKept = 1 << 20
 
-// empty forgets what was sent.
+// empty removes the arguments that were sent.
 func (a *arena) empty() *arena {
 	if cap(a.bytes) > mostKept {
 		*a = arena{}
@@ -350,7 +349,7 @@ func (a *arena) empty() *arena {
 	return a
 }
 
-// answer is the form in which a statement's rows are to come.
+// answer returns the result formats for the columns of a statement.
 func (a *arena) answer(types *pgtype.Map, s *pgconn.StatementDescription) []int16 {
 	at := len(a.formats)
 	for i := range s.Fields {

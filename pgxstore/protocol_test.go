@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-func TestStatementsArePreparedAnewAfterTwiceAsManyPipelinesEachTime(t *testing.T) {
+func TestStatementsArePreparedAgainAtDoublingIntervals(t *testing.T) {
 	var at []int
 	for k := new(known); k.exchanges < 2100; {
 		if k.outgrown() {
@@ -19,8 +19,8 @@ func TestStatementsArePreparedAnewAfterTwiceAsManyPipelinesEachTime(t *testing.T
 	}
 }
 
-// Behind a pooler that does not know of prepared statements two connections see each other's.
-func TestNoNameStandsForTwoStatements(t *testing.T) {
+// Behind a pooler that does not track prepared statements, two clients see each other's.
+func TestStatementNamesAreUnique(t *testing.T) {
 	one, other := &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}, &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}
 	inserts, deletes := "insert into orders values ($1)", "delete from orders where item = $1"
 	if a, b := one.names([]string{inserts, deletes}), other.names([]string{deletes, inserts}); a[0] == b[0] || a[1] == b[1] || len(a[0]) > 63 {

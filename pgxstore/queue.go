@@ -16,39 +16,39 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Queue takes the statements of one message. Nothing is sent before the
-// handlers of the batch have returned; then everything is, together, in the
-// order in which it was queued. A statement that fails is charged to the message
-// that queued it, and its batch rolls back. A handler must not keep its Queue.
+// Queue collects the statements of one message. They are sent together, in order, after the
+// handlers of the batch have returned. A statement that fails is charged to the message that
+// queued it, and its batch rolls back. A handler must not keep its Queue.
 type Queue struct {
 	to   queueing
 	mark int
 }
 
-// queueing takes the statements of a Queue: a batch, or what is to be one.
+// queueing receives the statements of a Queue: an open batch, or a claim whose transaction
+// opens later.
 type queueing interface {
 	take(mark int, r *request)
-	// willRead says that a callback waits for rows, which call runs.
+	// willRead announces a callback that reads rows; call runs it.
 	willRead()
 	call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error
-	// err is an error if nothing more is taken.
+	// err returns an error if no more statements are accepted.
 	err() error
 }
 
-// Exec queues a statement whose result nobody needs.
+// Exec queues a statement whose result is not needed.
 func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: sql, args: args}) }
 
-// ExecOne queues an insert, update or delete that must change exactly one row;
-// otherwise its message ends as after semel.PreconditionFailed. The server judges, so this
-// costs no round trip, but about as much again as the statement itself takes
-// there. The statement must have no RETURNING and must not begin
-// with a WITH that changes rows itself: use Query for those, and for MERGE.
+// ExecOne queues an insert, update or delete that must change exactly one row. Otherwise its
+// message ends as after semel.PreconditionFailed. The server checks the count, so this takes
+// no round trip, but costs the server about as much as the statement itself. The statement
+// must not have RETURNING, and must not begin with a WITH that changes rows: use Query for
+// those, and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql})
 }
 
-// ExecOneOr is ExecOne for a message that ends with err, such as semel.Park, if the statement
-// changes another number of rows.
+// ExecOneOr is ExecOne, but the message ends with err, such as semel.Park, if the statement
+// does not change exactly one row.
 func (q *Queue) ExecOneOr(err error, sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql, unmet: err})
 }
@@ -60,22 +60,21 @@ func (q *Queue) Query(sql string, args ...any) *Query {
 	return &Query{request: r, queue: q}
 }
 
-// Err is an error if the batch takes no more statements: what is queued then is
-// never sent.
+// Err returns an error if the batch accepts no more statements; statements queued after that
+// are never sent.
 func (q *Queue) Err() error { return q.to.err() }
 
-// Query is a queued statement whose rows are wanted.
+// Query is a queued statement whose rows are read.
 type Query struct {
 	request *request
 	queue   *Queue
 }
 
-// Do sets what reads the rows: it runs when they are there, before COMMIT is
-// sent, and after the handlers of the whole batch. It may queue further
-// statements, which are sent next. Its error is its message's, as a handler's
-// would be, and it is held to the same time-out: one that goes on after it has the
-// connection cut under it, and holds its worker until it returns. It must not
-// keep the rows.
+// Do sets the function that reads the rows. The function runs after the handlers of the whole
+// batch, when the rows have arrived and before COMMIT is sent. It may queue more statements,
+// which are sent next. Its error counts as an error of the message's handler. The handler's
+// timeout applies: if the function runs longer, its connection is closed, and its worker stays
+// busy until it returns. It must not keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
 	q.request.read = func(rows pgx.Rows) error { return q.queue.to.call(q.queue.mark, read, rows) }
 	q.queue.to.willRead()
@@ -85,14 +84,14 @@ func (q *Query) Do(read func(rows pgx.Rows) error) {
 type queued struct {
 	*batch
 	statements []charged
-	queued     int  // how many statements there were
-	reads      bool // someone waits for rows
+	queued     int  // the number of queued statements
+	reads      bool // a callback reads rows
 	ender      int  // the mark whose handler tried to end the transaction
 	begins     func(mark int) (ended func())
 }
 
-// take implements queueing. It refuses a statement that would end the transaction, for
-// good: see sendable.
+// take implements queueing. A statement that would end the transaction makes the batch fail;
+// see sendable.
 func (b *queued) take(mark int, r *request) {
 	if r.one {
 		r.sql = b.one(r.text)
@@ -125,8 +124,8 @@ func (b *queued) Queued() int { return b.queued }
 // Tx implements store.Batch.
 func (b *queued) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
 
-// Commit implements store.Batch. What was queued is sent with COMMIT unless a
-// callback may refuse: then COMMIT waits for it.
+// Commit implements store.Batch. The queued statements are sent with COMMIT, or before it if a
+// callback reads their rows.
 func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.reads && !b.guarded { // so that effects are written before COMMIT is sent
 		b.guarded = true
@@ -150,7 +149,7 @@ func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.commit(ctx, append(b.statements, last...))
 }
 
-// read sends what is queued and lets callbacks read. They may queue more.
+// read sends the queued statements and runs the callbacks, which may queue more.
 func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	if err := b.state(); err != nil {
 		return store.NoCulprit, err
@@ -166,19 +165,19 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	for i := range statements {
 		refusal := requests[i].refusal
 		switch {
-		case errors.Is(refusal, errSlow): // also where it was cut off for that
+		case errors.Is(refusal, errSlow): // also if the connection was closed for that reason
 			return statements[i].mark, &handlerError{refusal, store.ClassRetry}
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
-		case i == failed && err != nil: // what those after it failed with is no news
+		case i == failed && err != nil: // later statements only failed because of this one
 			return statements[i].mark, statements[i].meant(b.store, err)
 		}
 	}
 	return store.NoCulprit, err
 }
 
-// mostRounds is how often the callbacks of a batch may queue what further
-// callbacks read: one that always queues itself would hold its lane for ever.
+// mostRounds limits how often the callbacks of a batch may queue statements with callbacks; a
+// callback that always queues itself would block its lane forever.
 const mostRounds = 100
 
 var errEndless = &storeError{"the callbacks of a queue", store.ClassPermanent,
@@ -189,10 +188,10 @@ var (
 	errSlow   = errors.New("the callback ran longer than the handler's timeout")
 )
 
-// call runs a callback as handlers are run: a panic, the end of its goroutine
-// and a time-out are failures of its message. It has a goroutine of its own, so
-// that one that ends it does not end the batch's. One that does not return is cut
-// off by who watches it, and waited for as a handler is: it may be at its rows.
+// call runs a callback like a handler: a panic, runtime.Goexit and a timeout are failures of
+// its message. The callback has its own goroutine, so that Goexit does not end the goroutine
+// of the batch. If the callback does not return in time, the engine closes the connection, but
+// call still waits for it, because it may be using its rows.
 func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error {
 	began := time.Now()
 	ended := func() {}
@@ -220,7 +219,7 @@ func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error 
 	})
 }
 
-// reader is the mark of the last statement that waits for its rows.
+// reader returns the mark of the last statement with a callback.
 func (b *queued) reader() int {
 	mark := store.NoCulprit
 	for _, s := range b.statements {

@@ -16,50 +16,51 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Options are a store's settings. The zero value is right for most.
+// Options are the settings of a store. The zero value suits most users.
 type Options struct {
 	// Schema is the schema of the tables; the default is "public".
 	Schema string
-	// Prefix begins the name of every table; the default is "semel_".
+	// Prefix is the start of every table name; the default is "semel_".
 	Prefix string
-	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
-	// written without it is read as before.
+	// Cipher, if not nil, encrypts the stored messages; see package encryption. Data that was
+	// written without it stays readable.
 	Cipher store.Cipher
-	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on, and
-	// has fingerprints encrypted; see sqlstore.Options.
+	// EncryptedSince, if not zero, is the time from which rows of the inbox in plain text are
+	// rejected and fingerprints are encrypted; see sqlstore.Options.
 	EncryptedSince time.Time
-	// Isolation is the level of every batch's transaction; the default is
-	// read committed, whatever the server's default is. Under the other levels
-	// a copy in flight elsewhere makes the whole batch run again.
+	// Isolation is the isolation level of every batch's transaction. The default is read
+	// committed, regardless of the server's default. With the other levels, a copy of a
+	// message that is processed elsewhere at the same time makes the whole batch run again.
 	Isolation pgx.TxIsoLevel
-	// Listen, when set, is the connection string of one more connection of the
-	// process, over which its consumers hear at once that something in their inbox
-	// is due, which they else find out by asking; the pool sends what others hear. It
-	// must lead to the server itself: behind a pooler that gives each transaction
-	// another connection nothing is heard, which is told.
+	// Listen, if set, is the connection string of an additional connection on which the
+	// consumers are notified at once of due rows in their inbox. Without it they poll.
+	// Notifications are sent over the pool. The connection must lead to the database server
+	// itself: behind a pooler in transaction mode no notification arrives, and Listen returns
+	// an error.
 	Listen string
 }
 
-// Store keeps markers and rows in the tables of a PostgreSQL database, in the
-// same transactions as the effects of handlers, which get a pgx.Tx. It is safe
-// for use by several goroutines. A batch holds one connection of the pool from
-// Begin to its end, every other call one while it lasts; whoever waits for one
-// waits under the caller's context. The pool stays the caller's to close.
+// Store keeps markers and rows in the tables of a PostgreSQL database, in the same
+// transactions as the effects of handlers, which get a pgx.Tx. It is safe for concurrent use.
+// A batch holds one connection of the pool from Begin to its end, and any other call holds one
+// while it runs. The caller's context limits the wait for a connection. The caller closes the
+// pool.
 //
-// Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
-// store.Reaper, keystore.Store, source.PositionStore and laneoffset.Store, as sqlstore has them.
+// In addition to the methods listed here, a Store has those of store.Inbox, store.Leases,
+// store.Reaper, keystore.Store, source.PositionStore and laneoffset.Store, as sqlstore has
+// them.
 //
-// Its tables are made by Migrate and looked at by Status and Check. What was set
-// aside is listed by Rows and closed by Discard; Requeue has it worked on again.
+// Migrate creates the tables, and Status and Check inspect them. Rows lists parked messages
+// and other rows of the inbox, Discard closes rows, and Requeue retries them.
 type Store struct {
 	tables
 	pool  *pgxpool.Pool
 	begin string
 	sql   *sqlform.Postgres
-	// adopted: its statements are of a table of the user's, too, so that nothing
-	// is advised about Semel's.
+	// adopted: the statements also use a table of the user, so that advice about Semel's
+	// tables may be wrong.
 	adopted bool
-	// days are the statements of a table of days; nil without one.
+	// days are the statements of a table of days; nil without such a table.
 	days    *sqlform.Dated
 	guesses *guesses
 }
@@ -71,16 +72,14 @@ func (s *Store) Limits() store.Limits {
 	return l
 }
 
-// New returns a store in the database of the pool. It creates nothing and asks
-// nothing: see Migrate and Check. For what is done seldom it opens a handle of
-// database/sql over the pool, which stays open as long as the process: one
-// goroutine that waits, and no connection while nothing is done. Nobody can tell
-// when the last call of a store that nothing refers to any more has ended.
+// New returns a store in the database of the pool. It creates nothing and sends no statement:
+// see Migrate and Check. For rare operations it opens a database/sql handle over the pool,
+// which stays open until the process ends: that costs one waiting goroutine, and no connection
+// while idle. The handle is never closed, because the end of the last call cannot be known.
 //
-// Statements are prepared and kept by connection. Behind a pooler that gives
-// every transaction another connection (PgBouncer in transaction mode) open the
-// pool with default_query_exec_mode=cache_describe, or exec: then nothing has a
-// name on the server.
+// Statements are prepared once per connection. Behind a pooler in transaction mode, such as
+// PgBouncer, open the pool with default_query_exec_mode=cache_describe or exec, which create
+// no named statements on the server.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if o.Isolation == "" {
 		o.Isolation = pgx.ReadCommitted
@@ -103,13 +102,12 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{tables: tables{inner, inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision12{}), guesses: &guesses{}}, nil
 }
 
-// Queued is the same store for handlers that queue their statements. The two
-// may be used at the same time.
+// Queued returns the same store for handlers that queue their statements. Both may be used at
+// the same time.
 func (s *Store) Queued() *QueuedStore { return &QueuedStore{tables: s.tables, direct: s} }
 
-// Adopt returns a store for one consumer that marks in a table of the user's as
-// well as in Semel's; see sqlstore.Store.Adopt, whose errors these are. Its
-// Queued does so, too.
+// Adopt returns a store for one consumer that writes its markers in a table of the user as
+// well as in Semel's; see sqlstore.Store.Adopt, also for the errors. Its Queued does so, too.
 func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	inner, err := s.inner.Adopt(ctx, a)
 	if err != nil {
@@ -118,10 +116,9 @@ func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), adopted: true}, nil
 }
 
-// QueuedStore is a Store whose handlers get a *Queue. A batch takes two round
-// trips whatever its size: one opens the transaction and writes the marks, one
-// sends every queued statement with COMMIT. A callback that may refuse costs one
-// more, marks that were there before another.
+// QueuedStore is a Store whose handlers get a *Queue. A batch of any size takes two round
+// trips: one opens the transaction and writes the marks, and one sends all queued statements
+// with COMMIT. Callbacks that read rows take one more, and markers that exist already another.
 type QueuedStore struct {
 	tables
 	direct *Store
@@ -142,7 +139,7 @@ func (s *QueuedStore) Begin(ctx context.Context, o store.TxOptions, marks []stor
 // Classify implements store.TxStore.
 func (s *QueuedStore) Classify(err error) store.Class { return s.direct.Classify(err) }
 
-// one is a statement that fails unless it changes one row.
+// one returns the statement in a form that fails unless it changes one row.
 func (b *batch) one(sql string) string {
 	if text, ok := b.known.ones[sql]; ok {
 		return text
@@ -155,8 +152,8 @@ func (b *batch) one(sql string) string {
 	return text
 }
 
-// One is the text that Queue.ExecOne sends for a statement: for whoever has the
-// server prepare it at start.
+// One returns the text that Queue.ExecOne sends for a statement, for callers that prepare it
+// at startup.
 func (s *Store) One(statement string) string {
 	return strings.Replace(s.sql.ExecOne, "{statement}", sqltext.Postgres().Bare(statement), 1)
 }

@@ -7,24 +7,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// trace tells the tracer of the pool's connections of statements that are sent
-// together, each once, as pgx does of those that it sends itself: as a batch, or
-// to a tracer that knows no batches as queries. A nil trace tells nobody.
+// trace reports statements that are sent together to the tracer of the pool's connections,
+// each once, as pgx does: as a batch, or as queries if the tracer does not support batches. A
+// nil trace reports nothing.
 type trace struct {
 	ctx      context.Context
 	link     *link
 	wait     *wait
-	batches  pgx.BatchTracer // nil: each is a query
+	batches  pgx.BatchTracer // nil if each statement is a query
 	queries  pgx.QueryTracer
 	requests []*request
-	of       []context.Context // of queries
+	of       []context.Context // the contexts of queries
 	answered int
 	reading  time.Time
 }
 
-// told calls the tracer. Its time is not the server's, so that next has to follow
-// where something is still expected of it. A tracer that panics is left alone for
-// the rest of the batch, which it must not end: the batch may be committed.
+// told calls the tracer. The wait is paused meanwhile, so the caller has to call next if it
+// still expects answers. If the tracer panics, it is not called again in this batch; the batch
+// must not fail, because it may be committed already.
 func (l *link) told(w *wait, call func()) {
 	if l.untraced {
 		return
@@ -38,7 +38,7 @@ func (l *link) told(w *wait, call func()) {
 	call()
 }
 
-// trace begins a trace; the context it returns is for what is traced.
+// trace begins a trace. The returned context is for the traced statements.
 func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context.Context, *trace) {
 	if l.known.tracer == nil || l.untraced {
 		return ctx, nil
@@ -62,14 +62,14 @@ func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context
 	return ctx, t
 }
 
-// reads says that the next answer is read.
+// reads records that the next answer is being read.
 func (t *trace) reads() {
 	if t != nil {
 		t.reading = time.Now()
 	}
 }
 
-// answer tells of the next answer.
+// answer reports the next answer.
 func (t *trace) answer(err error) {
 	if t == nil {
 		return
@@ -85,7 +85,7 @@ func (t *trace) answer(err error) {
 	})
 }
 
-// end ends the trace. Queries that were not answered end with its error.
+// end ends the trace. Queries without an answer end with err.
 func (t *trace) end(err error) {
 	switch {
 	case t == nil:
@@ -98,8 +98,8 @@ func (t *trace) end(err error) {
 	}
 }
 
-// tracePreparing tells the tracer of statements that are prepared together.
-// What it returns ends that: those before the one that failed were prepared.
+// tracePreparing reports statements that are prepared together. The returned function ends the
+// reports; statements before failed were prepared.
 func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wait) (end func(failed int, err error)) {
 	tracer, can := l.known.tracer.(pgx.PrepareTracer)
 	if !can {

@@ -12,23 +12,23 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// tx is the pgx.Tx of a handler. It can't be ended by it.
+// tx is the pgx.Tx of a handler. The handler cannot end it.
 type tx struct {
 	batch      *batch
 	savepoints int
 }
 
-// ErrEndsItself is what a handler's own Commit gets: the batch commits, with
-// the marker, when the handler has returned nil.
+// ErrEndsItself is returned by the handler's own Commit. The batch commits, with the marker,
+// after the handler has returned nil.
 var ErrEndsItself = errors.New("pgxstore: a handler's transaction is committed by its batch: return nil to commit, an error to roll back")
 
 func (t *tx) Commit(context.Context) error { return ErrEndsItself }
 
-// Rollback does nothing, so that a deferred Rollback after success is harmless;
-// to roll back, a handler returns an error.
+// Rollback does nothing, so that a deferred Rollback after success is harmless. To roll back,
+// a handler returns an error.
 func (t *tx) Rollback(context.Context) error { return pgx.ErrTxClosed }
 
-// Begin sets a savepoint: what the returned Tx rolls back is the handler's own.
+// Begin sets a savepoint. The returned Tx can roll back to it.
 func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	t.savepoints++
 	p := &savepoint{tx: t, name: "semel_" + strconv.Itoa(t.savepoints)}
@@ -88,7 +88,7 @@ func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDe
 	return statement, t.batch.noteError(ctx, err)
 }
 
-// LargeObjects can't be had of a transaction that pgx did not begin.
+// LargeObjects panics, because pgx supports large objects only in transactions that it began.
 func (t *tx) LargeObjects() pgx.LargeObjects {
 	panic("pgxstore: no large objects in a handler's transaction: use the server's functions lo_get, lo_put and lo_from_bytea")
 }
@@ -119,7 +119,7 @@ func (p *savepoint) end(ctx context.Context, how string) error {
 	return nil
 }
 
-// failedRows are rows, a row and a batch's results that are an error.
+// failedRows are rows, or a row, that return an error.
 type failedRows struct{ err error }
 
 func (f failedRows) Close()                                       {}
@@ -142,9 +142,9 @@ func (f failedResults) QueryRow() pgx.Row                { return failedRows(f) 
 func (f failedResults) Close() error                     { return f.err }
 func (f failedResults) Tx() pgx.Tx                       { return nil }
 
-// OneRow turns the answer to a guarded statement into the handler's outcome: err
-// as it is, semel.PreconditionFailed unless the statement changed one row. Queue.ExecOne does
-// so for a queued statement.
+// OneRow converts the result of a guarded statement to the handler's result: it returns err
+// unchanged, and semel.PreconditionFailed if the statement did not change exactly one row.
+// Queue.ExecOne does the same for a queued statement.
 //
 //	return pgxstore.OneRow(tx.Exec(ctx, `update … where id = $1 and status = 'awaiting'`, id))
 func OneRow(tag pgconn.CommandTag, err error) error {

@@ -23,14 +23,14 @@ type batch struct {
 	*database.Session
 	guarded bool
 	marks   []sqlform.Mark
-	asked   []store.Mark   // marks as they were given
-	fresh   []bool         // by mark: this batch wrote it and did not take it back
-	former  *formers.Batch // nil: no mark has a former identity
-	streams *streams.Batch // nil: no mark asks for one
-	freed   bool           // with its end the turn of rows has come that were blocked
-	results []endResult    // what the commit keeps
+	asked   []store.Mark   // the marks that the caller passed
+	fresh   []bool         // by mark: this batch wrote the marker
+	former  *formers.Batch // nil if no mark has a previous identity
+	streams *streams.Batch // nil if no mark has a version to judge
+	freed   bool           // the end unblocks rows
+	results []endResult    // results that the commit writes
 	ended   bool
-	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
+	asks    *sql.Stmt // checks the transaction; prepared on first use
 }
 
 // Begin implements store.TxStore.
@@ -45,8 +45,8 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
-// begin opens a transaction that has written its marks, and that only the
-// store's own last statement allows to commit.
+// begin opens a transaction and writes its marks. The guard lets only the store's own last
+// statement commit the transaction.
 func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []store.Mark) (*batch, []store.Verdict, error) {
 	if err := db.PrepareLists(ctx); err != nil {
 		return nil, nil, err
@@ -86,10 +86,9 @@ func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []stor
 	return b, verdicts, nil
 }
 
-// TxAborted implements store.TxStatus: a handler committed, rolled back, or met an
-// error after which the transaction cannot commit, so that statements after it
-// would fail or stand alone. Where the driver does not show that, the database is
-// asked.
+// TxAborted implements store.TxStatus. It reports whether a handler committed, rolled back, or
+// met an error after which the transaction cannot commit. If the driver does not show that,
+// TxAborted asks the database.
 func (b *batch) TxAborted() bool {
 	if b.Handle.Status != nil {
 		return b.Handle.Status() != database.InTransaction
@@ -100,12 +99,12 @@ func (b *batch) TxAborted() bool {
 	return b.sqliteBroken()
 }
 
-// errEnded: a handler ended the transaction of its batch.
-var errEnded = &database.Error{Doing: "the transaction is over", Class: store.ClassPermanent, Err: errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
+// errEnded means that a handler ended the transaction of its batch.
+var errEnded = &database.Error{Doing: "the transaction has ended", Class: store.ClassPermanent, Err: errors.New("the handler committed or rolled back itself: return nil to commit, an error to roll back")}
 
-// AbortCause implements store.TxStatus. A handler's *sql.Tx is database/sql's
-// own, so nobody hears which error its statement met: that is not known. Known
-// is that the handler ended it.
+// AbortCause implements store.TxStatus. It returns errEnded if the handler ended the
+// transaction. It does not know other errors, because database/sql returns the error of a
+// statement to the handler only.
 func (b *batch) AbortCause() error {
 	ended := false
 	switch {
@@ -145,9 +144,9 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	case refused:
 		r := b.refused(err, store.NoCulprit)
 		if database.SQLState(err) != "" && b.DB.Classify(err) == store.ClassRetry {
-			// Something deferred failed in its own way or was cancelled, which
-			// is somebody's: were it the store's, one message would stop all
-			// others for ever.
+			// A deferred constraint or trigger failed, or COMMIT was canceled. A message of
+			// the batch may be the cause. If the store counted as down instead, this
+			// message would block all others forever.
 			r.Class = store.ClassRetry
 		}
 		return r
@@ -156,15 +155,14 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	}
 }
 
-// goesOn reports whether the driver shows that the server has said, on a
-// connection that lives, that the transaction is over.
+// goesOn reports whether the connection is usable and shows that the transaction has ended.
 func (b *batch) goesOn() bool {
 	h := &b.Handle
 	return h.Status != nil && h.Closed != nil && !h.Closed() && h.Status() == database.NoTransaction
 }
 
-// finish writes what belongs to the commit and opens the guard. An error may
-// name the mark to blame.
+// finish writes everything that belongs to the commit, and removes the guard. An error may
+// name the mark to charge.
 func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
@@ -198,27 +196,27 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 	return store.NoCulprit, b.keepAndUnguard(ctx)
 }
 
-// ours is an error of a statement about the store's own tables: what the server refuses
-// there, for lack of a right or because of somebody's trigger, is the store's. A person
-// may mend it, and no message is set aside for it.
+// ours converts an error of a statement about the store's own tables. If the server rejects
+// such a statement, for example because of a missing privilege or a trigger, the store is at
+// fault: an operator can fix it, and no message is parked.
 func (b *batch) ours(err error) error {
 	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
-		return err // an adopted table is other people's, too
+		return err // an adopted table belongs to others, too
 	}
 	return b.DB.Blameless("the end of the batch", err)
 }
 
-// errRolledBack: the transaction was taken back under a handler.
+// errRolledBack means that a handler's statement rolled the transaction back.
 var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a statement of a handler: %w", sql.ErrTxDone)
 
-// unguard opens the guard by a statement.
+// unguard removes the guard.
 func (b *batch) unguard(ctx context.Context, statement string, args ...any) error {
 	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }
 
-// refused is the result of a batch that did not reach its COMMIT, or whose
-// COMMIT failed for certain. Without a guard a handler may have committed: then
-// only marking again can tell.
+// refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT failed
+// for certain. Without a guard a handler may have committed; then the outcome is unknown until
+// the messages are marked again.
 func (b *batch) refused(err error, culprit int) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: b.DB.Classify(err), Culprit: store.NoCulprit, Err: err}
 	if database.IsOver(err) && !b.guarded && !b.Killed.Load() {
@@ -246,28 +244,28 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.RollbackTx(ctx)
 }
 
-// Kill implements store.Batch. SQLite runs in this process, so there is no
-// connection to cut: the statement under way is the last. So it is with a
-// driver for PostgreSQL that does not show its connection.
+// Kill implements store.Batch. SQLite runs in this process, so there is no connection to
+// close: the running statement completes, and no further one starts. The same holds for a
+// PostgreSQL driver that does not expose its connection.
 func (b *batch) Kill() { b.KillTx() }
 
-// standing is what is known of a batch's transaction.
+// standing is the state of a batch's transaction.
 type standing uint8
 
 const (
-	stands standing = iota // a statement would succeed
-	fails                  // the server answers, and refuses statements
-	silent                 // nothing answers
+	stands standing = iota // statements succeed
+	fails                  // the server answers, but rejects statements
+	silent                 // the server does not answer
 )
 
-// ClassifyHandler implements store.TxStatus. What looks like contention
-// or like a store that is down is the handler's own unless the transaction is
-// broken and the error has the server's code, or nothing answers. database/sql
-// tells an error of a statement to the handler only, so where the driver's
-// connection shows no state the server is asked with a statement.
+// ClassifyHandler implements store.TxStatus. An error that looks like contention or like a
+// store that is down counts as the handler's own, with two exceptions: the transaction is
+// broken and the error has a code of the database, or the server does not answer. database/sql
+// returns the error of a statement to the handler only. So if the driver does not show the
+// state of the transaction, a statement checks it.
 //
-// An error with one of SQLite's codes is believed: SQLite undoes a statement that
-// meets a full disk, and the transaction goes on.
+// An error with a code of SQLite is always trusted: when the disk is full, SQLite only undoes
+// the statement, and the transaction continues.
 func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	class := b.DB.Classify(err)
 	switch class {
@@ -305,8 +303,8 @@ func (b *batch) standing(ctx context.Context) standing {
 	return silent
 }
 
-// writeRow writes an inbox row with the commit, or counts one more delivery on
-// the one that is there.
+// writeRow writes an inbox row with the commit, or counts one more delivery of the existing
+// row.
 func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
@@ -324,9 +322,9 @@ func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 	}
 	row := slices.Concat(key[:2], []any{m.Long}, key[2:], values)
 	if r.Conflict {
-		return b.writeOne(ctx, b.DB.SQL.ConflictRow, row) // another batch may have written it first
+		return b.writeOne(ctx, b.DB.SQL.ConflictRow, row) // another batch may have written the row first
 	}
-	// A row of the same key is left from a marker that is gone.
+	// A row with the same key is left from a removed marker.
 	err = b.writeOne(ctx, b.DB.SQL.Row, row)
 	if err != nil || r.State.Outcome() == m.As {
 		return err

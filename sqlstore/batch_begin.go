@@ -25,8 +25,7 @@ func (b *batch) start(ctx context.Context, o store.TxOptions) ([]store.Verdict, 
 	return b.sqliteStart(ctx)
 }
 
-// lookAt answers the marks of a batch that ask for claims, and returns the others
-// with their places.
+// lookAt sets the verdicts of the marks that are claims.
 func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	var claims []store.Claim
 	var at []int
@@ -42,7 +41,8 @@ func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store
 	return leases.ClaimsOf(b.DB).Look(ctx, b.DB, b.InTx, claims, func(k int, done bool) { verdicts[at[k]] = sqlform.Standing(done) })
 }
 
-// works asks whether the batch may work in its generation, and holds it there until its end.
+// works checks that the batch may use its generation, and locks the generation until the batch
+// ends.
 func (b *batch) works(ctx context.Context, w generations.Working) error {
 	if w.In == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (b *batch) works(ctx context.Context, w generations.Working) error {
 	return err
 }
 
-// lookAtLines finds what has to wait for others of its line.
+// lookAtLines sets the verdicts of marks whose lines have waiting rows.
 func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	busy, err := ordering.Busy(ctx, b.DB, b.InTx, marks, lines.Asked(marks))
 	if err == nil {
@@ -64,21 +64,21 @@ func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []
 	return err
 }
 
-// What the zero of store.TxOptions means in PostgreSQL.
+// The defaults of store.TxOptions in PostgreSQL.
 const (
-	// defaultMarkLock bounds the wait of marks whose caller bounds none.
+	// defaultMarkLock limits the wait for the locks of marks.
 	defaultMarkLock   = 10 * time.Second
 	defaultEffectLock = 10 * time.Second
-	// defaultIdle exceeds the time that a handler has by default.
+	// defaultIdle is longer than the default timeout of a handler.
 	defaultIdle = time.Minute
 )
 
-// leastLimit is the least time that the server gives a statement of a handler.
-// The handler's context ends it sooner; the store's own statements at the end of
-// a batch have as long.
+// leastLimit is the minimum server-side limit of a handler's statement. The handler's context
+// ends the statement earlier; the limit also applies to the store's own statements at the end
+// of a batch.
 const leastLimit = time.Second
 
-// statementLimit is store.TxOptions.Statement as a setting.
+// statementLimit formats store.TxOptions.Statement for a setting.
 func statementLimit(d time.Duration) string {
 	if d <= 0 {
 		return noLimit
@@ -86,12 +86,12 @@ func statementLimit(d time.Duration) string {
 	return database.Milliseconds(max(d, leastLimit), 0)
 }
 
-// noLimit leaves the server's own limit as it is.
+// noLimit keeps the server's own limit.
 const noLimit = "0"
 
-// postgresStart writes settings, guard and marks in one statement. The
-// consumer's lock comes before it, with a lock time-out of its own: whoever
-// waits in line for the lock is not to lose its place to that of marks.
+// postgresStart writes settings, guard and marks with one statement. The consumer's lock is
+// taken before that with its own lock timeout, so that waiting for the consumer's turn is not
+// limited by the timeout of marks.
 func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
 	b.guarded = true
 	idle := database.Milliseconds(o.Idle, defaultIdle)
@@ -104,8 +104,8 @@ func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.V
 		database.Milliseconds(o.MarkLock, defaultMarkLock), database.Milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 
-// postgresBroken asks whether the guard of this transaction can be seen: after a
-// handler's ROLLBACK this is another transaction, or none.
+// postgresBroken reports whether the guard is invisible. After a handler's ROLLBACK the
+// connection has another transaction, or none.
 func (b *batch) postgresBroken() bool {
 	var guarded bool
 	err := b.InTx.QueryRow(b.DB.SQL.Guarded).Scan(&guarded)
@@ -134,8 +134,8 @@ func guardedBy(db *database.DB, done sql.Result) (bool, error) {
 	return n == 1, err
 }
 
-// sqliteBroken asks the database, which here is no round trip: SQLite takes
-// back the whole transaction with some errors.
+// sqliteBroken asks the database, because SQLite rolls back the whole transaction after some
+// errors. That is no round trip.
 func (b *batch) sqliteBroken() bool {
 	if b.asks == nil {
 		var err error
@@ -152,7 +152,7 @@ func (b *batch) sqliteBroken() bool {
 	return err != nil || b.guarded && guards != 1
 }
 
-// lookAtStreams takes the streams that a batch's marks ask for, and judges the versions.
+// lookAtStreams locks the streams of a batch's marks and judges their versions.
 func (b *batch) lookAtStreams(ctx context.Context, o store.TxOptions, marks []store.Mark, verdicts []store.Verdict) error {
 	b.streams = streams.Of(marks)
 	all := b.streams.All()

@@ -11,12 +11,12 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Check reports whether the schema is one that this release works with and has kept
-// what once-only effects stand on: keys, the guard's foreign key, tables that a
-// crash does not empty, and nothing that changes what is written. Its error
-// names every fault with what to do, and wraps semel.ErrSchema. It changes
-// nothing. Migrations that only a newer release knows are no fault within a major
-// version of the schema: there they only add. Status lists them.
+// Check reports whether the schema fits this release and still has everything that
+// exactly-once processing needs: keys, the guard's foreign key, tables that a crash does not
+// empty, and nothing that changes written data. Its error names every fault with its remedy,
+// and wraps semel.ErrSchema. Check changes nothing. Migrations that only a newer release knows
+// are allowed within a major version of the schema, because they only add to it. Status lists
+// them.
 func (s *Store) Check(ctx context.Context) error {
 	all, err := s.Status(ctx)
 	if err != nil {
@@ -40,9 +40,9 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// lint reports what the schema has lost of what once-only effects stand on.
-// Rows are looked at where the catalogue is not enough; a table that is missing
-// was named before they could be.
+// lint reports what the schema has lost of the things that exactly-once processing needs. It
+// reads rows where the catalog is not enough. If a table is missing, the earlier checks have
+// already named it.
 func lint(ctx context.Context, db *database.DB) error {
 	found := errors.Join(db.Faults(ctx, db.SQL.Unfit), db.Faults(ctx, db.SQL.Lint))
 	if err := db.Faults(ctx, db.SQL.LintRows); err != nil && (found == nil || errors.Is(err, semel.ErrSchema)) {
@@ -51,9 +51,10 @@ func lint(ctx context.Context, db *database.DB) error {
 	return found
 }
 
-// OpenSchemas says of each schema of the role's search_path in which other roles may create
-// objects who may, and what takes that right away. Superusers and the schema's owner do not
-// count. On SQLite there are none.
+// OpenSchemas returns a warning for each schema of the role's search_path in which other roles
+// may create objects. The warning names the roles and the statement that revokes the
+// privilege. Superusers and the owner of the schema are ignored. On SQLite there are no
+// warnings.
 func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) {
 	if s.db.Postgres == nil {
 		return nil, nil
@@ -61,24 +62,25 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 	warnings, err = database.List(ctx, s.db.Pool, s.db.Postgres.OpenSchemas, func(rows *sql.Rows) (string, error) {
 		var schema, who string
 		err := rows.Scan(&schema, &who)
-		return fmt.Sprintf("%s may create objects in schema %q of the search_path, so that statements that do not name a schema may meet these: revoke create on schema %s from %s",
+		return fmt.Sprintf("%s may create objects in schema %q of the search_path, so statements without a schema name may use such objects: revoke create on schema %s from %s",
 			who, schema, quoted(schema), who), err
 	})
 	return warnings, s.db.Answer("the schemas of the search_path", err)
 }
 
-// quoted is the name of a schema or role as it is written in SQL.
+// quoted returns a name of a schema or role in quotes for SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// right is what a role needs in one object of Semel's schema.
+// right is the set of privileges that a role needs on an object of Semel's schema.
 type right struct {
-	object, known string // as GRANT names it, empty if it is missing; and without schema and prefix
+	object, known string // the name for GRANT, empty if the object is missing; and the name without schema and prefix
 	needs, lacks  string
 	role          string
 }
 
-// LackingRights says of each object of Semel's schema in which the role lacks a right that
-// consumers or operators need, which that is, and the GRANT that gives it. On SQLite there are none.
+// LackingRights returns a warning for each object of Semel's schema on which the role lacks a
+// privilege that consumers or operators need. The warning names the GRANT statement. On SQLite
+// there are no warnings.
 func (s *Store) LackingRights(ctx context.Context) (warnings []string, err error) {
 	if s.db.Postgres == nil {
 		return nil, nil
@@ -92,15 +94,15 @@ func (s *Store) LackingRights(ctx context.Context) (warnings []string, err error
 	return warnings, err
 }
 
-// Grants returns the GRANT statements for a role that runs consumers and acts on their messages,
-// whatever the role has already: in the schema, in Semel's tables, in the tables of days of consumers,
-// and in the adopted tables that are named. An empty role is that of the connection. The statements do
-// not cover what handlers do in tables of the user's, nor Migrate and the making of days, which are
-// for the owner of the tables. The error wraps semel.ErrUnsupported on SQLite, which has no roles, and
-// semel.ErrSchema if a table of Semel's is missing.
+// Grants returns the GRANT statements for a role that runs consumers and acts on their
+// messages, regardless of its present privileges: on the schema, on Semel's tables, on tables
+// of days, and on the adopted tables that are named. An empty role means the role of the
+// connection. The statements do not cover the user's own tables, nor Migrate and the creation
+// of days, which are for the owner of the tables. The error wraps semel.ErrUnsupported on
+// SQLite, which has no roles, and semel.ErrSchema if a table of Semel is missing.
 func (s *Store) Grants(ctx context.Context, role string, adopted ...string) (grants []string, err error) {
 	if s.db.Postgres == nil {
-		return nil, fmt.Errorf("sqlstore: SQLite has no roles: whoever may write the file may do everything: %w", semel.ErrUnsupported)
+		return nil, fmt.Errorf("sqlstore: SQLite has no roles: every process that can write the file can do everything: %w", semel.ErrUnsupported)
 	}
 	all, err := rights(ctx, s.db, role)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Statements are what a store in PostgreSQL sends: for drivers of another
-// interface that work on the same tables. They belong to the schema of this
-// release and change with it, which the revision tells.
+// Statements returns the statements of a store in PostgreSQL, for drivers with another
+// interface that work on the same tables. The statements change with the schema of the
+// release, which the revision identifies.
 func Statements(s *Store, _ sqlform.Revision12) *sqlform.Postgres { return s.db.Postgres }
 
-// DatedStatements are those of a store's table of days; nil if its markers lie in the table
-// of all.
+// DatedStatements returns the statements of a store's table of days; nil if its markers are in
+// the common table.
 func DatedStatements(s *Store, _ sqlform.Revision12) *sqlform.Dated {
 	if s.db.Days == nil {
 		return nil
@@ -27,16 +27,16 @@ func DatedStatements(s *Store, _ sqlform.Revision12) *sqlform.Dated {
 	return &s.db.Days.SQL
 }
 
-// Crypt is how a store encrypts what it keeps of messages.
+// Crypt returns the encryption of a store.
 func Crypt(s *Store) sqlform.Crypt { return s.db.Crypt }
 
-// DayGone reports whether an error of marks, from any driver, says that their day was
-// dropped after the marks of what is kept were read: another try reads them anew.
+// DayGone reports whether an error of marks, from any driver, means that the day of a mark was
+// dropped after the list of days was read. A retry reads the list again.
 func DayGone(s *Store, err error) bool { return s.db.NoPartition(err) }
 
-// Unwritten says of an error of marks, from any driver, what the tables tell of
-// its cause: a trigger or a rule that keeps markers from being written does so at
-// every try. It is nil if they tell nothing.
+// Unwritten adds to an error of marks, from any driver, the fault of the schema that explains
+// it, such as a trigger or a rule that prevents markers from being written. It returns nil if
+// the schema shows no cause.
 func Unwritten(ctx context.Context, s *Store, err error) error {
 	missing := errors.Is(err, sqlform.ErrMissing)
 	if !missing && s.Classify(err) != store.ClassPermanent {
@@ -51,31 +51,28 @@ func Unwritten(ctx context.Context, s *Store, err error) error {
 	return nil
 }
 
-// Remedy says what to do about an error of a PostgreSQL server, from any
-// driver; it is empty if there is nothing to say. own says that the statement
-// was the store's: an error of another's gets no advice about Semel's tables.
+// Remedy returns what to do about an error of a PostgreSQL server, from any driver; empty if
+// there is no advice. own means that the statement was the store's; other statements get no
+// advice about Semel's tables.
 func Remedy(err error, own bool) string { return database.Remedy(err, own) }
 
-// Judged is the verdict on a mark that met this marker, or none, in a table of days; the mark
-// has the key under which its marker stands.
+// Judged returns the verdict for a mark with this marker, or none, in a table of days. The key
+// of the mark must be the one under which the marker is stored.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	return marking.Judged(c, m, there)
 }
 
-// AllTaken is an error if not all streams were found that were just written.
+// AllTaken returns an error if some of the streams that were just inserted are missing.
 func AllTaken(taken, all int) error { return ordering.AllTaken(taken, all) }
 
-// Violates reports whether err says that a unique constraint refused a row, and
-// that it was this one. A handler whose effect a business key guards returns
-// semel.Duplicate then.
+// Violates reports whether err means that this unique constraint rejected a row. A handler
+// whose effect is protected by a business key then returns semel.Duplicate.
 //
-// In PostgreSQL a constraint is named as the database names it:
-// "invoices_number_key". Exclusion constraints count, too. The name is the
-// field ConstraintName (pgx) or Constraint (pq) of the driver's error.
+// In PostgreSQL, use the name of the constraint, such as "invoices_number_key". Exclusion
+// constraints count, too. The name is read from the field ConstraintName (pgx) or Constraint
+// (pq) of the driver's error.
 //
-// In SQLite it is named by its columns as the table and the constraint name
-// them, "invoices.number" or "lines.invoice, lines.position", or "index 'name'"
-// for an index on an expression. The kind of error is told by its code; the
-// code does not say which constraint, so that is read after the colon of the
-// text.
+// In SQLite, use the columns as the table and the constraint name them: "invoices.number" or
+// "lines.invoice, lines.position"; or "index 'name'" for an index on an expression. The code
+// of the error shows its kind, and the constraint is read from the text after the colon.
 func Violates(err error, constraint string) bool { return database.Violates(err, constraint) }

@@ -23,36 +23,36 @@ import (
 type Migration struct {
 	Version int
 	Name    string
-	// Checksum is of its SQL with the table prefix.
+	// Checksum is the hash of its SQL with the table prefix.
 	Checksum string
-	// AppliedAt is by the database's clock; zero if it is not applied.
+	// AppliedAt is the time by the database's clock; zero if it is not applied.
 	AppliedAt time.Time
-	// SQL is empty for a migration that only a newer release knows. This one works
-	// beside it where it is of the same major version.
+	// SQL is empty for a migration that only a newer release knows. This release works with
+	// such a migration if it has the same major version.
 	SQL string
 }
 
-// tableWait limits how long a migration waits for the lock of a table, because everybody else
-// who needs the table waits behind it.
+// tableWait limits how long a migration waits for the lock of a table, because all other users
+// of the table wait behind the migration.
 const tableWait = "set local lock_timeout = '1s'"
 
-// migrateTries limits how often a migration is tried that finds a table locked. Between two
-// tries those go on that waited behind it.
+// migrateTries limits how often a migration is tried if a table is locked. Between two
+// attempts, transactions that waited behind the migration can run.
 const migrateTries = 30
 
-// aMajor is how many numbers of migrations a major version of the schema has:
-// those below it are of the first, the next begins with 1000. Within one
-// migrations only add, so that releases that do not know them work on.
+// aMajor is how many migration numbers a major version of the schema has: numbers below it
+// belong to the first major version, and the second begins with 1000. Within a major version,
+// migrations only add, so that older releases still work.
 const aMajor = 1000
 
-// breaks reports whether a migration is of a later major version of the schema
-// than the last one that a release knows.
+// breaks reports whether a migration belongs to a later major version of the schema than
+// known, the last one that this release knows.
 func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > known.Version/aMajor }
 
-// String is the migration's version and name.
+// String returns version and name of the migration.
 func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
 
-// migrations are the steps this release knows, in order.
+// migrations returns the migrations that this release knows, in order.
 func migrations(db *database.DB) ([]Migration, error) {
 	entries, err := fs.ReadDir(db.Dialect.Files, db.Dialect.Name+"/migrations")
 	if err != nil {
@@ -79,10 +79,9 @@ func migrations(db *database.DB) ([]Migration, error) {
 	return known, nil
 }
 
-// Status returns every migration this release knows or the database has, in
-// order. One that was applied with another content, or is of a later major
-// version, is an error that wraps semel.ErrSchema; of the latter the migrations
-// are returned all the same.
+// Status returns every migration that this release knows or the database has, in order. A
+// migration with another content, or of a later major version, is an error that wraps
+// semel.ErrSchema; in the latter case the migrations are returned, too.
 func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 	known, err := migrations(s.db)
 	if err != nil {
@@ -95,7 +94,7 @@ func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 	return merge(known, applied)
 }
 
-// merge joins what a release knows, in order, and what a database has.
+// merge combines the migrations that the release knows, in order, with those of the database.
 func merge(known, applied []Migration) ([]Migration, error) {
 	all, last := slices.Clone(known), known[len(known)-1]
 	var refused error
@@ -133,18 +132,17 @@ func applied(ctx context.Context, s *database.DB) ([]Migration, error) {
 	})
 }
 
-// Migrate applies what is missing, each migration in a transaction, and
-// returns their names. Several processes may call it at once. After an error
-// the migrations it names are applied and the others are not. A database in
-// which the tables would not do what they are for is refused before anything is
-// made, and so is a schema of a later major version; the error wraps
-// semel.ErrSchema. Migrate does not look at tables that
-// are there: see Check. On PostgreSQL a migration waits for a table's lock for a second
-// at a time and fails after half a minute; an index that is missing or was not built to its
-// end is built concurrently, so that it blocks no writer.
+// Migrate applies the missing migrations, each in its own transaction, and returns their
+// names. Several processes may call it at once. After an error, the returned migrations are
+// applied and the others are not. Migrate rejects a database in which the tables would not
+// work, before it creates anything, and a schema of a later major version; the error wraps
+// semel.ErrSchema. Migrate does not inspect existing tables: see Check. On PostgreSQL a
+// migration waits for the lock of a table for one second at a time, and fails after half a
+// minute. An index that is missing or incomplete is built concurrently, so that it does not
+// block writers.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if s.db.SQLite != nil && s.db.File == nil {
-		return nil, fmt.Errorf("sqlstore: the database is in memory, and forgets what was applied when its connection ends; open a file, or in tests use memstore: %w", semel.ErrUnsupported)
+		return nil, fmt.Errorf("sqlstore: the database is in memory and loses its data when the connection ends; open a file, or in tests use memstore: %w", semel.ErrUnsupported)
 	}
 	all, err := s.Status(ctx)
 	if err != nil {
@@ -174,8 +172,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, nil
 }
 
-// migrate makes the table of migrations by itself first, so that the
-// transaction begins with a write, also when the table is there.
+// migrate first creates the table of migrations on its own, so that the transaction begins
+// with a write even if the table exists.
 func migrate(ctx context.Context, s *database.DB, m Migration) (ran bool, err error) {
 	if _, err := s.Pool.ExecContext(ctx, s.SQL.Migrations); err != nil {
 		return false, err
@@ -210,14 +208,14 @@ func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (r
 	return true, nil
 }
 
-// statements splits a migration where a line that ends a statement is followed
-// by an empty one.
+// statements splits a migration at each line that ends with a semicolon and is followed by an
+// empty line.
 func (m Migration) statements() []string {
 	return strings.Split(strings.TrimSpace(m.SQL), ";\n\n")
 }
 
-// Print writes the SQL of all migrations, with what records them, for teams
-// that apply it with a tool of their own.
+// Print writes the SQL of all migrations and of their records, for teams that apply it with
+// another tool.
 func (s *Store) Print(w io.Writer) error {
 	all, err := migrations(s.db)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func TestWhatADatabaseHasOfMigrations(t *testing.T) {
+func TestAppliedMigrations(t *testing.T) {
 	known := []Migration{{Version: 1, Name: "first", Checksum: "a", SQL: "1"}, {Version: 3, Name: "third", Checksum: "c", SQL: "3"}}
 	applied := func(all ...Migration) []Migration {
 		for i := range all {

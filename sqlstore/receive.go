@@ -36,7 +36,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, m
 	return verdicts, nil
 }
 
-// park writes parked rows of the messages whose marks are fresh.
+// park writes parked rows for the messages whose marks are fresh.
 func park(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
@@ -69,7 +69,7 @@ func receive(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mar
 	return nil
 }
 
-// receiveOne writes one row of a message that is received.
+// receiveOne writes the row of one received message.
 func receiveOne(ctx context.Context, db *database.DB, tx *sql.Tx, m *sqlform.Mark, r *store.Row) error {
 	values, err := sqlform.RowValues(db.Crypt, m, r)
 	if err != nil {

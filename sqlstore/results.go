@@ -20,7 +20,8 @@ func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of admin.ResultOf, r
 	return resultError(err)
 }
 
-// ourOwn has an error that says that a row was swallowed blame no message; any other stays.
+// ourOwn makes an error about a swallowed row count as the store's, so that no message is
+// charged. It returns other errors unchanged.
 func ourOwn(db *database.DB, doing string, err error) error {
 	var swallowed *sqlform.SwallowedError
 	if errors.As(err, &swallowed) {
@@ -42,7 +43,7 @@ func resultError(err error) error {
 	return nil
 }
 
-// endResult is a result that a commit keeps.
+// endResult is a result that a commit writes.
 type endResult struct {
 	of     admin.ResultOf
 	result []byte
@@ -55,8 +56,8 @@ func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.results = append(b.results, endResult{of, result})
 }
 
-// keepAndUnguard writes the results and opens the guard. In PostgreSQL the last result, which
-// is mostly the only one, goes with the guard.
+// keepAndUnguard writes the results and removes the guard. In PostgreSQL the last result,
+// usually the only one, is written by the statement that removes the guard.
 func (b *batch) keepAndUnguard(ctx context.Context) error {
 	for i, r := range b.results {
 		args, err := keptResult(b.DB, r.of, r.result)
@@ -76,8 +77,8 @@ func (b *batch) keepAndUnguard(ctx context.Context) error {
 	return b.unguard(ctx, b.DB.SQL.Unguard)
 }
 
-// unguardKeeping opens the guard and keeps a result. The statement opens no guard if the
-// result was swallowed: then the guard is still there to be opened.
+// unguardKeeping removes the guard and writes a result. If the result was swallowed, the
+// statement does not remove the guard; so a guard that still exists shows that.
 func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
 	err := b.unguard(ctx, b.DB.Postgres.UnguardKeeping, args...)
 	if errors.Is(err, errRolledBack) && b.unguard(ctx, b.DB.SQL.Unguard) == nil {

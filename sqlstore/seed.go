@@ -17,38 +17,38 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Seed says which ids of another table become markers. See Store.Seed.
+// Seed are the options of Store.Seed.
 type Seed struct {
-	// Consumer and Source are what the identities have beside the id. Source is
-	// what the consumer's Identity finds in messages, and empty if it finds none.
+	// Consumer and Source complete the identities. Source is the source that the consumer's
+	// Identity finds in messages, and empty if it finds none.
 	Consumer, Source string
-	// Table is the other table, written as in SQL; with its schema where the
-	// search_path does not lead to it.
+	// Table is the name of the other table as in SQL, with its schema if the search_path does
+	// not include it.
 	Table string
-	// ID is its column of ids, in the spelling of the catalogue: text, varchar,
-	// char, uuid, bytea or an integer in PostgreSQL, anything but a fraction in
-	// SQLite. Ids are compared byte for byte: those of a uuid column are written
-	// in lower case, integers in decimal. An index that begins with the column
-	// keeps the reading cheap.
+	// ID is the column of ids, spelled as in the catalog. In PostgreSQL it may be text,
+	// varchar, char, uuid, bytea or an integer; in SQLite anything but a fraction. Ids are
+	// compared byte for byte: a uuid is written in lower case, an integer in decimal. An index
+	// that begins with the column makes reading efficient.
 	ID string
-	// Where, if not empty, is a condition in SQL on the rows that count, such as
-	// "status = 'done'". It goes into the statement as it is.
+	// Where, if not empty, is an SQL condition for the rows that count, such as "status =
+	// 'done'". It is inserted into the statement unchanged.
 	Where string
-	// Batch is how many ids are one transaction; the default is 1,000, at most 10,000.
+	// Batch is how many ids are seeded in one transaction; the default is 1,000, at most
+	// 10,000.
 	Batch int
-	// Progress, if not nil, is told the sums after each transaction.
+	// Progress, if not nil, is called with the sums after each transaction.
 	Progress func(Seeded)
 }
 
-// Seeded is how far a seeding is.
+// Seeded is the progress or result of a seeding.
 type Seeded struct {
-	// Read are the ids that were read, Written those that had no marker yet.
+	// Read counts the ids that were read, Written those that had no marker yet.
 	Read, Written int64
-	// Unusable are the ids among them that no message can have: empty ones and
-	// those longer than semel.MaxID.
+	// Unusable counts the ids that no message can have: empty ones, and those longer than
+	// semel.MaxID.
 	Unusable int64
-	// Resumed says that an interrupted seeding was continued: what it did is
-	// counted in Read and Written.
+	// Resumed reports that an interrupted seeding was continued. Read and Written include its
+	// counts.
 	Resumed bool
 }
 
@@ -57,15 +57,14 @@ const (
 	mostSeed    = 10_000
 )
 
-// Seed marks the ids of another table as applied, without a fingerprint: for a
-// consumer that takes over what other code has processed. A marker that is
-// there stays as it is. Messages that are consumed before their id was seeded
-// have their effect again, so seed before the consumer starts, once the other
-// code has stopped. Seeding again reads everything and writes what is new.
+// Seed marks the ids of another table as applied, without a fingerprint, for a consumer that
+// replaces other code. Existing markers stay unchanged. A message that is consumed before its
+// id is seeded takes effect again. So stop the other code, seed, and then start the consumer.
+// Seeding again reads everything and writes what is new.
 //
-// Each batch is a transaction that also remembers how far it came: after an
-// error, or the end of ctx, the batches before stay and the next Seed of the
-// same arguments goes on behind them, in the order of the ids.
+// Each batch is a transaction that also stores the position. After an error or the end of ctx,
+// the earlier batches stay, and the next Seed with the same arguments continues after them, in
+// the order of the ids.
 func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
 	w, err := newSeeder(ctx, s.db, o)
 	if err != nil {
@@ -74,7 +73,7 @@ func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
 	for {
 		done, err := w.batch(ctx)
 		if err != nil {
-			return w.sum, fmt.Errorf("sqlstore: seeding from %s: %d ids are read and their markers kept; seed again to go on: %w", o.Table, w.sum.Read, s.db.Hint(err))
+			return w.sum, fmt.Errorf("sqlstore: seeding from %s: %d ids were read and have markers; seed again to continue: %w", o.Table, w.sum.Read, s.db.Hint(err))
 		}
 		if o.Progress != nil {
 			o.Progress(w.sum)
@@ -85,19 +84,19 @@ func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
 	}
 }
 
-// seeder walks through a table.
+// seeder reads a table page by page.
 type seeder struct {
 	store *database.DB
 	Seed
 	first, next string // statements
 	scope       int64
-	lane        string // names its position
-	last        *oldID // nil at the beginning
+	lane        string // the name of its position
+	last        *oldID // nil at the start
 	sum         Seeded
 }
 
-// oldID is a value of the column of ids. The kind tells apart what SQLite
-// would otherwise take for another value.
+// oldID is a value of the column of ids. SQLite needs kind to distinguish values of different
+// types.
 type oldID struct {
 	kind  string
 	bytes []byte
@@ -111,9 +110,9 @@ func newSeeder(ctx context.Context, db *database.DB, o Seed) (*seeder, error) {
 	case o.Batch < 1 || o.Batch > mostSeed:
 		return nil, fmt.Errorf("a batch of %d ids: use 1 to %d", o.Batch, mostSeed)
 	case o.Consumer == "":
-		return nil, errors.New("no consumer is named: the markers would be nobody's")
+		return nil, errors.New("no consumer is named: the markers would belong to none")
 	case strings.HasPrefix(o.Source, "semel:"):
-		return nil, fmt.Errorf("the source %q: those that begin with semel: are reserved", o.Source)
+		return nil, fmt.Errorf("the source %q begins with semel:, which is reserved", o.Source)
 	}
 	table, err := adoption.Describe(ctx, db.Pool, db.SQL, o.Table)
 	if err != nil {
@@ -131,7 +130,7 @@ func newSeeder(ctx context.Context, db *database.DB, o Seed) (*seeder, error) {
 	return w, w.resume(ctx, table, column)
 }
 
-// write puts names and condition into the statements.
+// write inserts names and condition into the statements.
 func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
 	value, last := w.store.Dialect.Old(c)
 	names := strings.NewReplacer("{table}", t.Name, "{id}", c.Quoted, "{value}", value, "{last}", last)
@@ -145,7 +144,7 @@ func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
 	w.first, w.next = put(w.store.SQL.SeedFirst), put(w.store.SQL.SeedNext)
 }
 
-// resume goes on where an interrupted seeding of the same rows stopped.
+// resume continues after an interrupted seeding of the same rows.
 func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Column) error {
 	sum := sha256.New()
 	for _, part := range []string{t.Name, c.Name, w.Where, w.Source} {
@@ -165,7 +164,7 @@ func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Colu
 	return nil
 }
 
-// batch seeds the next ids in a transaction; done says that there are no more.
+// batch seeds the next ids in a transaction. done reports that none are left.
 func (w *seeder) batch(ctx context.Context) (done bool, err error) {
 	sum := w.sum
 	var last *oldID
@@ -206,7 +205,7 @@ func (w *seeder) page(ctx context.Context, tx *sql.Tx) ([]oldID, error) {
 	return database.List(ctx, tx, text, func(rows *sql.Rows) (id oldID, err error) {
 		err = rows.Scan(&id.kind, &id.bytes)
 		if err == nil && id.kind == "real" {
-			err = fmt.Errorf("column %s holds %s, a fraction: that is no id: %w", w.ID, id.bytes, semel.ErrSchema)
+			err = fmt.Errorf("column %s contains %s, a fraction, which cannot be an id: %w", w.ID, id.bytes, semel.ErrSchema)
 		}
 		return id, err
 	}, args...)
@@ -222,7 +221,7 @@ func (w *seeder) marks(ids []oldID) []store.Mark {
 	return marks
 }
 
-// seed writes the marks that are not there and counts them.
+// seed writes the missing marks and returns their number.
 func seed(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
 	verdicts := make([]store.Verdict, len(marks))

@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// ofThisRevision is the sum of what drivers send, of sqlform.Revision12.
+// ofThisRevision is the sum of the texts that drivers send in sqlform.Revision12.
 const ofThisRevision = "266191871e9ceb16"
 
-// A text that changed is no fault, and is to be looked at: would a driver that
-// was written for the text before still do right with this one?
+// A changed text is no fault, but has to be checked: does a driver that was written for the
+// old text still work with the new one?
 func TestTheRevisionIsOfTheseStatements(t *testing.T) {
 	opened, err := Postgres(nil, Options{})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestTheRevisionIsOfTheseStatements(t *testing.T) {
 	if err := sqlform.Fill(&sqlform.Moving{}, moving); err != nil {
 		t.Error(err)
 	}
-	sum := sha256.New() // of what drivers send: nobody but this package moves anything
+	sum := sha256.New() // only of texts that drivers send; only this package moves markers
 	for _, texts := range []map[string]string{sqlform.ByName(s.Postgres), adopted, dated} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			fmt.Fprintf(sum, "%s\n%s\n", name, texts[name])

@@ -21,42 +21,41 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Options are a store's settings. The zero value is right for most.
+// Options are the settings of a store. The zero value suits most users.
 type Options struct {
-	// Prefix begins the name of every table; the default is "semel_". A
-	// letter or underscore, then at most 31 letters, digits or underscores.
+	// Prefix is the start of every table name; the default is "semel_". It consists of a
+	// letter or underscore and at most 31 more letters, digits or underscores.
 	Prefix string
-	// Schema is where PostgreSQL keeps the tables; the default is "public".
-	// Every statement names it, whatever the search_path is. SQLite ignores it.
+	// Schema is the schema of PostgreSQL's tables; the default is "public". Every statement
+	// names it, regardless of the search_path. SQLite ignores it.
 	Schema string
-	// Isolation is the level of PostgreSQL's batches; the default is READ
-	// COMMITTED, whatever the database's default is. Above it a batch that
-	// waited for a copy fails with store.ClassContended and runs again. SQLite
-	// ignores it.
+	// Isolation is the isolation level of PostgreSQL's batches. The default is READ COMMITTED,
+	// regardless of the database's default. At higher levels, a batch that waited for a copy
+	// of a message fails with store.ClassContended and runs again. SQLite ignores it.
 	Isolation sql.IsolationLevel
-	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
-	// written without it is read as before.
+	// Cipher, if not nil, encrypts the stored messages; see package encryption. Data that was
+	// written without it stays readable.
 	Cipher store.Cipher
-	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on,
-	// by this process's clock and whenever the rows say that they were received: a consumer
-	// that claims one parks it as unreadable. A store that is opened after that time also encrypts
-	// the fingerprints that it writes, which an earlier release cannot read. It needs a Cipher.
+	// EncryptedSince, if not zero, is the time from which rows of the inbox in plain text are
+	// rejected, by this process's clock and regardless of the date in the row: a consumer that
+	// claims such a row parks it as unreadable. A store that is opened after that time also
+	// encrypts the fingerprints that it writes, which an earlier release cannot read. It needs
+	// a Cipher.
 	EncryptedSince time.Time
-	// Code finds the database's own number in an error of the driver. The
-	// default asks the error for a method Code() int, which
-	// modernc.org/sqlite has.
+	// Code returns the database's own error code from an error of the driver. The default
+	// calls the method Code() int of the error, which modernc.org/sqlite has.
 	Code func(err error) (code int, ok bool)
 }
 
-// Store keeps markers and rows in the tables of a database, in the same
-// transactions as the handlers' effects. It is safe for use by several
-// goroutines. It holds no connection between batches; the *sql.DB stays the
-// caller's to close.
+// Store keeps markers and rows in the tables of a database, in the same transactions as the
+// handlers' effects. It is safe for concurrent use. It holds no connection between batches.
+// The caller closes the *sql.DB.
 //
-// Beside the methods that are listed here a Store has those of store.Inbox, store.Leases,
-// store.Reaper, keystore.Store and store.CallerTx; Requeue, Release, Reopen, Suppress, Edit,
-// Resolve and Skip, by which operators act on rows; and Known, RowsOf, Caused, LeasedKey,
-// Denials, Upkeep and the Sample methods, which answer questions and decide nothing.
+// In addition to the methods listed here, a Store has:
+//
+//   - those of store.Inbox, store.Leases, store.Reaper, keystore.Store and store.CallerTx
+//   - Requeue, Release, Reopen, Suppress, Edit, Resolve and Skip, with which operators act on rows
+//   - Known, RowsOf, Caused, LeasedKey, Denials, Upkeep and the Sample methods, which only return information
 type Store struct {
 	db *database.DB
 	markingStore
@@ -72,7 +71,7 @@ type Store struct {
 	inspectStore
 }
 
-// What a Store does by subjects; their names here keep them out of its fields.
+// The parts of a Store by subject. The aliases make the embedded fields unexported.
 type (
 	markingStore   = *marking.Store
 	inboxStore     = *inbox.Store
@@ -96,21 +95,21 @@ func wrap(db *database.DB, err error) (*Store, error) {
 		eraser.New(db), seals.New(db), reaper.New(db), inspect.New(db)}, nil
 }
 
-// Classify implements store.TxStore. It goes by the database's codes, never by
-// the text of an error. Of an error of PostgreSQL that a prepared statement is
-// outdated, because its table was changed, it takes note: no batch that is open
-// gives its connection back, so that the next run prepares it anew.
+// Classify implements store.TxStore. It uses the codes of the database, never the text of an
+// error. If PostgreSQL reports that a prepared statement is outdated because its table
+// changed, Classify records that: the connections of open batches are then closed, so that the
+// next run prepares the statement again.
 func (s *Store) Classify(err error) store.Class { return s.db.Classify(err) }
 
-// IsStoreFault implements store.TxStore: for lock time-outs, full disks, lack
-// of memory and files that cannot be read or written.
+// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack
+// of memory, and files that cannot be read or written.
 func (s *Store) IsStoreFault(err error) bool { return s.db.IsStoreFault(err) }
 
 //go:embed postgres
 var postgresFiles embed.FS
 
-// Postgres returns a store in a PostgreSQL database of version 13 or later. It
-// creates nothing: see Migrate. It sends nothing.
+// Postgres returns a store in a PostgreSQL database of version 13 or later. It creates
+// nothing, see Migrate, and sends no statement.
 func Postgres(db *sql.DB, o Options) (*Store, error) {
 	return wrap(database.OpenPostgres(db, postgresFiles, database.Options(o)))
 }
@@ -118,37 +117,34 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 //go:embed sqlite
 var sqliteFiles embed.FS
 
-// SQLite returns a store in a SQLite database of version 3.42 or later, with
-// any driver. It creates nothing: see Migrate.
+// SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. It
+// creates nothing: see Migrate.
 //
-// The database must be a file: the store discards a connection whose end was
-// unclean, and with it a database that lives in its memory. Open it so that
-// every connection has foreign_keys on (otherwise Limits.Batch is 1) and a
-// busy_timeout; journal_mode WAL lets others read while a batch is open. With
-// modernc.org/sqlite:
+// The database must be a file, because the store closes connections that ended uncleanly, and
+// an in-memory database is lost with its connection. Open the file so that every connection
+// has foreign_keys on (otherwise Limits.Batch is 1) and a busy_timeout. With journal_mode WAL,
+// other connections can read while a batch is open. With modernc.org/sqlite:
 //
 //	sql.Open("sqlite", "file:shop.db?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
 //
-// A bound set with SetMaxOpenConns should be 4 or more: an open batch holds a
-// connection, rows are read beside it, and a handler that does not end keeps
-// its own.
+// If you set SetMaxOpenConns, use 4 or more: an open batch holds a connection, rows are read
+// on another, and a handler that does not end keeps its own.
 //
-// The file must stay where it is: once it was moved, deleted or replaced, all
-// that the store is asked to write fails with store.ClassDown, and so does a commit
-// that it may have lost. It works again when the file is back; another file is
-// for another Store.
+// The file must stay in its place. After it was moved, deleted or replaced, all writes of the
+// store fail with store.ClassDown, and so does a commit that may have been lost. The store
+// works again when the file is back; another file needs another Store.
 //
-// SQLite has one writer: batches of one Store take turns, and a handler must
-// write through its transaction only. store.TxOptions are ignored: what ends a
-// statement of a handler is its context. A wait for another
-// process that writes ends with busy_timeout, which no context cuts short.
+// SQLite has one writer: batches of one Store take turns, and a handler must write through its
+// transaction only. store.TxOptions are ignored; the context ends a handler's statement.
+// busy_timeout limits the wait for another process that writes, and no context can shorten it.
 func SQLite(db *sql.DB, o Options) (*Store, error) {
 	return wrap(database.OpenSQLite(db, sqliteFiles, database.Options(o)))
 }
 
-// Limits implements store.TxStore. SQLite has one writer. Without foreign keys a batch of SQLite has one
-// message, because a handler's own COMMIT would also commit its neighbours' marks; and with a driver that
-// has no commit hook, because there what a handler writes after a ROLLBACK would stay.
+// Limits implements store.TxStore. SQLite has one writer. A batch of SQLite has only one
+// message in two cases. Without foreign keys, a handler's own COMMIT would also commit the
+// marks of other messages. With a driver that has no commit hook, statements after a handler's
+// own ROLLBACK would stay.
 func (s *Store) Limits() store.Limits {
 	l := store.Limits{
 		SingleWriter: s.db.Dialect.Writers == 1, StepOutput: steplimit.Output,
@@ -163,10 +159,10 @@ func (s *Store) Limits() store.Limits {
 	return l
 }
 
-// MostSampled is up to which number a Sampled counts.
+// MostSampled is the number up to which a Sampled counts.
 const MostSampled = inspect.MostSampled
 
-// What people and metrics ask a Store for; see the methods that return them.
+// The results of the methods that return information.
 type (
 	Known          = inspect.Known
 	KnownKey       = inspect.KnownKey
@@ -180,7 +176,7 @@ type (
 	SampledTable   = inspect.SampledTable
 )
 
-// The kinds of records that contradict a row.
+// The kinds of contradictions between a row and other records.
 const (
 	MismatchMarker = inspect.MismatchMarker
 	MismatchStream = inspect.MismatchStream

@@ -27,7 +27,7 @@ func (r Resolution) String() string {
 // Fits returns an error if r is not a Resolution.
 func (r Resolution) Fits() error {
 	if r != ResolvedDone && r != ResolvedNotDone {
-		return errors.New("semel: say whether it was done or not; what is unknown stays so by itself")
+		return errors.New("semel: the resolution must be done or not-done; an outcome that stays unknown needs no resolution")
 	}
 	return nil
 }

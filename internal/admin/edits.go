@@ -51,15 +51,15 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {
 	case r.State != store.StateParked && r.State != store.StateDeadLettered:
-		why = fmt.Sprintf("is %s, and only what was set aside may be edited", r.State)
+		why = fmt.Sprintf("is %s; only parked and dead-lettered rows can be edited", r.State)
 	case r.Surrogate:
-		why = "has no identity, and is never run; have it sent again with one"
+		why = "has no identity and is never processed; have the message sent again with an identity"
 	case len(r.Steps) > 0:
-		why = "has steps that took effect with the body that it has"
+		why = "has steps that took effect with its present body"
 	case r.UnknownOutcome():
-		why = "had a call of which nobody knows what became, so its body may have taken effect; find out and resolve it first"
+		why = "has a call with an unknown outcome, so its body may have taken effect; find out the outcome and resolve the row first"
 	case r.BodyRemoved:
-		why = "has no body any more"
+		why = "no longer has a body"
 	case len(body) > MaxEdit:
 		why = fmt.Sprintf("cannot have a body of %d bytes; at most %d", len(body), MaxEdit)
 	default:

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// refusal is an error with a text of its own that is also another error.
+// refusal is an error with its own text that wraps another error.
 type refusal struct {
 	text string
 	is   error
@@ -49,7 +49,7 @@ func (v Verb) Event(s store.RowState) store.RowEvent {
 	case Retry, Send:
 		return store.RowRetried
 	case Release:
-		if s == store.StateReceived { // no process has claimed it
+		if s == store.StateReceived { // not claimed by any process
 			return store.RowRetried
 		}
 		return store.RowReleased
@@ -112,7 +112,7 @@ func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	_, legal := r.State.After(e)
 	switch {
 	case r.Reason == reasonname.Erased:
-		return refuse(r, "it was erased, and nothing of it is left to process; a message that the producer sends again under this identity is a copy")
+		return refuse(r, "it was erased, so there is nothing to process; a message that the producer sends again with this identity is a duplicate")
 	case !legal:
 		return refuse(r, illegal(e, r))
 	case e == store.RowRetried && due && r.State == store.StateReceived:
@@ -120,13 +120,13 @@ func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	case e == store.RowRetried && due && r.State.Outcome() == store.Waiting:
 		return fmt.Errorf("row %d: %w", r.Number, ErrDueAlready)
 	case e == store.RowRetried && r.UnknownOutcome() && r.Reason == semel.ReasonOutcomeUnknown:
-		return refuse(r, "nobody knows whether a call for it took effect, and the other side may have forgotten its key; find out, and say so with semel inbox resolve")
+		return refuse(r, "it is unknown whether a call for it took effect, and the called system may have forgotten its key; find out, and record the outcome with semel inbox resolve")
 	case e == store.RowResolved && !r.UnknownOutcome():
-		return refuse(r, "the outcomes of all its calls are known")
+		return refuse(r, "all its calls have known outcomes")
 	case e == store.RowReopened && r.UnknownOutcome():
 		return refuse(r, "a call for it has an unknown outcome, so a retry might repeat the effect; correct the effect by hand")
 	case e == store.RowReopened && r.BodyRemoved:
-		return refuse(r, "it has no payload any more; have the message sent again under another identity")
+		return refuse(r, "it no longer has a payload; have the message sent again with another identity")
 	}
 	return nil
 }
@@ -159,9 +159,9 @@ func illegal(e store.RowEvent, r *store.StoredRow) string {
 	case retried && r.State == store.StateBlocked:
 		return fmt.Sprintf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which version is missing, and semel gaps skip continues without it", r.Stream)
 	case e == store.RowResolved:
-		return is + ", and only what is parked, dead-lettered or waits for its next try can be resolved"
+		return is + ", and only rows that are parked, dead-lettered or waiting for a retry can be resolved"
 	case e == store.RowReopened:
-		return is + ", and only what was discarded can be reopened"
+		return is + ", and only discarded rows can be reopened"
 	}
 	return is
 }
@@ -174,7 +174,7 @@ func neverRuns(reason semel.Reason) string {
 	case reasonname.Filtered:
 		return "the consumer's filter excludes it, so its identity was never read; if it belongs to the consumer, correct filter in the policy and have it sent again; discard this row"
 	case semel.ReasonMalformed:
-		return "the source could not read it; have it sent again as the source's format wants it, and discard this row"
+		return "the source could not read it; have it sent again in the format of the source, and discard this row"
 	}
-	return "without an identity it cannot take effect once; have it sent again with one, and discard this row"
+	return "without an identity Semel cannot process it exactly once; have it sent again with an identity, and discard this row"
 }

@@ -17,9 +17,9 @@ type StoredMarker struct {
 	Fingerprint semel.Fingerprint
 }
 
-// Owner returns the row of an identity to which its marker belongs, or nil if none of the rows
-// has the marker's content. Of several rows with that content it is the one whose state the
-// marker tells, or else the first content's.
+// Owner returns the row to which the marker belongs, or nil if no row has the marker's
+// content. If several rows have that content, Owner prefers a row whose state matches the
+// marker's outcome, and then a row that is not a conflict.
 func (m StoredMarker) Owner(rows []store.StoredRow) *store.StoredRow {
 	var owner *store.StoredRow
 	better := func(r *store.StoredRow) bool {

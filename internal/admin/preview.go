@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// PreviewQuery is a mark whose verdict is asked for.
+// PreviewQuery is a mark whose verdict is to be predicted.
 type PreviewQuery struct {
 	// Source is the source of the identity. Mark.Scope is ignored.
 	Source string

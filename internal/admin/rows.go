@@ -8,10 +8,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Recorder is an optional ability of an Inbox: to record what a person does to no one row.
+// Recorder is implemented by an Inbox that can record acts of people without changing a row.
 type Recorder interface {
-	// Record writes an act that changes nothing by itself; Act.Row is 0 if it is of no
-	// row.
+	// Record writes an act. It changes nothing else. Act.Row is 0 if the act does not concern
+	// a row.
 	Record(ctx context.Context, a store.Act) error
 }
 

@@ -26,11 +26,11 @@ func MayRun(number int64, marker store.Outcome, own bool, others []store.StoredR
 	}
 	switch {
 	case marker == store.Applied && own:
-		return fmt.Errorf("row %d: its own content is applied, and nothing is left to do for it: %w", number, semel.ErrConflict)
+		return fmt.Errorf("row %d: its own content is applied already, so there is nothing to do: %w", number, semel.ErrConflict)
 	case marker == store.Applied:
 		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	case marker == store.Waiting && !own:
-		return refuseOpen("row %d: another content of its identity waits, and may take effect; wait until it has ended", number)
+		return refuseOpen("row %d: another content of its identity waits and may take effect; wait until that row has ended", number)
 	}
 	return nil
 }
@@ -41,13 +41,13 @@ func lets(r *store.StoredRow, number int64) error {
 	case state == store.StateCompleted:
 		return fmt.Errorf("row %d: row %d has the content that took effect: %w", number, r.Number, semel.ErrConflict)
 	case state.Outcome() == store.Waiting, !state.Known():
-		return refuseOpen("row %d: row %d has another content of its identity, is %s, and may take effect; wait until it has ended, or discard it first", number, r.Number, state)
+		return refuseOpen("row %d: row %d has another content of its identity, is %s, and may take effect; wait until that row has ended, or discard it first", number, r.Number, state)
 	case state == store.StateDiscarded && len(r.Steps) > 0:
 		return refuseOpen("row %d: row %d has another content of its identity, and steps of it took effect before it was discarded; reopen and retry that row, or have this message sent again under another identity", number, r.Number)
 	case state == store.StateDiscarded:
 		return nil
 	case r.UnknownOutcome():
-		return refuseOpen("row %d: row %d has another content of its identity, and nobody knows whether a call for it took effect; find out, and resolve or discard that row first", number, r.Number)
+		return refuseOpen("row %d: row %d has another content of its identity, and it is unknown whether a call for it took effect; find out, and resolve or discard that row first", number, r.Number)
 	case len(r.Steps) > 0:
 		return refuseOpen("row %d: row %d has another content of its identity, and steps of it took effect; retry that row", number, r.Number)
 	}

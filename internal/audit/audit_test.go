@@ -14,7 +14,7 @@ import (
 
 var key = []byte("a key of at least thirty-two bytes")
 
-// sealed is a chain of so many acts with its end.
+// sealed returns a chain of n acts, and its end.
 func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	var end admin.SealHead
 	var all []admin.Seal
@@ -27,7 +27,7 @@ func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	return all, end
 }
 
-// verified is what is found, a line each.
+// verified returns the findings of a verification as texts.
 func verified(key []byte, lines []admin.Seal, end admin.SealHead) []string {
 	v := NewVerifier(key)
 	v.ExpectEnd(end, "the end")
@@ -53,7 +53,7 @@ func TestALineHasThisHash(t *testing.T) {
 	}
 }
 
-func TestNothingIsFoundInAChainThatIsWhole(t *testing.T) {
+func TestAnIntactChainHasNoFindings(t *testing.T) {
 	for _, k := range [][]byte{nil, key} {
 		for _, n := range []int{0, 1, 2, 100} {
 			lines, end := sealed(k, n)
@@ -64,7 +64,7 @@ func TestNothingIsFoundInAChainThatIsWhole(t *testing.T) {
 	}
 }
 
-// renumbered gives lines the sequences of their places.
+// renumbered numbers the lines from 1, in their present order.
 func renumbered(lines []admin.Seal) []admin.Seal {
 	for i := range lines {
 		lines[i].Sequence = int64(i + 1)
@@ -72,11 +72,11 @@ func renumbered(lines []admin.Seal) []admin.Seal {
 	return lines
 }
 
-func TestEachForgeryIsFoundAndNamed(t *testing.T) {
+func TestEachForgeryIsDetectedAndNamed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		forge func(lines []admin.Seal) []admin.Seal
-		want  []string // what begins the findings
+		want  []string // prefixes of the findings
 	}{
 		{"changed", func(l []admin.Seal) []admin.Seal { l[4].Act.Why = "other"; return l }, []string{"line 5, act 14: changed"}},
 		{"the first is changed", func(l []admin.Seal) []admin.Seal { l[0].Act.Who = "bo"; return l }, []string{"line 1, act 10: changed"}},
@@ -119,15 +119,15 @@ func TestEachForgeryIsFoundAndNamed(t *testing.T) {
 					}
 				}
 				if extra := found[len(c.want):]; len(extra) > 0 && !strings.Contains(c.name, "renumbered") {
-					t.Errorf("beside them: %q", extra)
+					t.Errorf("further findings: %q", extra)
 				}
 			})
 		}
 	}
 }
 
-// Who can write the table computes hashes as well as Semel does.
-func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
+// A forger who can write the table can compute hashes like Semel.
+func TestARecomputedChainIsDetected(t *testing.T) {
 	anew := func(key []byte, lines []admin.Seal, from int) admin.SealHead {
 		for i := from; i < len(lines); i++ {
 			if i > 0 {
@@ -137,7 +137,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 		}
 		return admin.SealHead{Sequence: int64(len(lines)), Keyed: lines[0].Keyed, Hash: lines[len(lines)-1].Hash}
 	}
-	t.Run("by_a_head_that_was_kept", func(t *testing.T) {
+	t.Run("with_a_kept_head", func(t *testing.T) {
 		lines, kept := sealed(nil, 10)
 		lines[4].Act.Why = "other"
 		end := anew(nil, lines, 4)
@@ -148,7 +148,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 			t.Errorf("found %q", found)
 		}
 	})
-	t.Run("one_line_alone_by_the_line_behind_it", func(t *testing.T) {
+	t.Run("a_single_line_by_the_next_line", func(t *testing.T) {
 		lines, end := sealed(nil, 10)
 		lines[4].Act.Why = "other"
 		lines[4].Hash = Hash(nil, lines[4])
@@ -156,14 +156,14 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 			t.Errorf("found %q", found)
 		}
 	})
-	t.Run("a_line_between_two_by_the_one_that_follows_the_first", func(t *testing.T) {
+	t.Run("an_inserted_line_by_the_next_line", func(t *testing.T) {
 		lines, end := sealed(nil, 10)
 		own := Next(nil, HeadOf(nil, lines[4]), store.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
 		if found := verified(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, act 99: inserted") {
 			t.Errorf("found %q", found)
 		}
 	})
-	t.Run("by_the_key", func(t *testing.T) {
+	t.Run("with_the_key", func(t *testing.T) {
 		lines, _ := sealed(key, 10)
 		lines[4].Act.Why = "other"
 		end := anew([]byte("what the forger takes for the key"), lines, 4)
@@ -171,7 +171,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 			t.Errorf("found %q", found)
 		}
 	})
-	t.Run("without_a_key_by_the_key", func(t *testing.T) {
+	t.Run("a_chain_without_a_key_when_verified_with_one", func(t *testing.T) {
 		lines, _ := sealed(nil, 10)
 		if found := verified(key, lines, HeadOf(nil, lines[9])); len(found) != 1 || !strings.HasPrefix(found[0], "line 10: changed: no line up to here is under the key") {
 			t.Errorf("found %q", found)
@@ -184,7 +184,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 			t.Errorf("found %q", found)
 		}
 	})
-	t.Run("an_end_that_was_cut_off_by_its_proof", func(t *testing.T) {
+	t.Run("a_truncated_chain_by_the_proof_of_its_end", func(t *testing.T) {
 		lines, end := sealed(key, 10)
 		cut := admin.SealHead{Sequence: 7, Keyed: true, Hash: lines[6].Hash, Proof: end.Proof}
 		if found := verified(key, lines[:7], cut); len(found) != 1 || !strings.Contains(found[0], "was not written with the key") {
@@ -193,14 +193,14 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 	})
 }
 
-func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
+func TestAKeyAddedLaterProtectsEarlierLines(t *testing.T) {
 	lines, end := sealed(nil, 5)
 	for i := range 5 {
 		s := Next(key, end, store.Act{Number: int64(100 + i), At: time.UnixMicro(1)}, time.UnixMicro(1))
 		end = HeadOf(key, s)
 		lines = append(lines, s)
 	}
-	// Somebody who keeps the head of then answers for what is before the key.
+	// A head that was kept from that time proves the lines before the key.
 	kept := func() []string {
 		v := NewVerifier(key)
 		v.Expect(PointOf(HeadOf(key, lines[5])), "the head that was kept")
@@ -218,18 +218,18 @@ func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
 		t.Errorf("found %q", found)
 	}
 	if found := verified(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "lines 1 to 5: under no key") {
-		t.Errorf("without a head that was kept: %q", found)
+		t.Errorf("without a kept head: %q", found)
 	}
 	lines[2].Act.Who = "bo"
 	if found := kept(); len(found) != 1 || !strings.HasPrefix(found[0], "line 3") {
 		t.Errorf("found %q", found)
 	}
 	if err := MaySeal(&admin.Sealing{}, end); err == nil {
-		t.Error("who has no key may go on")
+		t.Error("a chain with a key may be extended without it")
 	}
 	end.Sequence--
 	if err := MaySeal(&admin.Sealing{Key: key, Continue: true}, end); err == nil || !strings.Contains(err.Error(), "line 9, was not written with this process's audit.key") {
-		t.Errorf("behind an end that was cut off: %v", err)
+		t.Errorf("after lines were cut off: %v", err)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestActsAreComparedWithTheirLines(t *testing.T) {
 	}
 	want := []string{
 		`line 2, act 11: changed: in the table of acts: why was sealed as "reason 1" and is "other"`,
-		`line 3, act 12: removed: the table of acts has it no more; it was "discard" by "ana" at 1970-01-01T00:00:02Z`,
+		`line 3, act 12: removed: the table of acts no longer has it; it was "discard" by "ana" at 1970-01-01T00:00:02Z`,
 		`line 4, act 13: changed: the line: who was sealed as "ana" and is "bo"; the table of acts still has what was sealed`,
 	}
 	for i, f := range v.End().Findings {
@@ -262,7 +262,7 @@ func TestActsAreComparedWithTheirLines(t *testing.T) {
 	}
 }
 
-func TestAnExportedChainIsReadAsItWas(t *testing.T) {
+func TestAnExportedChainIsReadBackUnchanged(t *testing.T) {
 	lines, end := sealed(key, 3)
 	lines[1].Act.Why = "\xff\x00"
 	lines[2].Act.Why = "base64:"
@@ -287,19 +287,19 @@ func TestAnExportedChainIsReadAsItWas(t *testing.T) {
 		{strings.Replace(b.String(), `"verb"`, `"verbs"`, 1), "line 1 of the file"},
 	} {
 		if _, err := Read(strings.NewReader(c.text), func(admin.Seal) {}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("of %q: %v", c.want, err)
+			t.Errorf("want an error about %q: %v", c.want, err)
 		}
 	}
 }
 
-func TestAPointIsReadAsItIsWritten(t *testing.T) {
+func TestParsePointIsTheInverseOfString(t *testing.T) {
 	p := Point{12, admin.SealHash{1, 2, 3}}
 	if got, err := ParsePoint(p.String()); got != p || err != nil {
 		t.Errorf("%v: %v", got, err)
 	}
 	for _, s := range []string{"", "12", "12:", "x:00", "-1:" + strings.Repeat("0", 64), "1:" + strings.Repeat("0", 63)} {
 		if _, err := ParsePoint(s); err == nil {
-			t.Errorf("%q is read", s)
+			t.Errorf("%q is accepted", s)
 		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// farthest is how far from its place a line is looked for that was given another sequence.
+// farthest limits how many sequences away sealedAs searches for the place of a renumbered
+// line.
 const farthest = 1000
 
-// sealedAs is the sequence at which a line was sealed, whatever it stands at now; false: its
-// hash is not that of its content at any place near. A line under a key is taken for intact
-// where there is none.
+// sealedAs returns the sequence with which the line was sealed, which differs from its present
+// sequence if the line was renumbered. intact is false if the hash matches the content at no
+// sequence nearby. A keyed line counts as intact if the verifier has no key.
 func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	if s.Keyed && len(v.key) == 0 {
 		v.report.Unchecked++
@@ -44,7 +45,8 @@ func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	return 0, false
 }
 
-// broken reports a line whose hash is not that of its content.
+// broken reports a line whose hash does not match its content. behind is the following line,
+// nil for the last.
 func (v *Verifier) broken(l Line, behind *Line) {
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence -= v.shifted.by
@@ -70,10 +72,10 @@ func (v *Verifier) broken(l Line, behind *Line) {
 	}
 }
 
-// otherLink is what is wrong with a line that had the right one.
+// otherLink is the finding for a line whose link to the previous line was changed.
 const otherLink = "the hash of the line before it is not what was sealed"
 
-// whatChanged says what of a line is not what was sealed, as far as that can be told.
+// whatChanged names the part of the line that differs from what was sealed, if it can tell.
 func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	fits := func(change func(*admin.Seal)) bool {
 		s := l.Seal
@@ -86,18 +88,19 @@ func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	case l.Now != nil && fits(func(s *admin.Seal) { s.Act = *l.Now }):
 		return "the line: " + differences(*l.Now, l.Act) + "; the table of acts still has what was sealed"
 	case !l.Keyed && len(v.key) > 0 && fits(func(s *admin.Seal) { s.Keyed = true }):
-		return "that it is under the key is not said any more"
+		return "the line was sealed under the key, and its keyed mark was removed"
 	}
-	return "its content is not what was sealed, or its hash is not"
+	return "its content or its hash was changed"
 }
 
-// compare reports an act that does not stand as it was sealed.
+// compare reports an act that is missing from the table of acts, or differs there from its
+// line.
 func (v *Verifier) compare(l Line, sequence int64) {
 	switch {
 	case !l.Compared:
 	case l.Now == nil:
 		v.report.add(Finding{Sequence: sequence, Act: l.Act.Number, Kind: Removed,
-			What: fmt.Sprintf("the table of acts has it no more; it was %q by %q at %s", l.Act.Verb, l.Act.Who, l.Act.At.UTC().Format(time.RFC3339))})
+			What: fmt.Sprintf("the table of acts no longer has it; it was %q by %q at %s", l.Act.Verb, l.Act.Who, l.Act.At.UTC().Format(time.RFC3339))})
 	case *l.Now != l.Act:
 		if what := differences(l.Act, *l.Now); what != "" {
 			v.report.add(Finding{Sequence: sequence, Act: l.Act.Number, Kind: Changed, What: "in the table of acts: " + what})
@@ -105,10 +108,10 @@ func (v *Verifier) compare(l Line, sequence int64) {
 	}
 }
 
-// longestShown is as much of a text as a finding shows.
+// longestShown limits how many characters of a text a finding shows.
 const longestShown = 60
 
-// differences names what was sealed and stands otherwise; empty for nothing.
+// differences lists the fields whose values differ from what was sealed; empty if none do.
 func differences(sealed, stands store.Act) string {
 	var all []string
 	for _, part := range []struct{ name, sealed, stands string }{
@@ -124,7 +127,8 @@ func differences(sealed, stands store.Act) string {
 	return strings.Join(all, ", ")
 }
 
-// noteKey reports a line without a key behind lines with one.
+// noteKey reports a line without a key after lines with one, and notes where the first keyed
+// line is.
 func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 	if v.keyed && !s.Keyed {
 		v.report.add(Finding{Sequence: sequence, Act: s.Act.Number, Kind: Inserted, What: "it is under no key, and lines before it are under one"})
@@ -135,7 +139,8 @@ func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 	}
 }
 
-// noteShift notes that a line stands somewhere else than at the place where it was sealed.
+// noteShift records that a line has another sequence than the one with which it was sealed.
+// Neighbours with the same shift are reported together.
 func (v *Verifier) noteShift(stands, sealed int64) {
 	if by := stands - sealed; by != v.shifted.by || v.shifted.to != stands-1 {
 		v.endRun()

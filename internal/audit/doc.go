@@ -1,8 +1,8 @@
-// Package audit is the chain into which acts of operators are sealed: what a line's hash is
-// of, which line follows which, and what of a chain is not as it was sealed.
+// Package audit seals acts of operators into a hash chain: it computes the hash of each line,
+// links each line to the one before, and verifies a chain.
 //
-// Each line has the hash of the line before in its own, so that a line cannot be changed,
-// removed, inserted or moved without another hash for every line behind it. Who can write
-// the table can compute those anew. That is found with a head that was kept elsewhere, or
-// with a key: lines under a key nobody computes who does not have it.
+// The hash of each line covers the hash of the line before it. So a line cannot be changed,
+// removed, inserted or moved without computing new hashes for all lines after it. A person who
+// can write the table can do that. Verification detects it with a head that was kept
+// elsewhere, or with a key: without the key nobody can compute the hashes of keyed lines.
 package audit

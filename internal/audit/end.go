@@ -6,28 +6,29 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// ExpectEnd has the chain end where its store, or its file, says that it ends. The proof of
-// an end under a key is looked at where there is a key.
+// ExpectEnd makes the verifier check that the chain ends at end, as recorded by its store or
+// file. If the verifier has a key, it also checks the proof of a keyed end. Findings call the
+// end by name.
 func (v *Verifier) ExpectEnd(end admin.SealHead, name string) {
 	v.expect(PointOf(end), name, false)
 	v.ends = append(v.ends, namedEnd{end, name})
 }
 
-// namedEnd is an end, with what it is for people.
+// namedEnd is an expected end and its name in findings.
 type namedEnd struct {
 	admin.SealHead
 	name string
 }
 
-// atEnd says what is wrong with an end.
+// atEnd reports an end with a wrong or missing proof, and lines after the end.
 func (v *Verifier) atEnd(e namedEnd) {
 	switch {
 	case len(v.key) > 0 && e.Keyed && e.Proof != proof(v.key, e.SealHead):
-		v.report.add(Finding{Sequence: e.Sequence, Kind: Changed, What: e.name + " was not written with the key: lines may be cut off behind it"})
+		v.report.add(Finding{Sequence: e.Sequence, Kind: Changed, What: e.name + " was not written with the key: lines after it may have been cut off"})
 	case len(v.key) > 0 && !e.Keyed && v.keyed:
-		v.report.add(Finding{Sequence: e.Sequence, Kind: Changed, What: e.name + " is under no key, and lines before it are under one"})
+		v.report.add(Finding{Sequence: e.Sequence, Kind: Changed, What: e.name + " is under no key, although lines before it are under one"})
 	}
 	if v.next-1 > e.Sequence {
-		v.report.add(Finding{Sequence: e.Sequence + 1, To: v.next - 1, Kind: Inserted, What: "they stand behind " + e.name + ", which is line " + fmt.Sprint(e.Sequence)})
+		v.report.add(Finding{Sequence: e.Sequence + 1, To: v.next - 1, Kind: Inserted, What: "they come after " + e.name + ", which is line " + fmt.Sprint(e.Sequence)})
 	}
 }

@@ -6,35 +6,36 @@ import (
 	"slices"
 )
 
-// Kind is what is wrong with a line.
+// Kind classifies a finding.
 type Kind string
 
-// The kinds.
+// The kinds of findings.
 const (
-	// Changed: a line, or the act that it sealed, is not what it was.
+	// Changed: a line, or the act that it sealed, was changed.
 	Changed Kind = "changed"
 	// Removed: a line, or the act that it sealed, is gone.
 	Removed Kind = "removed"
-	// Reordered: a line stands at another place than the one at which it was sealed.
+	// Reordered: a line is at another place than where it was sealed.
 	Reordered Kind = "reordered"
-	// Inserted: a line was never sealed here.
+	// Inserted: a line was not sealed at this place.
 	Inserted Kind = "inserted"
-	// CutOff: lines are gone from the end.
+	// CutOff: lines are missing at the end.
 	CutOff Kind = "cut off"
-	// Late: an act was sealed, or is not sealed, long after it was done. Until an act is sealed
-	// nothing shows what it was.
+	// Late: an act was sealed, or is still not sealed, long after it was done. A change of the
+	// act before it was sealed cannot be detected.
 	Late Kind = "sealed late"
-	// Unkeyed: lines before the first one under the key are under none, so that anybody who
-	// could write the tables then could have made them.
+	// Unkeyed: lines before the first keyed line. Anybody who could write the tables at that
+	// time could have written them.
 	Unkeyed Kind = "under no key"
 )
 
-// Finding is something that is wrong.
+// Finding is one fault that the verification found.
 type Finding struct {
-	// Sequence is where, and To the last line of several; 0: it is one.
+	// Sequence is the line, or the first of several lines; To is then the last, and otherwise
+	// 0.
 	Sequence int64 `json:"sequence"`
 	To       int64 `json:"to,omitempty"`
-	// Act is the number of the act, where it is known.
+	// Act is the number of the act; 0 if it is unknown.
 	Act  int64  `json:"act,omitempty"`
 	Kind Kind   `json:"kind"`
 	What string `json:"what"`
@@ -50,19 +51,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("line %d: %s: %s", f.Sequence, f.Kind, f.What)
 }
 
-// MostFindings is how many findings are named; the others are counted.
+// MostFindings limits the findings that a report lists; Total counts all.
 const MostFindings = 1000
 
-// Report is what a verification found.
+// Report is the result of a verification.
 type Report struct {
-	// Lines are how many were looked at, and End the last of them that is not known to be
-	// inserted.
+	// Lines counts the lines read. End is the last line that was not found to be inserted.
 	Lines int64
 	End   Point
-	// Keyed are how many of them are under a key; Unchecked how many of those were not
-	// computed, as no key was given.
+	// Keyed counts the lines under a key. Unchecked counts the keyed lines whose hash was not
+	// checked because no key was given.
 	Keyed, Unchecked int64
-	// Findings are what is wrong, by sequence: the first MostFindings of Total.
+	// Findings lists the first MostFindings of Total findings, sorted by sequence.
 	Findings []Finding
 	Total    int64
 }

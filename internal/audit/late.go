@@ -7,18 +7,20 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// LongestUnsealed is how long after it was done an act may be sealed: processes seal within
-// seconds, and none may run for a night. Acts that were sealed later were open to changes, and
-// so are all acts of a chain that was thrown away and made anew.
+// LongestUnsealed is the longest time between an act and its seal that is not reported.
+// Processes seal acts within seconds, but possibly no process runs for a night. Until an act
+// is sealed, changes to it are not detected. A chain that was deleted and written again has
+// late seals too.
 const LongestUnsealed = 24 * time.Hour
 
-// lateLines are lines one behind the other that were sealed late, the worst by so much.
+// lateLines is a run of consecutive lines that were sealed late; by is the longest delay among
+// them.
 type lateLines struct {
 	from, to, act int64
 	by            time.Duration
 }
 
-// noteLate notes a line that was sealed long after its act was done.
+// noteLate records a line that was sealed more than LongestUnsealed after its act.
 func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	by := s.At.Sub(s.Act.At)
 	if by <= LongestUnsealed {
@@ -32,7 +34,7 @@ func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	v.late = append(v.late, lateLines{sequence, sequence, s.Act.Number, by})
 }
 
-// endLate reports what no head that was kept covers.
+// endLate reports late and unkeyed lines that no kept head covers.
 func (v *Verifier) endLate() {
 	covered := int64(0)
 	for _, h := range v.heads {
@@ -42,7 +44,7 @@ func (v *Verifier) endLate() {
 	}
 	if from := covered + 1; len(v.key) > 0 && v.report.Keyed > 0 && v.unkeyed >= from {
 		v.report.add(Finding{Sequence: from, To: v.unkeyed, Kind: Unkeyed,
-			What: "whoever could write the tables before the first line under the key could have made them; a head that was kept from after that answers for them"})
+			What: "anybody who could write the tables before the first line under the key could have written them; a head that was kept from after that proves them"})
 	}
 	for _, l := range v.late {
 		if l.to <= covered {
@@ -51,8 +53,8 @@ func (v *Verifier) endLate() {
 		if l.from <= covered {
 			l.from, l.act = covered+1, 0
 		}
-		f := Finding{Sequence: l.from, Act: l.act, Kind: Late, What: fmt.Sprintf("up to %s after it was done: nothing shows that it was the same until then; "+
-			"so is a chain that was thrown away and made anew; a head that was kept answers for it", l.by.Round(time.Second))}
+		f := Finding{Sequence: l.from, Act: l.act, Kind: Late, What: fmt.Sprintf("up to %s after it was done: changes before the seal cannot be detected;  "+
+			"a chain that was deleted and written again looks like this too; a head that was kept rules this out", l.by.Round(time.Second))}
 		if l.to > l.from {
 			f.To = l.to
 		}

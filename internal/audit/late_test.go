@@ -9,9 +9,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A forger who owns the tables throws the seals away and changes acts, and Semel seals them
-// anew, under its key.
-func TestAChainThatSemelMadeAnewForAForger(t *testing.T) {
+// A forger who owns the tables deletes the seals and changes acts. Semel then seals the
+// changed acts again, under its key.
+func TestAChainThatAForgerHadSealedAgain(t *testing.T) {
 	begun := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
 	made := func(at func(done time.Time) time.Time) (lines []admin.Seal, end admin.SealHead) {
 		for i := range 5 {
@@ -21,13 +21,13 @@ func TestAChainThatSemelMadeAnewForAForger(t *testing.T) {
 		}
 		return lines, end
 	}
-	t.Run("G6_is_found_by_the_time_at_which_its_lines_were_sealed", func(t *testing.T) {
+	t.Run("G6_is_detected_by_the_time_of_its_seals", func(t *testing.T) {
 		lines, end := made(func(time.Time) time.Time { return begun.Add(30 * 24 * time.Hour) })
 		if found := verified(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "lines 1 to 5: sealed late: up to 720h0m0s") {
 			t.Errorf("found %q", found)
 		}
 	})
-	t.Run("G6_is_found_by_a_head_that_was_kept", func(t *testing.T) {
+	t.Run("G6_is_detected_with_a_kept_head", func(t *testing.T) {
 		_, kept := made(func(done time.Time) time.Time { return done.Add(5 * time.Second) })
 		lines, end := made(func(time.Time) time.Time { return begun.Add(30 * 24 * time.Hour) })
 		v := NewVerifier(key)
@@ -40,7 +40,7 @@ func TestAChainThatSemelMadeAnewForAForger(t *testing.T) {
 			t.Errorf("found %+v", r.Findings)
 		}
 	})
-	t.Run("G6_what_was_sealed_late_before_a_head_that_was_kept_is_known", func(t *testing.T) {
+	t.Run("G6_late_seals_up_to_a_kept_head_are_not_reported", func(t *testing.T) {
 		lines, end := made(func(time.Time) time.Time { return begun.Add(30 * 24 * time.Hour) })
 		for n, want := range map[int]int{5: 0, 3: 1} {
 			v := NewVerifier(key)
@@ -54,7 +54,7 @@ func TestAChainThatSemelMadeAnewForAForger(t *testing.T) {
 			}
 		}
 	})
-	t.Run("G6_what_is_sealed_in_time_is_not", func(t *testing.T) {
+	t.Run("G6_acts_that_were_sealed_in_time_are_not_reported", func(t *testing.T) {
 		lines, end := made(func(done time.Time) time.Time { return done.Add(LongestUnsealed) })
 		if found := verified(key, lines, end); len(found) > 0 {
 			t.Errorf("found %q", found)

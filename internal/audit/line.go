@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// written is a line of an exported chain, or its end.
+// written is the JSON of an exported line, or of the end.
 type written struct {
 	Sequence int64     `json:"sequence,omitempty"`
 	Sealed   int64     `json:"sealed_us,omitempty"`
@@ -27,8 +27,8 @@ type written struct {
 	End      *wroteEnd `json:"end,omitempty"`
 }
 
-// wroteAct is an act; times are microseconds since 1970, and texts that are no UTF-8 stand
-// in base64 behind "base64:", as do those that begin so.
+// wroteAct is the JSON of an act. Times are microseconds since 1970. Texts that are not valid
+// UTF-8, or begin with "base64:", are written as "base64:" and their Base64.
 type wroteAct struct {
 	Number int64  `json:"number"`
 	At     int64  `json:"at_us"`
@@ -63,7 +63,7 @@ func ofText(s string) (string, error) {
 	return s, nil
 }
 
-// WriteLine writes a line of a chain as a line of JSON.
+// WriteLine writes a line of the chain as a line of JSON.
 func WriteLine(w io.Writer, s admin.Seal) error {
 	return writeJSON(w, written{
 		Sequence: s.Sequence, Sealed: s.At.UnixMicro(), Keyed: s.Keyed, Previous: hex.EncodeToString(s.Previous[:]), Hash: hex.EncodeToString(s.Hash[:]),
@@ -74,7 +74,7 @@ func WriteLine(w io.Writer, s admin.Seal) error {
 	})
 }
 
-// WriteEnd writes the end of a chain behind its lines.
+// WriteEnd writes the end of the chain; call it after the last WriteLine.
 func WriteEnd(w io.Writer, end admin.SealHead) error {
 	e := wroteEnd{Sequence: end.Sequence, Keyed: end.Keyed, Hash: hex.EncodeToString(end.Hash[:])}
 	if end.Proof != (admin.SealHash{}) {
@@ -89,11 +89,12 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// longestLine is how long a line of an exported chain may be.
+// longestLine limits the bytes of an exported line.
 const longestLine = 16 << 20
 
-// Read reads an exported chain line by line, and returns its end; nil: it has none, since it
-// was cut off there. An error says which line of the file cannot be read.
+// Read reads an exported chain, calls each for every line, and returns the end of the chain;
+// nil if the file was cut off before it. An error names the line of the file that cannot be
+// read.
 func Read(r io.Reader, each func(admin.Seal)) (end *admin.SealHead, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)
@@ -106,7 +107,7 @@ func Read(r io.Reader, each func(admin.Seal)) (end *admin.SealHead, err error) {
 		d.DisallowUnknownFields()
 		err := d.Decode(&w)
 		if err == nil && end != nil {
-			err = errors.New("something stands behind the end of the chain")
+			err = errors.New("there is data after the end of the chain")
 		}
 		if err == nil && w.End != nil {
 			end, err = w.End.end()
@@ -117,7 +118,7 @@ func Read(r io.Reader, each func(admin.Seal)) (end *admin.SealHead, err error) {
 			}
 		}
 		if err != nil {
-			return end, fmt.Errorf("line %d of the file is none that semel audit export wrote: %w", n, err)
+			return end, fmt.Errorf("line %d of the file was not written by semel audit export: %w", n, err)
 		}
 	}
 	return end, lines.Err()

@@ -9,23 +9,23 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// Point is a place in a chain as people keep it: a sequence and the hash there.
+// Point identifies a line of a chain by its sequence and hash. People keep it as a head.
 type Point struct {
 	Sequence int64
 	Hash     admin.SealHash
 }
 
-// PointOf is the place of a chain's end.
+// PointOf returns the point of a chain's end.
 func PointOf(end admin.SealHead) Point { return Point{end.Sequence, end.Hash} }
 
 // String writes the sequence, a colon, and the hash in hexadecimal digits.
 func (p Point) String() string { return fmt.Sprintf("%d:%x", p.Sequence, p.Hash) }
 
-// ParsePoint reads what String writes.
+// ParsePoint parses the text that String returns.
 func ParsePoint(s string) (p Point, err error) {
 	sequence, digits, found := strings.Cut(strings.TrimSpace(s), ":")
 	if p.Sequence, err = strconv.ParseInt(sequence, 10, 64); !found || err != nil || p.Sequence < 0 {
-		return Point{}, fmt.Errorf("%q is no head: give a sequence, a colon and 64 hexadecimal digits, as verify prints it", s)
+		return Point{}, fmt.Errorf("%q is not a head: give a sequence, a colon and 64 hexadecimal digits, as verify prints it", s)
 	}
 	if p.Hash, err = parseHash(digits); err != nil {
 		return Point{}, fmt.Errorf("the head %d: %w", p.Sequence, err)
@@ -36,7 +36,7 @@ func ParsePoint(s string) (p Point, err error) {
 func parseHash(digits string) (h admin.SealHash, err error) {
 	b, err := hex.DecodeString(digits)
 	if err != nil || len(b) != len(h) {
-		return h, fmt.Errorf("%q is no hash, which has 64 hexadecimal digits", digits)
+		return h, fmt.Errorf("%q is not a hash: it needs 64 hexadecimal digits", digits)
 	}
 	return admin.SealHash(b), nil
 }

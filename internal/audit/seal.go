@@ -14,13 +14,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// What hashes are of; another encoding gets another name.
+// The kinds of hashed data. A change of the encoding needs a new name.
 const (
 	lineKind = "audit line 1"
 	headKind = "audit head 1"
 )
 
-// hasher begins a hash, under the key if there is one.
+// hasher begins a hash; with a key, an HMAC.
 func hasher(key []byte, kind string) hash.Hash {
 	h := sha256.New()
 	if len(key) > 0 {
@@ -43,9 +43,9 @@ func sum(h hash.Hash) (s admin.SealHash) {
 	return s
 }
 
-// Hash is the hash of a line under the key; of a line that has none it is under none.
-// Numbers and times, which are microseconds since 1970, are eight bytes, the highest first,
-// and everything has its length before it, so that no two lines have the same encoding.
+// Hash returns the hash of a line; with key only if the line is keyed. Numbers and times
+// (microseconds since 1970) are encoded as eight bytes, big-endian. Every part is preceded by
+// its length, so that different lines have different encodings.
 func Hash(key []byte, s admin.Seal) admin.SealHash {
 	if !s.Keyed {
 		key = nil
@@ -64,14 +64,14 @@ func Hash(key []byte, s admin.Seal) admin.SealHash {
 	return sum(h)
 }
 
-// Next is the line with which an act is sealed at the end of a chain.
+// Next returns the line that seals the act after end. The line is keyed if key is not empty.
 func Next(key []byte, end admin.SealHead, act store.Act, at time.Time) admin.Seal {
 	s := admin.Seal{Sequence: end.Sequence + 1, Act: act, At: at, Keyed: len(key) > 0, Previous: end.Hash}
 	s.Hash = Hash(key, s)
 	return s
 }
 
-// HeadOf is the end of a chain whose last line is this.
+// HeadOf returns the end of a chain whose last line is last.
 func HeadOf(key []byte, last admin.Seal) admin.SealHead {
 	end := admin.SealHead{Sequence: last.Sequence, Keyed: last.Keyed, Hash: last.Hash}
 	if last.Keyed {
@@ -87,20 +87,20 @@ func proof(key []byte, end admin.SealHead) admin.SealHash {
 	return sum(h)
 }
 
-// MaySeal says why lines cannot be sealed at the end of a chain, if they cannot: a chain
-// under a key does not go on without one, or whoever can write the table could go on with it.
-// It neither begins nor goes on from an end that nobody with the key wrote where o says Continue,
-// or whoever can remove lines could have others signed in their place.
+// MaySeal returns an error if lines must not be added after end. A keyed chain needs the key;
+// otherwise anybody who can write the table could extend it. With o.Continue and a key, the
+// chain must have an end with a valid proof; otherwise somebody who can delete lines would get
+// new lines signed in their place.
 func MaySeal(o *admin.Sealing, end admin.SealHead) error {
-	const remedy = "semel audit seal --begin seals from here on, if you know why: %w"
+	const remedy = "semel audit seal --begin starts sealing here; use it only if you know the cause: %w"
 	switch {
 	case end.Keyed && len(o.Key) == 0:
-		return fmt.Errorf("the acts are sealed under a key, and this process has none: give it the audit.key of the others: %w", semel.ErrState)
+		return fmt.Errorf("the acts are sealed under a key, and this process has none: configure the audit.key of the other processes: %w", semel.ErrState)
 	case len(o.Key) == 0 || !o.Continue:
 	case end.Sequence == 0:
-		return fmt.Errorf("no chain of acts has begun: if one had, somebody removed it; "+remedy, semel.ErrState)
+		return fmt.Errorf("there is no chain of acts: either none was ever written, or it was deleted; "+remedy, semel.ErrState)
 	case end.Keyed && end.Proof != proof(o.Key, end):
-		return fmt.Errorf("the end of the chain of acts, line %d, was not written with this process's audit.key: either the key is another one, or somebody cut lines off; "+remedy, end.Sequence, semel.ErrState)
+		return fmt.Errorf("the end of the chain of acts, line %d, was not written with this process's audit.key: either the key differs, or lines were cut off; "+remedy, end.Sequence, semel.ErrState)
 	}
 	return nil
 }

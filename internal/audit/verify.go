@@ -7,66 +7,69 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Line is a line to verify: as it stands, with its act where that is compared.
+// Line is a line to verify, with its act from the table of acts if both are to be compared.
 type Line struct {
 	admin.Seal
-	// Compared: Now is what stands in the table of acts; nil: nothing of this number does.
+	// Compared reports that Now is set from the table of acts; a nil Now then means that the
+	// act is missing there.
 	Compared bool
 	Now      *store.Act
 }
 
-// Verifier reads a chain line by line, in the order in which it stands. It keeps a few lines
-// in memory, whatever there are.
+// Verifier verifies a chain line by line, in the order in which the lines are stored. Its
+// memory use does not depend on the length of the chain.
 type Verifier struct {
 	key    []byte
 	heads  []*known
 	ends   []namedEnd
 	report Report
 
-	// next is the sequence that comes after the highest so far, and tip what stands there.
+	// next is the highest sequence so far plus one, and tip the line at that highest sequence.
 	next    int64
 	tip     *tip
-	missing []span // sequences that were passed over and not met yet
+	missing []span // skipped sequences that were not seen since
 	shifted run
-	keyed   bool  // a line under a key was met
-	unkeyed int64 // the last line without a key before the first with one
+	keyed   bool  // a keyed line was seen
+	unkeyed int64 // the last line before the first keyed line
 	late    []lateLines
-	held    *Line // the last that was added: it is judged with the one behind it
+	held    *Line // the last added line; judged together with the next one
 }
 
-// known is an end that is known, with what was met at its place.
+// known is an expected line of the chain, and the hash that was found at its sequence.
 type known struct {
 	Point
-	name string // what it is, for people
-	kept bool   // somebody kept it elsewhere
+	name string // its name in findings
+	kept bool   // it was kept outside the store
 	met  *admin.SealHash
 }
 
-// tip is the line at the highest sequence, which the next one may show to be a wrong one.
+// tip is the line at the highest sequence. The next line may show that it is wrong.
 type tip struct {
 	admin.Seal
 	stands int64
-	// wrong says what is wrong with it already, empty for nothing.
+	// wrong is what is known to be wrong with the line; empty for nothing.
 	wrong string
-	// others are lines that were sealed at the same place.
+	// others are further lines that were sealed at the same sequence.
 	others []tip
 }
 
-// mostOthers is how many lines at one place are kept until the next one tells which is right.
+// mostOthers limits the lines of one sequence that are kept until the next line shows which is
+// right.
 const mostOthers = 16
 
-// span are sequences from one to another.
+// span is a range of sequences, both ends included.
 type span struct{ from, to int64 }
 
-// run are lines one behind the other that stand so far from where they were sealed.
+// run is a range of consecutive lines whose sequences differ by the same number from those
+// sealed.
 type run struct{ from, to, by int64 }
 
-// NewVerifier verifies with a key, without one only what needs none.
+// NewVerifier returns a verifier. Without a key it skips the hashes and proofs that need one.
 func NewVerifier(key []byte) *Verifier { return &Verifier{key: key, next: 1} }
 
-// Expect has the chain reach to this place, and be there what it was; name says for people
-// who kept it. It was kept elsewhere: what was sealed late or under no key before it is no
-// finding, as somebody has looked at that then.
+// Expect makes the verifier check that the chain contains p. Findings call the point by name.
+// Because p was kept elsewhere, late and unkeyed lines up to it are not reported: they were
+// already there when p was noted.
 func (v *Verifier) Expect(p Point, name string) { v.expect(p, name, true) }
 
 func (v *Verifier) expect(p Point, name string, kept bool) {
@@ -84,7 +87,7 @@ func (v *Verifier) Add(l Line) {
 	v.held = &l
 }
 
-// End says what was found; nothing may be added behind it.
+// End returns the report. Add must not be called after it.
 func (v *Verifier) End() Report {
 	if v.held != nil {
 		v.judge(*v.held, nil)
@@ -114,18 +117,18 @@ func (v *Verifier) End() Report {
 	return v.report
 }
 
-// reach holds the chain to an end that is known.
+// reach reports a chain that ends before an expected line, or has another hash there.
 func (v *Verifier) reach(h *known) {
 	switch {
 	case h.Sequence >= v.next:
 		v.report.add(Finding{Sequence: v.next, To: h.Sequence, Kind: CutOff, What: fmt.Sprintf("the lines end before %s, which is line %d", h.name, h.Sequence)})
 	case h.met == nil || *h.met != h.Hash:
 		v.report.add(Finding{Sequence: h.Sequence, Kind: Changed,
-			What: fmt.Sprintf("its hash is not that of %s: this line, or one before it, was made anew with all behind it", h.name)})
+			What: fmt.Sprintf("its hash is not that of %s: this line or an earlier one was changed, and all hashes after it were computed again", h.name)})
 	}
 }
 
-// judge says what is wrong with a line; behind is the one that stands behind it.
+// judge reports what is wrong with a line; behind is the following line, nil for the last.
 func (v *Verifier) judge(l Line, behind *Line) {
 	sealed, intact := v.sealedAs(l.Seal)
 	if l.Keyed {
@@ -142,7 +145,7 @@ func (v *Verifier) judge(l Line, behind *Line) {
 	at.Sequence = sealed
 	if sealed < v.next && v.found(sealed) {
 		v.meet(at.Seal)
-		v.report.add(Finding{Sequence: sealed, Act: l.Act.Number, Kind: Reordered, What: fmt.Sprintf("it stands behind line %d", v.next-1)})
+		v.report.add(Finding{Sequence: sealed, Act: l.Act.Number, Kind: Reordered, What: fmt.Sprintf("it comes after line %d", v.next-1)})
 		return
 	}
 	v.noteShift(l.Sequence, sealed)
@@ -152,12 +155,12 @@ func (v *Verifier) judge(l Line, behind *Line) {
 	case v.tip != nil && sealed == v.tip.Sequence && len(v.tip.others) < mostOthers:
 		v.tip.others = append(v.tip.others, at)
 	default:
-		v.report.add(Finding{Sequence: l.Sequence, Act: l.Act.Number, Kind: Inserted, What: fmt.Sprintf("line %d was there before: this is a second one", sealed)})
+		v.report.add(Finding{Sequence: l.Sequence, Act: l.Act.Number, Kind: Inserted, What: fmt.Sprintf("line %d exists already; this is a second one", sealed)})
 	}
 }
 
-// accept takes a line as the one at the highest sequence. What it says that it follows
-// ends the one before.
+// accept makes a line the new tip. Its link to the previous line shows whether the old tip was
+// right.
 func (v *Verifier) accept(at tip) {
 	switch {
 	case at.Sequence > v.next:
@@ -165,16 +168,16 @@ func (v *Verifier) accept(at tip) {
 	case v.tip != nil:
 		v.tip.prefer(at.Previous)
 		if v.tip.Hash != at.Previous && v.tip.wrong == "" {
-			v.tip.wrong = fmt.Sprintf("line %d follows another one: its content is not what was sealed, and its hash was computed anew", at.Sequence)
+			v.tip.wrong = fmt.Sprintf("line %d follows another one: its content was changed, and its hash was computed again", at.Sequence)
 		}
 	case at.Previous != (admin.SealHash{}):
-		v.report.add(Finding{Sequence: 1, Act: at.Act.Number, Kind: Changed, What: "it says that it follows another line, and is the first"})
+		v.report.add(Finding{Sequence: 1, Act: at.Act.Number, Kind: Changed, What: "it is the first line, but links to a line before it"})
 	}
 	v.endTip()
 	v.tip, v.next = &at, at.Sequence+1
 }
 
-// prefer takes the line of this hash for the right one of those at the same place.
+// prefer replaces the tip by the line with this hash, if one was sealed at the same sequence.
 func (t *tip) prefer(hash admin.SealHash) {
 	for i, other := range t.others {
 		if other.Hash != hash || t.Hash == hash {
@@ -188,7 +191,7 @@ func (t *tip) prefer(hash admin.SealHash) {
 	}
 }
 
-// endTip reports the line at the highest sequence, and those that were sealed there, too.
+// endTip reports the faults of the tip and the other lines at its sequence, and clears it.
 func (v *Verifier) endTip() {
 	t := v.tip
 	if t == nil {
@@ -199,12 +202,13 @@ func (v *Verifier) endTip() {
 		v.report.add(Finding{Sequence: t.Sequence, Act: t.Act.Number, Kind: Changed, What: t.wrong})
 	}
 	for _, other := range t.others {
-		v.report.add(Finding{Sequence: other.stands, Act: other.Act.Number, Kind: Inserted, What: fmt.Sprintf("line %d is another one, as far as can be told", t.Sequence)})
+		v.report.add(Finding{Sequence: other.stands, Act: other.Act.Number, Kind: Inserted, What: fmt.Sprintf("line %d is probably another one", t.Sequence)})
 	}
 	v.report.End, v.tip = Point{t.Sequence, t.Hash}, nil
 }
 
-// miss notes lines that were passed over. Of very many the first are reported at once.
+// miss records skipped sequences. To limit memory, the oldest are reported once there are
+// many.
 func (v *Verifier) miss(m span) {
 	if v.missing = append(v.missing, m); len(v.missing) > MostFindings {
 		v.report.add(v.missing[0].removed())
@@ -213,10 +217,10 @@ func (v *Verifier) miss(m span) {
 }
 
 func (s span) removed() Finding {
-	return Finding{Sequence: s.from, To: s.to, Kind: Removed, What: "no line stands there"}
+	return Finding{Sequence: s.from, To: s.to, Kind: Removed, What: "there is no line"}
 }
 
-// meet notes the hash at the place of an end that is known.
+// meet records the hash of a line for each point that is expected at its sequence.
 func (v *Verifier) meet(s admin.Seal) {
 	for _, h := range v.heads {
 		if h.Sequence == s.Sequence {
@@ -226,7 +230,7 @@ func (v *Verifier) meet(s admin.Seal) {
 	}
 }
 
-// found reports whether a line was missing, which it is no more.
+// found reports whether the sequence was missing, and removes it from the missing ones.
 func (v *Verifier) found(sequence int64) bool {
 	for i, m := range v.missing {
 		if sequence < m.from || sequence > m.to {

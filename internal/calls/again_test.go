@@ -16,15 +16,15 @@ func TestWhatIsSentAgain(t *testing.T) {
 		change func(*calls.Sent)
 		want   admin.Emitted
 	}{
-		"C12_what_ended_outside_of_a_transaction":     {func(*calls.Sent) {}, admin.Emitted{Again: 1}},
-		"C12_not_within_the_interval":                 {func(s *calls.Sent) { s.Ended-- }, admin.Emitted{Recent: 1}},
-		"C12_E3_not_at_the_end_of_its_senders_window": {func(s *calls.Sent) { s.Since++ }, admin.Emitted{Forgotten: 1}},
-		"C12_whatever_the_windows_of_others":          {func(s *calls.Sent) { s.Sender, s.Since = "third", 1<<62 }, admin.Emitted{Again: 1}},
-		"C12_not_what_waits":                          {func(s *calls.Sent) { s.State = store.StateReceived }, admin.Emitted{Left: 1}},
-		"C12_not_what_a_newer_release_wrote":          {func(s *calls.Sent) { s.State = "FUTURE" }, admin.Emitted{Left: 1}},
-		"C12_law_1_not_what_no_call_was_made_for":     {func(s *calls.Sent) { s.Started, s.Finished = 0, 0 }, admin.Emitted{Left: 1}},
-		"C12_law_1_not_what_a_transaction_ended":      {func(s *calls.Sent) { s.Finished = 1 }, admin.Emitted{Left: 1}},
-		"C12_not_what_has_lost_its_body":              {func(s *calls.Sent) { s.BodyRemoved = true }, admin.Emitted{Left: 1}},
+		"C12_an_output_that_ended_outside_of_a_transaction": {func(*calls.Sent) {}, admin.Emitted{Again: 1}},
+		"C12_not_within_the_interval":                       {func(s *calls.Sent) { s.Ended-- }, admin.Emitted{Recent: 1}},
+		"C12_E3_not_at_the_end_of_its_senders_window":       {func(s *calls.Sent) { s.Since++ }, admin.Emitted{Forgotten: 1}},
+		"C12_independent_of_the_windows_of_others":          {func(s *calls.Sent) { s.Sender, s.Since = "third", 1<<62 }, admin.Emitted{Again: 1}},
+		"C12_not_a_waiting_row":                             {func(s *calls.Sent) { s.State = store.StateReceived }, admin.Emitted{Left: 1}},
+		"C12_not_a_row_of_a_newer_release":                  {func(s *calls.Sent) { s.State = "FUTURE" }, admin.Emitted{Left: 1}},
+		"C12_law_1_not_a_row_without_a_call":                {func(s *calls.Sent) { s.Started, s.Finished = 0, 0 }, admin.Emitted{Left: 1}},
+		"C12_law_1_not_a_row_that_a_transaction_ended":      {func(s *calls.Sent) { s.Finished = 1 }, admin.Emitted{Left: 1}},
+		"C12_not_a_row_without_a_body":                      {func(s *calls.Sent) { s.BodyRemoved = true }, admin.Emitted{Left: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := done

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
+func TestAgeOfTheFirstCall(t *testing.T) {
 	begun := time.Unix(1_000_000_000, 0)
 	rule := calls.Rule{Window: 24 * time.Hour}
 	for name, is := range map[string]struct {
@@ -19,7 +19,7 @@ func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
 		"E3_as_the_clock_says":                                       {[]time.Time{begun.Add(11 * time.Hour)}, false},
 		"E3_two_clocks_that_differ_a_little":                         {[]time.Time{begun.Add(10*time.Hour - timing.ClockSlack)}, false},
 		"E3_trap_T113_a_clock_that_was_set_back_cannot_tell_the_age": {[]time.Time{begun}, true},
-		"E3_trap_T113_also_when_it_is_as_late_again":                 {[]time.Time{begun, begun.Add(11 * time.Hour)}, true},
+		"E3_trap_T113_even_after_the_same_time_has_passed_again":     {[]time.Time{begun, begun.Add(11 * time.Hour)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l calls.Ledger
@@ -35,13 +35,13 @@ func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
 	}
 }
 
-func TestWhatAClockSaysOfAFirstCall(t *testing.T) {
+func TestAgo(t *testing.T) {
 	const century = 100 * 365 * 24 * time.Hour
 	for name, is := range map[string]struct{ measured, want time.Duration }{
-		"E3_what_it_measures":                        {time.Hour, time.Hour},
-		"E3_no_time_where_clocks_differ_a_little":    {-timing.ClockSlack, 0},
-		"E3_trap_T113_nothing_where_it_was_set_back": {-timing.ClockSlack - 1, calls.Unmeasured},
-		"E3_nothing_since_the_epoch":                 {century, calls.Unmeasured},
+		"E3_the_measured_time":                              {time.Hour, time.Hour},
+		"E3_zero_if_clocks_differ_a_little":                 {-timing.ClockSlack, 0},
+		"E3_trap_T113_unmeasured_if_the_clock_was_set_back": {-timing.ClockSlack - 1, calls.Unmeasured},
+		"E3_unmeasured_since_the_epoch":                     {century, calls.Unmeasured},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := calls.Ago(is.measured)
@@ -49,7 +49,7 @@ func TestWhatAClockSaysOfAFirstCall(t *testing.T) {
 				t.Errorf("%v, want %v", got, is.want)
 			}
 			if text := calls.Text(got); (text == "before the store's clock was set back") != (got == calls.Unmeasured) {
-				t.Errorf("it is told as %q", text)
+				t.Errorf("its text is %q", text)
 			}
 		})
 	}

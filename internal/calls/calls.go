@@ -1,7 +1,7 @@
-// Package calls decides what may be done about calls that are made for messages outside of
-// any transaction, and what is known of them: whether another may be made, what an answer
-// says, what a row remembers. It does nothing itself, so that the simulator proves the
-// rules that consumers and stores follow.
+// Package calls holds the rules for calls that handlers make outside of a transaction: whether
+// another call may be made, what a response proves, and what a row remembers about its calls.
+// The package performs no calls itself, so the simulator can check the rules that consumers
+// and stores follow.
 package calls
 
 import (
@@ -14,36 +14,36 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The ends of Rule.Window.
+// The special values of Rule.Window.
 const (
 	Always time.Duration = 1<<63 - 1
 	Never  time.Duration = -1
 )
 
-// Rule is what is known of the other side.
+// Rule describes the called system.
 type Rule struct {
-	// Window is for how long it knows a key, from the first call: Always for ever, Never
-	// not at all.
+	// Window is how long the system recognizes a key after the first call: Always means
+	// without limit, Never not at all.
 	Window time.Duration
-	// Timeout is how long a call may take to arrive.
+	// Timeout is the longest time that a call may take to arrive.
 	Timeout time.Duration
-	// Asks: it can be asked what became of earlier calls.
+	// Asks: the system can be asked for the outcome of earlier calls.
 	Asks bool
-	// Once: what it answers is applied in a transaction, so that what was done is never done
-	// again.
+	// Once: responses are applied in a transaction, so a call that took effect must not be
+	// made again.
 	Once bool
 }
 
-// Forgotten reports whether the other side may not know the key of a first call so long
-// ago by the time that a call made now arrives there.
+// Forgotten reports whether the system may no longer recognize the key by the time that a call
+// made now arrives. since is the age of the first call.
 func (r Rule) Forgotten(since time.Duration) bool {
 	return r.Window != Always && since >= r.Window-r.Timeout
 }
 
-// Ago is how long ago a first call was begun, by a clock that says that it was so long ago. If the
-// clock says that the call is to begin later, the clock was set back since, and the time that
-// passed is unknown: it counts as longer than any window. So does the epoch, which stores write for an
-// unknown time.
+// Ago returns the age of the first call; measured is the age by the store's clock. A start in
+// the future means that the clock was set back, so the age is unknown, and Ago returns
+// Unmeasured, which is longer than any window. The same holds for the epoch, which stores
+// write for an unknown time.
 func Ago(measured time.Duration) time.Duration {
 	if measured < -timing.ClockSlack || measured > older {
 		return Unmeasured
@@ -51,7 +51,7 @@ func Ago(measured time.Duration) time.Duration {
 	return max(measured, 0)
 }
 
-// Text says how long ago a first call was begun, as Ago measured it.
+// Text formats an age that Ago returned.
 func Text(since time.Duration) string {
 	if since >= Unmeasured {
 		return "before the store's clock was set back"
@@ -59,13 +59,13 @@ func Text(since time.Duration) string {
 	return since.Round(time.Second).String() + " ago"
 }
 
-// older is more than the age of any call, and less than the time since the epoch.
+// older is longer than the age of any call, and shorter than the time since the epoch.
 const older = 20 * 365 * 24 * time.Hour
 
-// Unknown stands for the time of a first call if it is not known: the epoch, as in the tables.
+// Unknown returns the time that stores write for a first call with an unknown time: the epoch.
 func Unknown() time.Time { return time.Unix(0, 0) }
 
-// Known is a time of a first call as it stands, or Unknown if the store's clock was ahead then.
+// Known returns first, or Unknown if the store's clock was ahead when first was recorded.
 func Known(first, now time.Time) time.Time {
 	if first.Sub(now) > timing.ClockSlack {
 		return Unknown()
@@ -73,42 +73,42 @@ func Known(first, now time.Time) time.Time {
 	return first
 }
 
-// Unmeasured is the age of a call whose time is unknown. It is longer than any window, and small
-// enough to add a duration to it.
+// Unmeasured is the age of a call with an unknown time. It is longer than any window, and
+// small enough to add a duration without overflow.
 const Unmeasured = Always / 4
 
-// Step is what is to be done about a call whose start is written down.
+// Step is the next action for a call whose start has been recorded.
 type Step uint8
 
 // The steps.
 const (
-	// Make it.
+	// Make the call.
 	Make Step = iota
-	// Ask what became of those before it, and make it only if they had no effect.
+	// Ask for the outcome of the earlier calls, and make the call only if they had no effect.
 	Ask
-	// GiveUp: nobody knows what became of those before it, and nobody can be asked.
+	// GiveUp: the outcome of the earlier calls is unknown, and the system cannot be asked.
 	GiveUp
-	// Nothing: it was made, and what it did is to be recorded.
+	// Nothing: the call was already made; only its result is to be recorded.
 	Nothing
-	// Leave it: the claim may be another's.
+	// Leave the call alone: another process may hold the claim.
 	Leave
-	// Keep what was done before: it was to be done again, and must not be.
+	// Keep the earlier effect: a repetition was requested, but is not allowed.
 	Keep
 )
 
-// Claim is what a process knows of the calls under one claim of its. The zero value knows
-// of none. Outcome and Released may be called beside the others.
+// Claim tracks the calls that a process makes under one claim. The zero value is ready to use.
+// Outcome and Released may be called concurrently with the other methods.
 type Claim struct {
 	outcome atomic.Uint32
 	done    bool
-	// unsure: it is not known what became of an earlier call under it, which the row counts
-	// as one with the next.
+	// unsure: the outcome of an earlier call under this claim is unknown. The row counts that
+	// call and the next one as one call.
 	unsure bool
 }
 
 func (c *Claim) note(o store.CallOutcome) { c.outcome.Store(uint32(o)) }
 
-// Starting is said before the start of a call is written down: none is made yet.
+// Starting records that the start of a call is about to be written; no call is made yet.
 func (c *Claim) Starting() {
 	switch {
 	case c.done:
@@ -119,15 +119,15 @@ func (c *Claim) Starting() {
 	}
 }
 
-// Next says what to do about a call of which the store was asked so long ago to write down
-// the start; left is how long the claim's lease surely lasts. A process may have been frozen
-// meanwhile.
+// Next returns the next step after the store recorded the start of a call. ago is the time
+// since the store was asked, and left the remaining lease by a cautious estimate; both matter
+// because the process may have been suspended in between.
 func (c *Claim) Next(s store.CallStarted, r Rule, ago, left time.Duration) Step {
 	forgotten := r.Forgotten(s.Since + ago)
 	switch {
 	case c.done: // and the store has not answered that this is recorded
 		return Nothing
-	case left <= 0: // another may call, and the key be forgotten before this call arrives
+	case left <= 0: // another process may call, and the system forget the key before this call arrives
 		return Leave
 	case s.Again && (r.Once || forgotten):
 		c.Happened()
@@ -140,14 +140,14 @@ func (c *Claim) Next(s store.CallStarted, r Rule, ago, left time.Duration) Step 
 	return GiveUp
 }
 
-// Happened is said when an earlier call is found to have had its effect.
+// Happened records that an earlier call took effect.
 func (c *Claim) Happened() {
 	c.note(store.CallDecided)
 	c.done = true
 }
 
-// DidNotHappen is said when none of the earlier calls is found to have had an effect; left
-// is how long the lease surely lasts after that was asked.
+// DidNotHappen returns the next step when no earlier call took effect. left is the lease that
+// remains after that question.
 func (c *Claim) DidNotHappen(left time.Duration) Step {
 	if left <= 0 {
 		return Leave
@@ -155,11 +155,11 @@ func (c *Claim) DidNotHappen(left time.Duration) Step {
 	return Make
 }
 
-// Making is said before a call is made.
+// Making records that a call is about to be made.
 func (c *Claim) Making() { c.note(store.CallUnknown) }
 
-// Made is said after a call, of which err says what became. What came too late was not
-// heard, whatever it says.
+// Made records the result of a call. A response that came too late does not count, whatever
+// its content.
 func (c *Claim) Made(late bool, err error) {
 	o := OutcomeOf(late, err)
 	if o == store.CallFailed && c.unsure {
@@ -169,11 +169,11 @@ func (c *Claim) Made(late bool, err error) {
 	c.done = err == nil && o == store.CallDecided
 }
 
-// Outcome is what is known of the call when the claim ends.
+// Outcome returns the outcome of the call to record when the claim ends.
 func (c *Claim) Outcome() store.CallOutcome { return store.CallOutcome(c.outcome.Load()) }
 
-// Released is Outcome of a claim that is given back. What took effect and is not recorded
-// is not known to whoever claims it next.
+// Released returns the outcome to record when the claim is given back. A call that took effect
+// without being recorded counts as unknown, because the next claimant does not know of it.
 func (c *Claim) Released() store.CallOutcome {
 	if c.Outcome() == store.CallDecided {
 		return store.CallUnknown
@@ -181,10 +181,10 @@ func (c *Claim) Released() store.CallOutcome {
 	return c.Outcome()
 }
 
-// OutcomeOf is what is known of a call that returned err.
+// OutcomeOf classifies the result err of a call. late means that the result came too late.
 func OutcomeOf(late bool, err error) (o store.CallOutcome) {
 	defer func() {
-		if recover() != nil { // an error that cannot be read
+		if recover() != nil { // a method of err panicked
 			o = store.CallUnknown
 		}
 	}()

@@ -6,19 +6,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Ledger is what a row remembers of its calls; the statements of SQL stores say the same.
+// Ledger is what a row remembers about its calls. The statements of the SQL stores implement
+// the same rules.
 type Ledger struct {
-	// Started are calls that were begun, Finished those of which it is known what became.
+	// Started counts the calls that were begun, Finished those with a known outcome.
 	Started, Finished int
-	// First is when the first of them was begun, zero if none was, Unknown if the store's clock was
-	// ahead then.
+	// First is the time of the first call: zero if there was none, Unknown if the store's
+	// clock was ahead at that time.
 	First time.Time
-	// Token is that of the claim under which the last one was begun, 0 after its end.
+	// Token is the token of the claim under which the last call was begun; 0 after that claim
+	// ended.
 	Token store.Token
 }
 
-// Start notes that a call is about to be made under a claim that stands. The same claim
-// asked again counts once.
+// Start records that a call is about to be made under a valid claim. Repeated starts under one
+// claim count once.
 func (l *Ledger) Start(t store.Token, now time.Time) store.CallStarted {
 	if l.Token != t {
 		l.Token = t
@@ -31,7 +33,7 @@ func (l *Ledger) Start(t store.Token, now time.Time) store.CallStarted {
 	return store.CallStarted{Stands: true, Started: l.Started, Finished: l.Finished, Since: Ago(now.Sub(l.First))}
 }
 
-// End notes what became of a call when the claim with this token ends.
+// End records the outcome of the calls when the claim with this token ends.
 func (l *Ledger) End(o store.CallOutcome, t store.Token) {
 	begun := t != 0 && l.Token == t
 	switch {

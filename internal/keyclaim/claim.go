@@ -1,6 +1,6 @@
-// Package keyclaim keeps the claim of a leased key while a call is made under it: its lease is
-// extended, whoever calls learns when it may be over, and its end is recorded. It is the same
-// for consumers and for package leasedkey.
+// Package keyclaim holds the claim of a leased key while a call is made under it: it extends
+// the lease, tells the caller when the claim may be lost, and records the end of the claim.
+// Consumers and package leasedkey share it.
 package keyclaim
 
 import (
@@ -16,32 +16,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Claim is a leased key that is this process's, for now. Set its fields before Hold.
+// Claim is a leased key that this process holds. Set the exported fields before Hold.
 type Claim struct {
 	Store keystore.Store
 	Key   semel.Key
 	Token store.Token
-	// Lease is how long it lasts when it was given or extended.
+	// Lease is the duration for which the claim is granted and extended.
 	Lease time.Duration
-	// Unheeded says that the call goes on when the store does not answer.
+	// Unheeded: the call continues even if the store does not answer.
 	Unheeded bool
-	// Refused, if not nil, is called each time that the store has not recorded how the claim
-	// ends, with what it said and how long it is left alone then.
+	// Refused, if not nil, is called after each failed attempt to record the end of the claim,
+	// with the store's error and the wait before the next attempt.
 	Refused func(err error, wait time.Duration)
 
 	mutex sync.Mutex
-	until time.Time          // when the lease surely lasts no longer; guarded by mutex
-	timer *time.Timer        // extends; nil: nothing is extended any more; guarded by mutex
-	life  context.Context    // of the questions to the store; set before timer
+	until time.Time          // when the lease ends at the latest; guarded by mutex
+	timer *time.Timer        // runs extend; nil after LetGo; guarded by mutex
+	life  context.Context    // the context of ExtendKey; set before timer
 	end   context.CancelFunc // ends life
-	lost  func(error)        // is told that the lease is over; guarded by mutex
+	lost  func(error)        // called once when the claim is lost; guarded by mutex
 }
 
-// extensions is how often in a lease it is extended.
+// extensions is how often the lease is extended within its duration.
 const extensions = 3
 
-// Hold begins to extend the lease, for which the store was asked at that time and which it
-// said to last for so long.
+// Hold begins to extend the lease. asked is when the store was asked for it, and left the
+// remaining lease that the store returned.
 func (c *Claim) Hold(asked time.Time, left time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -50,16 +50,17 @@ func (c *Claim) Hold(asked time.Time, left time.Duration) {
 	c.timer = time.AfterFunc(max(0, min(left/extensions, c.Lease/extensions, time.Until(c.until))), c.extend)
 }
 
-// Until is when the lease is over, as far as is known.
+// Until returns when the lease ends, as far as this process knows.
 func (c *Claim) Until() time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.until
 }
 
-// Holds reports whether the lease still lasts, as far as is known, and has lost called once
-// when it does no more: with store.ErrClaimLost where the store says that the claim is
-// another's, otherwise with what kept it from being extended. Nil: nobody is told any more.
+// Holds reports whether the lease is still valid, as far as this process knows. The
+// function lost is called once when the claim is lost, with store.ErrClaimLost if another
+// process holds the claim, and otherwise with the reason why the lease could not be extended.
+// It replaces the function of an earlier call; nil removes that.
 func (c *Claim) Holds(lost func(error)) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -67,14 +68,14 @@ func (c *Claim) Holds(lost func(error)) bool {
 	return c.timer != nil && time.Now().Before(c.until)
 }
 
-// LetGo extends the lease no longer. A second call does nothing.
+// LetGo stops extending the lease. A second call does nothing.
 func (c *Claim) LetGo() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.letGo()
 }
 
-// letGo is LetGo with the mutex held.
+// letGo is LetGo for callers that hold the mutex.
 func (c *Claim) letGo() {
 	if c.timer != nil {
 		c.timer.Stop()
@@ -83,8 +84,9 @@ func (c *Claim) letGo() {
 	}
 }
 
-// extend extends once, and comes again after a third of the lease, or when it is over. No
-// lease is taken to last for longer than the store has said.
+// extend extends the lease once and schedules itself again, after a third of the lease or at
+// its end, whichever is first. The process never assumes a longer lease than the store
+// granted.
 func (c *Claim) extend() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(c.life, min(c.Lease/extensions, max(0, time.Until(c.Until()))))
@@ -94,7 +96,7 @@ func (c *Claim) extend() {
 	defer c.mutex.Unlock()
 	another := errors.Is(err, store.ErrClaimLost)
 	switch {
-	case c.timer == nil: // it has ended meanwhile
+	case c.timer == nil: // LetGo was called in the meantime
 		return
 	case err == nil:
 		c.until = began.Add(c.Lease)
@@ -103,7 +105,7 @@ func (c *Claim) extend() {
 	case another || !time.Now().Before(c.until):
 		c.letGo()
 		if !another {
-			err = fmt.Errorf("the lease is over and could not be extended: %w", err)
+			err = fmt.Errorf("the lease ended and could not be extended: %w", err)
 		}
 		if c.lost != nil {
 			c.lost(err)
@@ -113,16 +115,16 @@ func (c *Claim) extend() {
 	c.timer.Reset(max(0, min(c.Lease/extensions-time.Since(began), time.Until(c.until))))
 }
 
-// Waits between the tries to record an end.
+// The waits between attempts to record an end.
 const (
 	firstWait = 20 * time.Millisecond
 	mostWait  = time.Second
 )
 
-// End records how the claim ends and lets go of it. It asks again while the store does not
-// answer and ctx lasts, and extends the lease meanwhile. The error is store.ErrClaimLost
-// where the claim is another's, or what the store said last: the end may be recorded then,
-// unless that error is permanent.
+// End records how the claim ends and stops extending it. It retries until the store answers or
+// ctx ends, and keeps extending the lease meanwhile. It returns store.ErrClaimLost if another
+// process holds the claim, and otherwise the store's last error; in that case the end may have
+// been recorded, unless the error is permanent.
 func (c *Claim) End(ctx context.Context, e keystore.Ending) error {
 	defer c.LetGo()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {

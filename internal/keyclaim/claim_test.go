@@ -16,7 +16,7 @@ import (
 
 var errAway = errors.New("it is away")
 
-// keyStore says of each extension and end what a test wants.
+// keyStore answers each extension and end as the test specifies.
 type keyStore struct {
 	keystore.Store
 	extend  func(ctx context.Context) error
@@ -40,7 +40,8 @@ func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, keystore.Endi
 
 func (s *keyStore) Classify(error) store.Class { return s.class }
 
-// claimed is a claim with a lease of a minute, and what was said of its loss.
+// claimed returns a claim with a lease of a minute, and a function that returns when and why
+// the claim was lost.
 func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
 	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}
 	var at time.Time
@@ -50,13 +51,13 @@ func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.T
 	return c, func() (time.Time, error) { return at, why }
 }
 
-// pass lets virtual time pass.
+// pass advances the virtual time.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
+func TestALeaseIsHeldAsLongAsTheStoreGranted(t *testing.T) {
 	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, c := range map[string]struct {
 		extend   func(context.Context) error
@@ -64,12 +65,12 @@ func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
 		lostAt   time.Duration // 0: it is held
 		why      error
 	}{
-		"law_5_it_is_extended":                               {func(context.Context) error { return nil }, false, 0, nil},
-		"law_5_a_store_that_is_silent_is_waited_for_so_long": {silent, false, time.Minute, context.DeadlineExceeded},
-		"law_5_and_so_is_one_that_is_away":                   {func(context.Context) error { return errAway }, false, time.Minute, errAway},
-		"law_5_what_is_anothers_is_lost_at_once":             {func(context.Context) error { return store.ErrClaimLost }, false, 20 * time.Second, store.ErrClaimLost},
-		"C10_who_goes_on_without_does":                       {silent, true, 0, nil},
-		"C10_but_not_with_what_is_anothers":                  {func(context.Context) error { return store.ErrClaimLost }, true, 20 * time.Second, store.ErrClaimLost},
+		"law_5_it_is_extended":                                 {func(context.Context) error { return nil }, false, 0, nil},
+		"law_5_a_silent_store_is_retried_until_the_lease_ends": {silent, false, time.Minute, context.DeadlineExceeded},
+		"law_5_and_so_is_a_store_that_is_down":                 {func(context.Context) error { return errAway }, false, time.Minute, errAway},
+		"law_5_a_claim_of_another_process_is_lost_at_once":     {func(context.Context) error { return store.ErrClaimLost }, false, 20 * time.Second, store.ErrClaimLost},
+		"C10_an_unheeded_claim_continues":                      {silent, true, 0, nil},
+		"C10_but_not_if_another_process_has_it":                {func(context.Context) error { return store.ErrClaimLost }, true, 20 * time.Second, store.ErrClaimLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,13 +82,13 @@ func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
 				if held := c.lostAt == 0; held != claim.Holds(nil) || held != at.IsZero() || !held && at.Sub(began) != c.lostAt || !errors.Is(why, c.why) {
 					t.Errorf("held: %t; lost after %v: %v", claim.Holds(nil), at.Sub(began), why)
 				}
-				if over := c.lostAt == time.Minute; over && !strings.HasPrefix(why.Error(), "the lease is over and could not be extended") {
-					t.Errorf("it says %v", why)
+				if over := c.lostAt == time.Minute; over && !strings.HasPrefix(why.Error(), "the lease ended and could not be extended") {
+					t.Errorf("the error is %v", why)
 				}
 			})
 		})
 	}
-	t.Run("law_5_one_that_was_given_late_is_over_sooner", func(t *testing.T) {
+	t.Run("law_5_a_claim_that_was_granted_late_ends_earlier", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			claim := &keyclaim.Claim{Store: &keyStore{extend: silent}, Lease: time.Minute}
 			began := time.Now()
@@ -96,19 +97,19 @@ func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
 			over := make(chan time.Time, 1)
 			claim.Holds(func(error) { over <- time.Now() })
 			if at := <-over; at.Sub(began) != time.Minute {
-				t.Errorf("it was over after %v", at.Sub(began))
+				t.Errorf("the lease ended after %v", at.Sub(began))
 			}
 		})
 	})
 }
 
-func TestNothingIsAskedForAClaimThatWasLetGo(t *testing.T) {
+func TestNoExtensionAfterLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &keyStore{extend: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 		claim, lost := claimed(s, false)
-		pass(25 * time.Second) // it is being extended
+		pass(25 * time.Second) // an extension is in progress
 		claim.LetGo()
-		synctest.Wait() // the question ends, or the bubble would not
+		synctest.Wait() // the extension ends; otherwise the bubble would not
 		claim.LetGo()
 		pass(10 * time.Minute)
 		if at, _ := lost(); s.extends != 1 || !at.IsZero() || claim.Holds(nil) {
@@ -117,16 +118,16 @@ func TestNothingIsAskedForAClaimThatWasLetGo(t *testing.T) {
 	})
 }
 
-func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
+func TestEndRetriesUntilTheStoreAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		says  error
 		class store.Class
 		ends  int
 		want  error
 	}{
-		"law_13_again_while_the_store_is_away": {errAway, store.ClassDown, 5, nil},
-		"not_where_the_claim_is_anothers":      {store.ErrClaimLost, store.ClassDown, 1, store.ErrClaimLost},
-		"not_where_it_never_can_be":            {errAway, store.ClassPermanent, 1, errAway},
+		"law_13_retried_while_the_store_is_down":       {errAway, store.ClassDown, 5, nil},
+		"not_retried_if_another_process_has_the_claim": {store.ErrClaimLost, store.ClassDown, 1, store.ErrClaimLost},
+		"not_retried_after_a_permanent_error":          {errAway, store.ClassPermanent, 1, errAway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -144,24 +145,24 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 						first = time.Since(began)
 					}
 					if !errors.Is(err, c.says) || wait <= 0 {
-						t.Errorf("told are %v, %v", err, wait)
+						t.Errorf("Refused got %v, %v", err, wait)
 					}
 				}
 				defer func() {
 					if told != c.ends-1 || first > 0 {
-						t.Errorf("%d refusals were told, the first after %v", told, first)
+						t.Errorf("Refused was called %d times, first after %v", told, first)
 					}
 				}()
 				if err := claim.End(t.Context(), keystore.Ending{}); !errors.Is(err, c.want) || s.ends != c.ends {
 					t.Errorf("%v after %d times", err, s.ends)
 				}
 				if claim.Holds(nil) {
-					t.Error("it is held on")
+					t.Error("the claim is still held")
 				}
 			})
 		})
 	}
-	t.Run("law_13_as_long_as_somebody_waits_and_its_lease_goes_on", func(t *testing.T) {
+	t.Run("law_13_until_the_context_ends_and_with_extensions", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &keyStore{extend: func(context.Context) error { return nil }, end: func() error { return errAway }, class: store.ClassDown}
 			claim, lost := claimed(s, false)
@@ -178,10 +179,10 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 	})
 }
 
-// The store counts a lease from the moment at which the question reached it, so a slow answer
+// The store counts a lease from the time at which it received the request, so a slow answer
 // leaves less of the lease.
-func TestAnExtendedLeaseIsCountedFromTheQuestion(t *testing.T) {
-	t.Run("law_5_a_slow_answer_shortens_what_is_left_of_the_lease", func(t *testing.T) {
+func TestAnExtendedLeaseIsCountedFromTheRequest(t *testing.T) {
+	t.Run("law_5_a_slow_answer_leaves_less_of_the_lease", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began := &keyStore{}, time.Now()
 			s.extend = func(ctx context.Context) error {
@@ -194,14 +195,14 @@ func TestAnExtendedLeaseIsCountedFromTheQuestion(t *testing.T) {
 			claim, lost := claimed(s, false)
 			defer claim.LetGo()
 			pass(10 * time.Minute)
-			if at, _ := lost(); at.Sub(began) != 80*time.Second { // asked after 20 s, for a minute
+			if at, _ := lost(); at.Sub(began) != 80*time.Second { // requested after 20 s, for a minute
 				t.Errorf("the claim was lost after %v, want 1m20s", at.Sub(began))
 			}
 		})
 	})
 }
 
-// answerAfter succeeds after a delay.
+// answerAfter returns a function that succeeds after a delay.
 func answerAfter(d time.Duration) error {
 	<-time.After(d)
 	return nil

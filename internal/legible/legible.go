@@ -1,8 +1,7 @@
-// Package legible guards against errors that cannot be read: a nil pointer that
-// a function returned as an error, one whose methods panic, or one that wraps
-// itself. Whoever prints or examines such an error outside of a recover ends the
-// process, or never comes to an end. Printable and Span write for people what others
-// wrote, and how long something is.
+// Package legible makes values safe to print. Some errors end the process, or loop without
+// end, when they are printed or examined: a nil pointer returned as an error, an error whose
+// methods panic, or one that wraps itself. Text and Error replace such errors. Printable
+// escapes text of others, and Span formats durations.
 package legible
 
 import (
@@ -11,7 +10,7 @@ import (
 	"reflect"
 )
 
-// Text is the text of an error, also of one that cannot be read.
+// Text returns the text of err, or a description if its methods panic.
 func Text(err error) (text string) {
 	if err == nil {
 		return ""
@@ -24,7 +23,7 @@ func Text(err error) (text string) {
 	return err.Error()
 }
 
-// describe says what is wrong with an error whose methods panicked.
+// describe returns a text for an error whose methods panicked with value.
 func describe(err error, value any) string {
 	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Sprintf("the error is a nil of type %T: where nothing is wrong, return a plain nil", err)
@@ -32,10 +31,10 @@ func describe(err error, value any) string {
 	return fmt.Sprintf("the error is of type %T, whose methods panic: %v", err, value)
 }
 
-// Error returns err if it and all that it wraps can be read. Otherwise it
-// returns an error that says what cannot, and wraps nothing: whoever looks for a
-// type in it would meet what panics. Of errors that err wraps as a D, the first
-// is told to again, which returns what is to stand for it.
+// Error returns err if its methods and those of all errors that it wraps return normally.
+// Otherwise it returns an error that describes the fault and wraps nothing, so that errors.As
+// and errors.Is are safe. If err wraps a D, Error passes the first one to again and returns
+// the result of again.
 func Error[D error](err error, again func(decided D, readable error) error) error {
 	if err == nil {
 		return nil
@@ -53,12 +52,12 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 	return readable
 }
 
-// most is how many errors one may wrap. One with more is taken for one that
-// wraps itself, of which a walk never comes to an end.
+// most limits how many errors one error may wrap. An error with more is treated as one that
+// wraps itself.
 const most = 10_000
 
-// unreadable says what of err cannot be read, empty if all can. It looks at so
-// many errors as are left.
+// unreadable returns a description of the fault of err, empty if there is none. It examines at
+// most left errors.
 func unreadable(err error, left *int) (fault string) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -80,10 +79,10 @@ func unreadable(err error, left *int) (fault string) {
 	return ""
 }
 
-// errNone is no error: it stands for whatever somebody may look for.
+// errNone is an arbitrary target for the Is methods of examined errors.
 var errNone = errors.New("none")
 
-// wrapped are the errors that err wraps.
+// wrapped returns the errors that err wraps, without nils.
 func wrapped(err error) []error {
 	var all []error
 	switch w := err.(type) {
@@ -101,7 +100,8 @@ func wrapped(err error) []error {
 	return all
 }
 
-// find looks for a D in what of err can be read, in so many errors as are left.
+// find returns the first D that err wraps. It skips errors that panic, and examines at most
+// left errors.
 func find[D error](err error, left *int) (found D, ok bool) {
 	defer func() {
 		if recover() != nil {

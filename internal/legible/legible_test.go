@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// absent is an error whose methods need more than a nil pointer.
+// absent is an error whose methods panic on a nil pointer.
 type absent struct{ text string }
 
 func (a *absent) Error() string { return a.text }
 
-// trapped panics wherever it is asked to.
+// trapped panics in each method for which a value is set.
 type trapped struct{ text, unwrap, is any }
 
 func (e trapped) Error() string {
@@ -57,8 +57,8 @@ type decided struct {
 func (d *decided) Error() string { return d.word + ": " + d.err.Error() }
 func (d *decided) Unwrap() error { return d.err }
 
-// hostile is what the text of an error may hold. Escaping is the business of
-// who prints it; here nothing may be lost.
+// hostile contains texts that an error may have. Text must keep them unchanged, because
+// escaping is the task of the code that prints them.
 var hostile = map[string]string{
 	"empty":        "",
 	"escape":       "\x1b[2J\x1b]0;owned\x07",
@@ -71,7 +71,7 @@ var hostile = map[string]string{
 
 func again(d *decided, readable error) error { return &decided{d.word, readable} }
 
-func TestATextThatCanBeReadIsLeftAsItIs(t *testing.T) {
+func TestReadableErrorsAreUnchanged(t *testing.T) {
 	for name, text := range hostile {
 		t.Run(name, func(t *testing.T) {
 			err := errors.New(text)
@@ -85,22 +85,22 @@ func TestATextThatCanBeReadIsLeftAsItIs(t *testing.T) {
 		})
 	}
 	if Text(nil) != "" || Error(nil, again) != nil {
-		t.Error("where nothing is wrong, something is told")
+		t.Error("nil gives a text or an error")
 	}
 }
 
-func TestAnErrorThatPanicsIsDescribedByItsTypeAndByWhatItSays(t *testing.T) {
+func TestAPanickingErrorIsDescribedByTypeAndPanic(t *testing.T) {
 	var none *absent
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
-		"nil":          {none, "the error is a nil of type *legible.absent: where nothing is wrong, return a plain nil"},
-		"a_text":       {trapped{text: "no\x1b[2J"}, "the error is of type legible.trapped, whose methods panic: no\x1b[2J"},
-		"an_error":     {trapped{text: errors.New("inner")}, "the error is of type legible.trapped, whose methods panic: inner"},
-		"a_nil_error":  {trapped{text: none}, "the error is of type legible.trapped, whose methods panic: "},
-		"invalid_utf8": {trapped{text: "\xff\xfe"}, "whose methods panic: \xff\xfe"},
-		"a_worse_one":  {trapped{text: trapped{text: "again"}}, "the error is of type legible.trapped, whose methods panic: "},
+		"nil":                       {none, "the error is a nil of type *legible.absent: where nothing is wrong, return a plain nil"},
+		"a_text":                    {trapped{text: "no\x1b[2J"}, "the error is of type legible.trapped, whose methods panic: no\x1b[2J"},
+		"an_error":                  {trapped{text: errors.New("inner")}, "the error is of type legible.trapped, whose methods panic: inner"},
+		"a_nil_error":               {trapped{text: none}, "the error is of type legible.trapped, whose methods panic: "},
+		"invalid_utf8":              {trapped{text: "\xff\xfe"}, "whose methods panic: \xff\xfe"},
+		"a_panic_value_that_panics": {trapped{text: trapped{text: "again"}}, "the error is of type legible.trapped, whose methods panic: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Text(c.err); !strings.Contains(got, c.want) {
@@ -113,7 +113,7 @@ func TestAnErrorThatPanicsIsDescribedByItsTypeAndByWhatItSays(t *testing.T) {
 	}
 }
 
-func TestWhatAnErrorWrapsIsExaminedToo(t *testing.T) {
+func TestWrappedErrorsAreExamined(t *testing.T) {
 	var none *absent
 	for name, inner := range map[string]error{
 		"a_nil":                 none,
@@ -137,7 +137,7 @@ func TestWhatAnErrorWrapsIsExaminedToo(t *testing.T) {
 			}
 		})
 	}
-	t.Run("many_that_can_be_read_are_left_as_they_are", func(t *testing.T) {
+	t.Run("many_readable_errors_are_unchanged", func(t *testing.T) {
 		var many []error
 		for i := range most / 2 {
 			many = append(many, fmt.Errorf("%d", i))
@@ -148,7 +148,7 @@ func TestWhatAnErrorWrapsIsExaminedToo(t *testing.T) {
 	})
 }
 
-// safely wraps an error whose text is not read.
+// safely wraps an error without using its text.
 type safely struct{ err error }
 
 func (s safely) Error() string { return "safely" }

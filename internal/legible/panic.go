@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// Panic tells a panic without what a payload may have put into it.
+// Panic describes a panic value without text that may come from a payload.
 func Panic(p any) string {
 	if e, ok := p.(runtime.Error); ok {
 		return e.Error()

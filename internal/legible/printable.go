@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes a text safe for one line of a log or a terminal: control
-// characters, line ends, invisible and direction-changing characters, invalid
-// UTF-8, backslashes and a space at either end are escaped as in Go. Text
-// without them is returned as it is; two different texts stay different.
+// Printable makes a text safe for one line of a log or a terminal. It escapes control
+// characters, line breaks, invisible and direction-changing characters, invalid UTF-8,
+// backslashes, and a space at either end, with the escapes of Go. Other text is returned
+// unchanged. Different texts stay different.
 func Printable(s string) string {
 	i := firstEscape(s)
 	if i == len(s) {
@@ -26,7 +26,7 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// firstEscape is the index of the first character to escape, len(s) if none.
+// firstEscape returns the index of the first character to escape, or len(s).
 func firstEscape(s string) int {
 	for i, r := range s {
 		if needsEscape(s, i, r) {

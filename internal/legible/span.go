@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Span is a span as people write it, in the largest unit of which it is a whole number: 7d,
-// 36h, 5m; shorter ones as time.Duration has them.
+// Span formats a duration in the largest unit that gives a whole number, such as 7d, 36h or
+// 5m. Durations with a fraction of a minute are formatted by time.Duration.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -2,17 +2,17 @@ package reading
 
 import "github.com/semel-go/semel"
 
-// Decoder makes a message of what a source read, in the goroutine that asks for
-// identity and fingerprint, and in its room: the text is parsed there once.
+// Decoder makes a message from what a source read. It runs in the goroutine that computes
+// identity and fingerprint, and uses the same room, so that the text is parsed only once.
 type Decoder interface {
-	// Decode is called before anybody looks at the message, once a delivery; a
-	// source around another may hand a delivery on twice, and the second call, also
-	// beside the first, answers the same. It returns why the message cannot be read,
-	// and what people are told of that.
+	// Decode is called once per delivery, before anything reads the message. A source that
+	// wraps another may pass a delivery twice; a second call, even a concurrent one, must
+	// return the same result. If the message cannot be read, Decode returns the reason and a
+	// detail for people.
 	Decode(room *Room, m *semel.Message) (refused semel.Reason, detail string)
 }
 
-// Printer is a fingerprinter that reads in a room: one of Semel's own.
+// Printer is implemented by Semel's own fingerprinters, which can read a message in a room.
 type Printer interface {
 	FingerprintIn(room *Room, m *semel.Message) (semel.Fingerprint, error)
 }

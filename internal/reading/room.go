@@ -1,5 +1,5 @@
-// Package reading is what a goroutine needs to read deliveries with: one parser
-// and one hash, so that a text is parsed once, whoever asks for what is in it.
+// Package reading provides the parser and the hash with which a goroutine reads deliveries.
+// They are shared, so that each text is parsed only once.
 package reading
 
 import (
@@ -12,16 +12,16 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Room is what one goroutine reads with, delivery after delivery. It knows the
-// text that it parsed last, and the value inside it that became the message's
-// body, by their place in memory: who asks for the body then gets that value.
-// The zero value is ready. What it finds is valid until it parses another text.
+// Room holds the parser, hash and buffers with which one goroutine reads deliveries. It
+// remembers the last parsed text and the value in it that became the message body, and
+// recognizes both by their address in memory. So Body returns that value without parsing
+// again. The zero value is ready to use. Results are valid until the room parses another text.
 type Room struct {
 	parser   strictjson.Parser
 	text     []byte
 	document *strictjson.Document
 	fault    error
-	// body is where inner stands in the text.
+	// body is the part of text from which inner was parsed.
 	body  []byte
 	inner strictjson.Value
 
@@ -34,8 +34,8 @@ type Room struct {
 	parses int
 }
 
-// Parse reads a text as strict JSON, again if it has been read before: other
-// bytes may have come to the same place. Its error is a *strictjson.Error.
+// Parse parses a text as strict JSON. It always parses, because the same address may hold
+// other bytes now. Its error is a *strictjson.Error.
 func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 	r.parses++
 	r.text, r.body, r.inner = text, nil, strictjson.Value{}
@@ -43,18 +43,17 @@ func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 	return r.document, r.fault
 }
 
-// Became says that v, of the text that was parsed last, is the message's body
-// as it stands there.
+// Became records that v, a value of the last parsed text, is the message body, byte for byte.
 func (r *Room) Became(v strictjson.Value) { r.body, r.inner = v.Raw(), v }
 
-// Body is the value of a message's body, which is parsed if it is neither the
-// text that was parsed last nor what became the body of it.
+// Body returns the parsed message body. It parses the body unless the body is the last parsed
+// text, or the value passed to Became.
 func (r *Room) Body(body []byte) (strictjson.Value, error) {
 	if r.body != nil && same(r.body, body) {
 		return r.inner, nil
 	}
 	if r.text == nil || !same(r.text, body) {
-		_, _ = r.Parse(body) // kept as fault
+		_, _ = r.Parse(body) // the error is kept in r.fault
 	}
 	if r.fault != nil {
 		return strictjson.Value{}, r.fault
@@ -62,8 +61,8 @@ func (r *Room) Body(body []byte) (strictjson.Value, error) {
 	return r.document.Root(), nil
 }
 
-// Proof says that a body is strict JSON, if it was read here and is; otherwise it
-// proves nothing. Nothing is read for it.
+// Proof returns a proof that body is strict JSON if this room has parsed it successfully, and
+// otherwise the empty proof. Proof never parses.
 func (r *Room) Proof(body []byte) strictjson.Proof {
 	switch {
 	case r.body != nil && same(r.body, body):
@@ -74,29 +73,28 @@ func (r *Room) Proof(body []byte) strictjson.Proof {
 	return strictjson.Proof{}
 }
 
-// same reports whether two texts lie in one place. Equal bytes elsewhere do not
-// count: comparing them would cost every message that has a body of its own.
+// same reports whether two slices share the same memory. Equal bytes at another address do not
+// count, because comparing bytes would slow down every message with a separate body.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
-// Begin begins with another delivery: other bytes may lie where the last one did.
+// Begin forgets the texts of the last delivery, because its memory may be reused.
 func (r *Room) Begin() { r.text, r.body, r.inner = nil, nil, strictjson.Value{} }
 
-// Forget keeps nothing that was read from the collector.
+// Forget drops all references to what was read, so that it can be garbage collected.
 func (r *Room) Forget() {
 	r.Begin()
 	r.document, r.fault = nil, nil
 	r.parser.Forget()
 }
 
-// textPiece is how many bytes of texts lie in one piece of memory: as long as one
-// of them is held, all of the piece is, so that it is small beside what a message
-// holds anyway.
+// textPiece is the size of a memory block that short strings share. While one string is in
+// use, its whole block stays in memory, so blocks are small compared with a message.
 const textPiece = 256
 
-// Text is bytes as a string, which stays as it is whatever the room reads next.
-// Short ones share pieces of memory: most then cost no allocation.
+// Text returns b as a string that stays valid. Short strings share memory blocks, so most need
+// no allocation.
 func (r *Room) Text(b []byte) string {
 	if len(b) > textPiece/4 {
 		return string(b)
@@ -110,10 +108,10 @@ func (r *Room) Text(b []byte) string {
 	return r.texts.String()[first:]
 }
 
-// Repeated is Text for what is mostly the same from message to message.
+// Repeated is Text for values that rarely change from message to message.
 func (r *Room) Repeated(b []byte) string {
 	if len(b) > textPiece {
-		return string(b) // it would be held from message to message
+		return string(b) // too large to keep between messages
 	}
 	if string(b) != r.repeated {
 		r.repeated = string(b)
@@ -121,7 +119,7 @@ func (r *Room) Repeated(b []byte) string {
 	return r.repeated
 }
 
-// Hash is a SHA-256 without anything in it.
+// Hash returns a SHA-256 hash, reset.
 func (r *Room) Hash() hash.Hash {
 	if r.hash == nil {
 		r.hash = sha256.New()
@@ -130,32 +128,32 @@ func (r *Room) Hash() hash.Hash {
 	return r.hash
 }
 
-// Sum is what Hash has come to.
+// Sum returns the digest of Hash. It is valid until the next call.
 func (r *Room) Sum() []byte { return r.hash.Sum(r.sum[:0]) }
 
-// Buffer is room for a few bytes, empty; Keep gives it back when it has grown.
+// Buffer returns an empty buffer for short use. Pass it to Keep after it has grown.
 func (r *Room) Buffer() []byte { return r.buffer[:0] }
 
-// mostKept is how many bytes of a buffer are kept from message to message.
+// mostKept limits the size of a buffer that is kept between messages.
 const mostKept = 64 << 10
 
-// Keep takes a buffer back.
+// Keep stores a buffer for the next Buffer.
 func (r *Room) Keep(buffer []byte) {
 	if cap(buffer) <= mostKept {
 		r.buffer = buffer
 	}
 }
 
-// Parses counts the texts that were parsed.
+// Parses returns how many texts were parsed.
 func (r *Room) Parses() int { return r.parses }
 
-// idle holds rooms of those who read one message.
+// idle pools rooms for callers that read a single message.
 var idle = sync.Pool{New: func() any { return new(Room) }}
 
-// Borrow gives a room to who has none; Return takes it back.
+// Borrow returns a room from the pool; give it back with Return.
 func Borrow() *Room { return idle.Get().(*Room) }
 
-// Return gives a borrowed room back. What came of it is valid no more.
+// Return gives a borrowed room back. Results read with it become invalid.
 func (r *Room) Return() {
 	r.Forget()
 	idle.Put(r)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestTexts(t *testing.T) {
-	t.Run("each stays as it is, whatever the room reads next", func(t *testing.T) {
+	t.Run("a text stays valid when the room reads the next one", func(t *testing.T) {
 		room, buffer := new(Room), make([]byte, 0, 400)
 		var texts, want []string
 		for i := range 400 {
@@ -26,7 +26,7 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	})
-	t.Run("trap_T88_one_that_is_held_holds_no_more_than_its_piece", func(t *testing.T) {
+	t.Run("trap_T88_a_text_in_use_keeps_only_its_block_in_memory", func(t *testing.T) {
 		room := new(Room)
 		piece := func() uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(room.texts.String()))) }
 		room.Text([]byte("held"))
@@ -41,16 +41,16 @@ func TestTexts(t *testing.T) {
 			}
 		}
 		if most := textPiece / len("others"); shared == 0 || shared > most {
-			t.Errorf("beside the first text lie %d, at most %d are to", shared, most)
+			t.Errorf("the block of the first text has %d other texts, at most %d are allowed", shared, most)
 		}
 	})
-	t.Run("law_11_a_long_source_is_not_held", func(t *testing.T) {
+	t.Run("law_11_a_long_source_is_not_kept", func(t *testing.T) {
 		room, long := new(Room), make([]byte, 1<<20)
 		if text := room.Repeated(long); len(text) != len(long) || len(room.repeated) != 0 {
-			t.Errorf("a text of %d bytes, and %d are held", len(text), len(room.repeated))
+			t.Errorf("a text of %d bytes, of which %d are kept", len(text), len(room.repeated))
 		}
 	})
-	t.Run("short ones cost hardly an allocation and what repeats none", func(t *testing.T) {
+	t.Run("short texts need few allocations, and repeated ones none", func(t *testing.T) {
 		room, id, source := new(Room), []byte("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"), []byte("shop")
 		if n := testing.AllocsPerRun(1000, func() { room.Text(id); room.Repeated(source) }); n != 0 {
 			t.Errorf("%v allocations each", n)

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mill drives a machine with deliveries in batches of 500, as a run does that is never
-// idle, and counts what recording takes beside it.
+// mill feeds a machine with batches of 500 deliveries, like a consumer that is always busy,
+// and measures the cost of recording.
 type mill struct {
 	machine  *machine.Machine
 	tape     *recording.Tape
@@ -25,7 +25,8 @@ type mill struct {
 
 	recorder *recording.Recorder
 	broken   *recording.Broken
-	// spoil changes actions; failing: handlers fail; short: they have no time for all.
+	// spoil changes actions. failing: the handlers fail. short: they have no time for all
+	// messages.
 	spoil          func(machine.Event, machine.Action) machine.Action
 	failing, short bool
 }
@@ -44,7 +45,7 @@ func newMillOf(r *recording.Recorder) *mill {
 	return m
 }
 
-// step is one of the machine's, of which recording is measured.
+// step runs a step of the machine and measures only its recording.
 func (m *mill) step(e machine.Event) []machine.Action {
 	var before, middle, after runtime.MemStats
 	m.now += time.Microsecond
@@ -71,7 +72,7 @@ func (m *mill) step(e machine.Event) []machine.Action {
 	return append([]machine.Action(nil), actions...)
 }
 
-// batch brings 500 messages and carries them to their end.
+// batch delivers 500 messages and processes them completely.
 func (m *mill) batch() {
 	var items []*machine.Item
 	for range 500 {
@@ -113,8 +114,8 @@ func (m *mill) carry(actions []machine.Action) {
 	}
 }
 
-// BenchmarkRecording is what recording takes of a message, in a ring that has gone round
-// many times.
+// BenchmarkRecording measures the cost of recording per message, in a ring that has wrapped
+// around many times.
 func BenchmarkRecording(b *testing.B) {
 	m := newMill(8 << 20)
 	for range 400 {

@@ -1,15 +1,14 @@
-// Package recording is the flight recorder of a consumer: it keeps the last events that the
-// machine heard and the actions that it decided, in a ring of bounded bytes. The machine
-// decides by its events alone, so what was recorded is replayed through the same machine, and
-// a report from production is a test.
+// Package recording is the flight recorder of a consumer. It keeps the last events and actions
+// of the consumer's machine in a ring of limited size. The actions of the machine depend only
+// on its events, so a recording from production can be replayed like a test.
 //
-// A recording is lines of JSON. The ring is a row of segments. Each begins with a picture of
-// the machine's whole state, so that the oldest segment can be dropped at any time. A step is
-// a line with the time and the event, and a line with the actions, which a replay compares.
-// Both are the machine's own types, written by reflection (write.go, read.go), so that no
-// field can be forgotten.
+// A recording consists of lines of JSON. The ring consists of segments. Each segment begins
+// with a picture of the machine's whole state, so the oldest segment can be dropped at any
+// time. A step is a line with the time and the event, and a line with the actions, which a
+// replay compares. Both are the machine's own types, written by reflection (write.go,
+// read.go), so that no field can be forgotten.
 //
-// A recording has only what the machine knows of a message. Unless ids are asked for, it has
-// identity, source, stream and fingerprint only as hashes under a seed that dies with the
-// process. Of an error it has only that there was one.
+// A recording contains only what the machine knows about a message. Unless ids are requested,
+// identity, source, stream and fingerprint are replaced by hashes, whose seed is lost when the
+// process ends. Of an error, the recording says only that there was one.
 package recording

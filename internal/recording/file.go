@@ -15,7 +15,7 @@ import (
 // form is the version of the file format.
 const form = 1
 
-// begins is the beginning of a recording, before the version of its format.
+// begins is the start of every recording, up to the version of its format.
 const begins = `{"semel_recording":`
 
 // Header is the first line of a file.
@@ -23,10 +23,10 @@ type Header struct {
 	Form int `json:"semel_recording"`
 	// Consumer is the name of the consumer.
 	Consumer string `json:"consumer"`
-	// Build is the program that recorded.
+	// Build identifies the program that made the recording.
 	Build Build `json:"build"`
-	// Began is when the machine began. The recording has its steps between From and Until. Why is
-	// the reason for which the recording was written.
+	// Began is when the machine began. The recording contains the steps between From and
+	// Until. Why is the reason for which it was written.
 	Began time.Time `json:"began"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
@@ -42,7 +42,7 @@ type sum struct {
 	CRC32 uint32 `json:"crc32"`
 }
 
-// Build names a program.
+// Build identifies a program.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -61,7 +61,7 @@ func (b Build) String() string {
 	return text + ", " + b.Go
 }
 
-// ThisBuild is the program that runs.
+// ThisBuild returns the build of this process.
 func ThisBuild() Build {
 	b := Build{Version: "(devel)"}
 	info, ok := debug.ReadBuildInfo()
@@ -83,10 +83,10 @@ func ThisBuild() Build {
 	return b
 }
 
-// ErrNothing is returned by Write where no machine has begun.
+// ErrNothing is returned by Write if no machine has begun.
 var ErrNothing = errors.New("nothing is recorded yet")
 
-// Write writes what is recorded, with the reason. The machine goes on meanwhile.
+// Write writes the current recording, with why as its reason. The machine continues meanwhile.
 func (r *Recorder) Write(w io.Writer, why string) error {
 	r.mutex.Lock()
 	t := r.tape
@@ -105,7 +105,7 @@ func (r *Recorder) Write(w io.Writer, why string) error {
 	return err
 }
 
-// copy is what is recorded now.
+// copy returns the header and the lines of the current recording.
 func (t *Tape) copy(why string, ids bool) (Header, []byte) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -118,8 +118,8 @@ func (t *Tape) copy(why string, ids bool) (Header, []byte) {
 
 // Read errors.
 var (
-	ErrNoRecording = errors.New("this is no recording of semel")
-	ErrNewerForm   = errors.New("this recording is of a later form: read it with the release that wrote it, or a later one")
+	ErrNoRecording = errors.New("this is not a recording of semel")
+	ErrNewerForm   = errors.New("this recording has a newer format: read it with the release that wrote it, or a newer one")
 	ErrDamaged     = errors.New("the recording is damaged: it is cut short, or a byte of it was changed")
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// file is what a mill recorded, as bytes.
+// file returns the recording of a mill.
 func file(t *testing.T) []byte {
 	t.Helper()
 	m := newMill(1 << 20)
@@ -26,7 +26,7 @@ func file(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-func TestWhatIsNoRecordingIsRefused(t *testing.T) {
+func TestInvalidRecordingsAreRejected(t *testing.T) {
 	whole := file(t)
 	changed := bytes.Clone(whole)
 	changed[len(changed)/2] ^= 1
@@ -50,7 +50,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 }
 
-func TestARecordingOfAnotherBuildIsTold(t *testing.T) {
+func TestARecordingOfAnotherBuildIsReported(t *testing.T) {
 	replay := func(text []byte) (recording.Result, error) {
 		f, err := recording.Read(bytes.NewReader(text))
 		if err != nil {
@@ -71,7 +71,7 @@ func TestARecordingOfAnotherBuildIsTold(t *testing.T) {
 	}
 }
 
-// summed gives a recording that was changed the sum that it has now.
+// summed returns a changed recording with its correct sum.
 func summed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	end := bytes.LastIndex(text, []byte(`{"crc32"`))
@@ -81,7 +81,7 @@ func summed(t *testing.T, text []byte) []byte {
 	return fmt.Appendf(bytes.Clone(text[:end]), "{\"crc32\":%d}\n", crc32.ChecksumIEEE(text[:end]))
 }
 
-func TestIdentitiesAreRecordedWhereTheyAreAskedFor(t *testing.T) {
+func TestIdentitiesAreRecordedOnRequest(t *testing.T) {
 	for _, ids := range []bool{false, true} {
 		m := newMillOf(recording.New(1<<20, ids))
 		m.batch()
@@ -95,7 +95,7 @@ func TestIdentitiesAreRecordedWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestLawsAreWatched(t *testing.T) {
+func TestViolationsAreDetected(t *testing.T) {
 	for law, spoil := range map[string]func(machine.Event, machine.Action) machine.Action{
 		"law 1": func(e machine.Event, a machine.Action) machine.Action {
 			if c, is := a.(machine.Commit); is {

@@ -8,10 +8,10 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// hider keeps identities, sources, streams and the reasons of handlers out of recordings.
+// hider removes identities, sources, streams and the reasons of handlers from recordings.
 type hider struct {
-	seed maphash.Seed // of the hashes that replace them
-	ids  bool         // nothing is hidden
+	seed maphash.Seed // the seed of the hashes that replace them
+	ids  bool         // hide nothing
 }
 
 // hiddenReason replaces the reason of a handler, which may name a message.

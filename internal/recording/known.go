@@ -7,16 +7,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// known is what stands outside of the machine and events refer to: flights by their
-// workers, and what the broker is being told. Who records and who replays keep it alike.
+// known is the state outside of the machine to which events refer: the flight of each worker,
+// and the acks under way. Recording and replay update it in the same way.
 type known struct {
 	Machine *machine.Machine
-	// Flights are those under way; Under are the Settles without an answer, by their age.
+	// Flights holds the current flight of each worker. Under holds the unanswered Settles, the
+	// oldest first.
 	Flights []*machine.Flight
 	Under   []*machine.Settle
 }
 
-// step brings it behind a step.
+// step updates the state after a step.
 func (k *known) step(e machine.Event, actions []machine.Action) {
 	switch e := e.(type) {
 	case machine.Marked:

@@ -7,9 +7,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// What has ended and is not forgotten is held for as long as a process runs, and each event of
-// a settlement looks through all of it.
-func TestWhatHasEndedIsForgotten(t *testing.T) {
+// Flights and Settles that have ended must be removed. Otherwise they stay in memory as long
+// as the process runs, and each settlement searches all of them.
+func TestEndedFlightsAndSettlesAreForgotten(t *testing.T) {
 	t.Run("trap_T81_a_settlement_when_it_is_answered_and_a_flight_when_it_lands", func(t *testing.T) {
 		k := known{Flights: make([]*machine.Flight, 2)}
 		first, second := &machine.Settle{}, &machine.Settle{}

@@ -11,44 +11,44 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Broken is a law that a step breaks, as far as events and actions tell.
+// Broken is a violation of a law, as far as events and actions show it.
 type Broken struct {
-	// Law is its name in docs/numbers.md.
+	// Law is the name of the law in docs/numbers.md.
 	Law string
-	// How says what was decided against it.
+	// How describes the decision that violates the law.
 	How string
 }
 
 func (b *Broken) String() string { return b.Law + ": " + b.How }
 
-// mostStill is how many steps one moment may have, until the machine counts as spinning.
+// mostStill limits the steps without progress of time; a machine with more of them is reported
+// as spinning.
 const mostStill = 100_000
 
-// watch holds each step against what can be told of the laws from events and actions
-// alone: it knows nothing of the machine's inside, and remembers a few words for each
-// worker. The simulator holds a machine against all laws; this is what a process in
-// production can afford.
+// watch checks each step against the laws, as far as events and actions alone show a
+// violation. It needs a few words of memory for each worker, so that production can afford it.
+// The simulator checks a machine against all laws.
 type watch struct {
 	workers []watched
 	still   int
 	at      time.Duration
 }
 
-// watched is what is known of a worker's flight.
+// watched is the state of a worker's flight.
 type watched struct {
 	open, ran, failed bool
 	fresh             []int
 	done              int
 }
 
-// step returns the first law that a step breaks, nil if it breaks none.
+// step returns the first law that a step violates, nil if there is none.
 func (w *watch) step(e machine.Event, now time.Duration, actions []machine.Action) *Broken {
 	w.hear(e)
 	if now > w.at {
 		w.at, w.still = now, 0
 	}
 	if w.still++; w.still == mostStill {
-		return &Broken{"law 11", fmt.Sprintf("it spins: %d steps in one moment", w.still)}
+		return &Broken{"law 11", fmt.Sprintf("it spins: %d steps at one instant", w.still)}
 	}
 	for _, a := range actions {
 		if b := w.action(e, a); b != nil {
@@ -122,8 +122,8 @@ func (w *watch) commit(a machine.Commit) *Broken {
 	return nil
 }
 
-// settle holds what the broker is told to be done against the commit that did it: that
-// is the very event of the step.
+// settle checks that messages are settled as done only in the step of the commit that finished
+// them.
 func (w *watch) settle(e machine.Event, all []machine.Settlement) *Broken {
 	ended, _ := e.(machine.Ended)
 	next := 0
@@ -133,14 +133,14 @@ func (w *watch) settle(e machine.Event, all []machine.Settlement) *Broken {
 			continue
 		}
 		if ended.Flight == nil || ended.Outcome != store.Committed {
-			return &Broken{"law 2", fmt.Sprintf("message %d is settled as %s, and no commit of it was reported", s.Item.Arrival(), s.Ending)}
+			return &Broken{"law 2", fmt.Sprintf("message %d is settled as %s, but no commit of it was reported", s.Item.Arrival(), s.Ending)}
 		}
 		entries := ended.Flight.Entries
 		for next < len(entries) && entries[next].Item != s.Item {
 			next++
 		}
 		if next == len(entries) {
-			return &Broken{"law 2", fmt.Sprintf("message %d is settled as %s, and is not in flight %d, which was committed", s.Item.Arrival(), s.Ending, ended.Flight.Number)}
+			return &Broken{"law 2", fmt.Sprintf("message %d is settled as %s, but is not in flight %d, which was committed", s.Item.Arrival(), s.Ending, ended.Flight.Number)}
 		}
 	}
 	return nil

@@ -22,22 +22,23 @@ var (
 	typeSettle = reflect.TypeFor[*machine.Settle]()
 )
 
-// part is a field of a struct that recordings have.
+// part is a field of a struct that is written to recordings.
 type part struct {
 	index  int
 	name   string
-	secret bool // it names a message
+	secret bool // it identifies a message
 	// inner: the field is not exported, so only pictures have it.
 	inner bool
 }
 
-// unwritten are fields that belong to the shell, or are empty between two steps.
+// unwritten lists fields that belong to the code around the machine, or are empty between
+// steps.
 var unwritten = map[reflect.Type][]string{
 	reflect.TypeFor[machine.Item]():    {"Handle"},
 	reflect.TypeFor[machine.Machine](): {"out"},
 }
 
-// secrets are fields that name a message.
+// secrets lists fields that identify a message.
 var secrets = map[reflect.Type][]string{
 	reflect.TypeFor[machine.Item]():    {"Source", "Identity"},
 	reflect.TypeFor[machine.Name]():    {"Source", "Identity"},

@@ -156,8 +156,8 @@ func (r *reader) pointer(v reflect.Value, from any) {
 	}
 }
 
-// flight returns the flight of a worker with this number: the one that is under way, or an empty
-// flight if the worker's flight of that number is over.
+// flight returns the flight of a worker with this number: the current one, or an empty flight
+// if the flight of that number has ended.
 func (r *reader) flight(number uint64, worker int) *machine.Flight {
 	if f := r.known.Flights[worker]; f != nil && f.Number == number {
 		return f
@@ -165,7 +165,7 @@ func (r *reader) flight(number uint64, worker int) *machine.Flight {
 	return &machine.Flight{Number: number, Worker: worker}
 }
 
-// item returns an item of a flight that is under way.
+// item returns an item of a current flight.
 func (r *reader) item(arrival uint64) *machine.Item {
 	for _, f := range r.known.Flights {
 		for i := 0; f != nil && i < len(f.Entries); i++ {

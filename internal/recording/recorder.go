@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Recorder has the recording of the machine that began last.
+// Recorder holds the recording of the machine that began last.
 type Recorder struct {
-	// Broken, if set, is told the first law that a machine breaks; see Tell.
+	// Broken, if set, is called with the first law that a machine violates; see Tell.
 	Broken func(law string)
 
 	size    int
@@ -18,55 +18,56 @@ type Recorder struct {
 	telling sync.Once
 
 	mutex sync.Mutex
-	tape  *Tape // nil: nothing has begun; guarded by mutex
+	tape  *Tape // nil before the first Begin; guarded by mutex
 }
 
-// segments are so many that dropping one leaves most of the ring.
+// segments is the number of segments in the ring: enough that dropping one keeps most of it.
 const segments = 4
 
-// Tape is what is recorded of one machine. Event and Actions are called by its loop.
+// Tape is the recording of one machine. The machine's loop calls Event and Actions.
 type Tape struct {
 	size  int
 	began time.Time
 	name  string
 
-	// mutex guards what follows against who writes the recording meanwhile.
+	// mutex guards the fields below, because the recording may be written during a step.
 	mutex   sync.Mutex
 	config  machine.Config
 	ring    [segments]segment
-	current int // in the ring
-	used    int // how many segments are
+	current int // the index of the current segment
+	used    int // the number of segments in use
 	known   known
 	watch   watch
-	event   machine.Event // of the step under way
+	event   machine.Event // the event of the current step
 	now     time.Duration
-	last    time.Duration // of the step before
+	last    time.Duration // the time of the previous step
 	writer  writer
-	broken  bool // a law was broken
+	broken  bool // a violation was reported
 }
 
-// segment is a picture and the steps behind it.
+// segment is a picture and the steps after it.
 type segment struct {
 	out []byte
-	// began is when its picture was drawn, body where its steps begin.
+	// began is the time of the picture, and body the offset of the first step.
 	began time.Duration
 	body  int
 }
 
-// New returns a recorder whose ring takes about size bytes, and in addition what pictures
-// of the machine take. With ids the messages' own names are recorded.
+// New returns a recorder whose ring takes about size bytes for steps; pictures of the machine
+// take additional memory. With ids, identities are recorded in clear.
 func New(size int, ids bool) *Recorder {
 	return &Recorder{size: max(size, segments<<7), hide: hider{seed: maphash.MakeSeed(), ids: ids}}
 }
 
-// Tell calls Broken, the first time.
+// Tell calls Broken, but only once.
 func (r *Recorder) Tell(law string) {
 	if r.Broken != nil {
 		r.telling.Do(func() { r.Broken(law) })
 	}
 }
 
-// Begin records a machine that has made no step yet, in place of the one before.
+// Begin starts the recording of a machine that has made no step yet. It replaces the recording
+// of the previous machine.
 func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) *Tape {
 	t := &Tape{size: r.size, name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
 	t.watch.workers = make([]watched, c.Workers)
@@ -78,7 +79,7 @@ func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at t
 	return t
 }
 
-// Event records what the machine is about to be told.
+// Event records the event that the machine is about to handle.
 func (t *Tape) Event(e machine.Event, now time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -91,8 +92,8 @@ func (t *Tape) Event(e machine.Event, now time.Duration) {
 	t.last = now
 }
 
-// Actions records what the machine decided, and returns the law that this breaks, if it is
-// the first of this machine.
+// Actions records the actions of the step. It returns the law that they violate, if it is the
+// first violation of this machine.
 func (t *Tape) Actions(all []machine.Action) *Broken {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

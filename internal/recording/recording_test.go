@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/internal/simulator"
 )
 
-// recorded is a machine of the simulator's under a recorder. Where its life is over, or
-// now and then, what was recorded is replayed.
+// recorded is a machine of the simulator with a recorder. The recording is replayed when the
+// machine ends, and sometimes before.
 type recorded struct {
 	*machine.Machine
 	recorder *recording.Recorder
@@ -31,7 +31,7 @@ func (r *recorded) Step(e machine.Event, now machine.Time) []machine.Action {
 	return actions
 }
 
-// under records every life of a seed's histories, in rings of so many bytes.
+// under records every machine in the histories of a seed, in rings of this many bytes.
 func under(size int, all *[]*recorded) simulator.Maker {
 	return func(c machine.Config) simulator.Stepper {
 		r := &recorded{Machine: machine.New(c), recorder: recording.New(size, false), all: all}
@@ -54,7 +54,7 @@ func written(t *testing.T, r *recording.Recorder) *recording.File {
 	return f
 }
 
-func TestWhatTheSimulatorDoesIsReplayedByteForByte(t *testing.T) {
+func TestSimulatedRunsAreReplayedByteForByte(t *testing.T) {
 	t.Run("K14_every_life_of_many_seeds_is_replayed_from_the_midst_to_the_same_decisions", func(t *testing.T) {
 		lives, midst, steps := 0, 0, 0
 		for seed := uint64(1); seed <= seeds; seed++ {

@@ -13,38 +13,38 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Result is what a replay found.
+// Result is the result of a replay.
 type Result struct {
-	// Steps are those that were replayed, Bytes the size of their decisions.
+	// Steps counts the replayed steps, Bytes the size of their actions.
 	Steps int
 	Bytes int64
-	// Differs is the first step that was decided otherwise, nil if none was.
+	// Differs is the first step with other actions than recorded, nil if there is none.
 	Differs *Difference
-	// Broken are the laws that steps break, by step; at most mostBroken.
+	// Broken lists the violated laws by step; at most mostBroken.
 	Broken []At
-	// Unended: the last event was heard, and its step did not end. Panic is how it ends
-	// here, if it panics.
+	// Unended: the recording ends with an event without actions. Panic is the panic of the
+	// machine in the replay, if any.
 	Unended bool
 	Panic   string
-	// Load is what the machine has in hand behind the last step, at Now.
+	// Load is the load of the machine after the last step, at Now.
 	Load machine.Load
 	Now  time.Duration
 }
 
-// At is a law that a step breaks.
+// At is a violation of a law by a step.
 type At struct {
 	Step int
 	Broken
 }
 
-// Difference is a step that was decided otherwise.
+// Difference is a step whose actions differ from the recorded ones.
 type Difference struct {
 	Step             int
 	Event            string
 	Recorded, Replay []string
 }
 
-// Step is a step, with event and actions as the file has them.
+// Step is a replayed step, with event and actions as JSON.
 type Step struct {
 	Number  int
 	At      time.Duration
@@ -54,8 +54,9 @@ type Step struct {
 
 const mostBroken = 10
 
-// ErrOtherShape is returned for a recording of a build whose machine is built otherwise.
-var ErrOtherShape = errors.New("the machine of the build that recorded it has other parts than this build's")
+// ErrOtherShape is returned for a recording whose machine has other fields than the machine of
+// this build.
+var ErrOtherShape = errors.New("the machine of the build that recorded it has other fields than the machine of this build")
 
 // player replays one recording.
 type player struct {
@@ -68,7 +69,7 @@ type player struct {
 	result Result
 }
 
-// line is a line of a recording: a picture, an event or the actions that answer one.
+// line is a line of a recording: a picture, an event, or the actions of a step.
 type line struct {
 	At      time.Duration     `json:"at"`
 	Picture []any             `json:"picture"`
@@ -77,16 +78,16 @@ type line struct {
 	Actions []json.RawMessage `json:"actions"`
 }
 
-// decode keeps numbers as they are written.
+// decode decodes JSON and keeps numbers as they are written.
 func decode(text []byte, into any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	must(d.Decode(into))
 }
 
-// Replay gives a machine of this build what was recorded, from the picture on, and
-// compares what it decides byte for byte. It ends at the first difference. each, if not
-// nil, is told each step.
+// Replay runs the recorded events through a machine of this build, starting from the picture,
+// and compares the actions byte for byte. It stops at the first difference. each, if not nil,
+// is called with each step.
 func (f *File) Replay(each func(Step)) (result Result, err error) {
 	p := &player{each: each}
 	defer func() {
@@ -121,7 +122,7 @@ func (p *player) begin(text []byte) {
 	decode(text, &first)
 	p.now = first.At
 	p.known = p.reader.restore(first.Picture)
-	p.writer.known, p.writer.hide = p.known, &hider{ids: true} // it is hidden already
+	p.writer.known, p.writer.hide = p.known, &hider{ids: true} // the recording is hidden already
 	p.watch.workers = make([]watched, len(p.known.Flights))
 	for i, flight := range p.known.Flights {
 		p.watch.workers[i].open = flight != nil
@@ -152,7 +153,7 @@ func (p *player) play(step [][]byte) (more bool) {
 	decided := p.writer.out
 	p.tell(told, show(decided))
 	switch {
-	case p.result.Unended: // nothing was recorded of it
+	case p.result.Unended: // its actions were not recorded
 		return false
 	case !bytes.Equal(step[1], decided):
 		p.result.Differs = &Difference{Step: p.result.Steps, Event: told, Recorded: show(step[1]), Replay: show(decided)}
@@ -166,7 +167,7 @@ func (p *player) play(step [][]byte) (more bool) {
 	return true
 }
 
-// step is the machine's, with a panic turned into a fault.
+// step calls the machine and returns a panic as a fault.
 func (p *player) step(e machine.Event) (actions []machine.Action, fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -192,10 +193,10 @@ func show(actions []byte) (all []string) {
 	return all
 }
 
-// Hands says in words what a machine has in hand at a moment.
+// Hands describes the load of a machine at a time.
 func Hands(l machine.Load, now time.Duration) string {
 	if l.Messages == 0 {
-		return "it has nothing in hand"
+		return "it has no messages"
 	}
 	text := fmt.Sprintf("it has %d messages in hand, the oldest for %v: %d queued, %d in flight, %d held, %d riding, %d settling; %d of %d lanes wait, %d of %d workers stick",
 		l.Messages, (now - l.Since).Round(time.Millisecond), l.Queued, l.Flying, l.Held, l.Riding, l.Settling, l.Paused, l.Lanes, l.Stuck, l.Workers)

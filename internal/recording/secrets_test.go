@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// setAside records a message that its handler sets aside for a reason of its own.
+// setAside records a message that its handler parks with its own reason.
 func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why semel.Reason) string {
 	t.Helper()
 	m := newMillOf(recording.New(1<<20, ids))
@@ -38,7 +38,8 @@ func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why se
 	return b.String()
 }
 
-// steps are a recording without its head, which may differ by the program, and without the sum.
+// steps returns a recording without its header, which depends on the build, and without the
+// sum.
 func steps(t *testing.T, text string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -50,7 +51,7 @@ func steps(t *testing.T, text string) string {
 	return strings.Join(lines[1:len(lines)-1], "\n")
 }
 
-func TestARecordingNamesNoMessage(t *testing.T) {
+func TestARecordingIdentifiesNoMessage(t *testing.T) {
 	const id, why = "order-4711", semel.Reason("account of smith")
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte([]byte("print-of-4711..."))}
 	t.Run("K14_neither_by_its_identity_nor_by_its_fingerprint_nor_by_its_handlers_reason", func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// writer appends events, actions and pictures as JSON. It allocates nothing for a message,
-// which encoding/json would, and writes what the machine does not export.
+// writer appends events, actions and pictures as JSON. Unlike encoding/json, it does not
+// allocate for each message and includes unexported fields.
 type writer struct {
 	out   []byte
 	hide  *hider
@@ -32,7 +32,7 @@ type writer struct {
 	todo    []reflect.Value
 }
 
-// begun is a Begin with the entries of its flight.
+// begun is a Begin action together with the entries of its flight.
 type begun struct {
 	Flight  *machine.Flight
 	Entries []machine.Entry
@@ -154,7 +154,7 @@ func (w *writer) value(v reflect.Value, secret bool) {
 		w.pointer(v)
 	default:
 		if v.Type() != typeError {
-			panic(fmt.Sprintf("semel: no recording knows a %s", v.Type()))
+			panic(fmt.Sprintf("semel: recordings do not support the type %s", v.Type()))
 		}
 		w.out = strconv.AppendBool(w.out, !v.IsNil())
 	}

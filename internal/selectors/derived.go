@@ -1,10 +1,10 @@
 package selectors
 
-// Derived is an optional ability of an identity.Identity: to tell how it finds identities. A store
-// that can keeps that of a consumer (admin.Derivations), and a start with another one
-// is refused. Without it nothing is kept and nothing refused.
+// Derived is an optional interface of an identity.Identity that describes how it derives
+// identities. A store with admin.Derivations keeps the description for each consumer, and a
+// consumer with another description does not start. Without Derived this check is skipped.
 type Derived interface {
-	// Derivation is the same text as long as the same messages have the same identities,
-	// and another as soon as one message has another. It is not empty.
+	// Derivation returns a text that is not empty. The text must change if the identity of any
+	// message changes, and must stay the same otherwise.
 	Derivation() string
 }

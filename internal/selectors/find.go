@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Value finds the selector's value in m. A missing value is no error: ask
+// Value returns the selector's value in m. A missing value is not an error; check
 // Value.IsMissing and Selector.Optional. The error is a *Error.
 func (s Selector) Value(m *semel.Message) (Value, error) {
 	values, err := Select(m, []Selector{s})
@@ -26,8 +26,8 @@ func (s Selector) Value(m *semel.Message) (Value, error) {
 	return values[0], nil
 }
 
-// Select finds the values of several selectors and parses the body at most
-// once. The error is the first selector's that failed, a *Error.
+// Select returns the values of several selectors and parses the body at most once. It returns
+// the error of the first selector that fails, a *Error.
 func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	values, err := Append(nil, m, selectors)
 	if err != nil {
@@ -36,8 +36,8 @@ func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	return values, nil
 }
 
-// Append finds the values as Select does and appends them to values. With an error it
-// returns values as they were.
+// Append appends the values that Select returns to values. On error it returns values
+// unchanged.
 func Append(values []Value, m *semel.Message, selectors []Selector) ([]Value, error) {
 	given := len(values)
 	if most := given + len(selectors); most <= cap(values) {
@@ -63,17 +63,17 @@ func Append(values []Value, m *semel.Message, selectors []Selector) ([]Value, er
 	return values, nil
 }
 
-// sought is what is looked for in a body, and what was found there.
+// sought holds the pointers to look for in a body, and the values found.
 type sought struct {
 	pointers []strictjson.Pointer
 	found    []strictjson.Found
 }
 
-// searches holds *sought.
+// searches pools *sought.
 var searches = sync.Pool{New: func() any { return new(sought) }}
 
-// skipTo finds the values of those selectors that point into a body that is
-// proven to be strict JSON, in one pass and without parsing it.
+// skipTo sets the values of the selectors that point into the body, in one pass and without
+// parsing. The body must be proven to be strict JSON.
 func skipTo(body []byte, selectors []Selector, values []Value) {
 	s := searches.Get().(*sought)
 	s.pointers = s.pointers[:0]
@@ -83,7 +83,7 @@ func skipTo(body []byte, selectors []Selector, values []Value) {
 		}
 	}
 	s.found = slices.Grow(s.found[:0], len(s.pointers))[:len(s.pointers)]
-	_ = strictjson.Find(body, s.pointers, s.found, nil) // what it decoded is shared by what it found
+	_ = strictjson.Find(body, s.pointers, s.found, nil) // the found values share the decoded strings
 	next := 0
 	for i := range selectors {
 		if selectors[i].place == PlaceBody {
@@ -95,11 +95,11 @@ func skipTo(body []byte, selectors []Selector, values []Value) {
 	searches.Put(s)
 }
 
-// Body reads a message's body when it is first asked for.
+// Body parses a message's body on first use.
 type Body struct {
 	Message *semel.Message
-	// Room is where the body is read; nil for a new room. Nothing that was found may
-	// outlive a room that is used again.
+	// Room is the room in which the body is parsed; nil for a new room. Found values become
+	// invalid when the room is used again.
 	Room *reading.Room
 }
 
@@ -110,7 +110,7 @@ func (b *Body) value() (strictjson.Value, error) {
 	return b.Room.Body(b.Message.Body)
 }
 
-// In finds the value in a message whose body is read at most once.
+// In returns the value in a message; b parses its body at most once.
 func (s *Selector) In(b *Body) (Value, error) {
 	m := b.Message
 	switch s.place {
@@ -156,14 +156,15 @@ func (s *Selector) Verbatim(m *semel.Message) string {
 	return ""
 }
 
-// attributeHeaders are where an event's attributes stand that no field holds.
+// attributeHeaders are the headers of CloudEvents attributes, used if the message's field is
+// empty.
 var attributeHeaders = [PlaceOffset + 1]string{PlaceID: "ce-id", PlaceSource: "ce-source", PlaceType: "ce-type", PlaceSubject: "ce-subject"}
 
-// AttributeHeader is the header of the CloudEvents attribute that the selector names; empty
-// if it names none.
+// AttributeHeader returns the header of the CloudEvents attribute that the selector names,
+// empty if it names none.
 func (s *Selector) AttributeHeader() string { return attributeHeaders[s.place] }
 
-// attribute finds a CloudEvents attribute: the field, or its header.
+// attribute returns a CloudEvents attribute, from the message's field or its header.
 func (s *Selector) attribute(m *semel.Message) (Value, error) {
 	header := attributeHeaders[s.place]
 	if header == "" {
@@ -179,8 +180,8 @@ func (s *Selector) attribute(m *semel.Message) (Value, error) {
 	return Value{}, err
 }
 
-// header finds a header's value. One that stands twice with different values
-// has none: readers that take the first and the last would disagree.
+// header returns the value of a header. A header with several different values is an error,
+// because some readers would use the first value and others the last.
 func (s *Selector) header(m *semel.Message, name string) (Value, error) {
 	value, found := []byte(nil), false
 	for i := range m.Headers {
@@ -189,7 +190,7 @@ func (s *Selector) header(m *semel.Message, name string) (Value, error) {
 			continue
 		}
 		if found && !bytes.Equal(value, h.Value) {
-			return Value{}, &Error{s.text, semel.ReasonMalformed, fmt.Errorf("header %s stands twice with different values", legible.Printable(name))}
+			return Value{}, &Error{s.text, semel.ReasonMalformed, fmt.Errorf("header %s occurs twice with different values", legible.Printable(name))}
 		}
 		value, found = h.Value, true
 	}
@@ -199,7 +200,7 @@ func (s *Selector) header(m *semel.Message, name string) (Value, error) {
 	return Value{Bytes, value[:len(value):len(value)]}, nil
 }
 
-// body finds a value of a JSON body.
+// body returns a value from a JSON body.
 func (s *Selector) body(b *Body) (Value, error) {
 	v, found, err := s.inBody(b)
 	if !found {
@@ -208,14 +209,14 @@ func (s *Selector) body(b *Body) (Value, error) {
 	return jsonValue(v), nil
 }
 
-// inBody returns the value with its parts. A message without a body has no value.
+// inBody returns the parsed value. A message without a body has no value.
 func (s *Selector) inBody(b *Body) (v strictjson.Value, found bool, err error) {
 	if len(b.Message.Body) == 0 {
 		return strictjson.Value{}, false, nil
 	}
 	root, err := b.value()
 	if err != nil {
-		return strictjson.Value{}, false, &Error{s.text, semel.ReasonMalformed, fmt.Errorf("the body is no strict JSON: %w", err)}
+		return strictjson.Value{}, false, &Error{s.text, semel.ReasonMalformed, fmt.Errorf("the body is not strict JSON: %w", err)}
 	}
 	v, found = root.Lookup(s.pointer)
 	return v, found, nil
@@ -228,7 +229,7 @@ func timeValue(t time.Time) Value {
 	return Value{String, []byte(t.Format(time.RFC3339Nano))}
 }
 
-// coordinateValue is a broker's number; where it has none it is missing.
+// coordinateValue returns a partition or an offset; a negative one is missing.
 func coordinateValue(n int64) Value {
 	if n < 0 {
 		return Value{}

@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-// proven is a message whose body was read before, as a consumer's handler has it.
+// proven returns a message whose body was parsed before, like the messages that a consumer
+// passes to its handler.
 func proven(t *testing.T, body string) *semel.Message {
 	t.Helper()
 	m, room := &semel.Message{Body: []byte(body), Key: []byte("k")}, new(reading.Room)
@@ -59,7 +60,7 @@ func texts(values []Value) (out []string) {
 	return out
 }
 
-func TestAProofIsOfOneBody(t *testing.T) {
+func TestAProofHoldsForOneBody(t *testing.T) {
 	m := proven(t, `{"a":1}`)
 	s, err := Parse("body:/a")
 	if err != nil {

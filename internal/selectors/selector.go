@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Selector says where a value is found in a message. See Parse.
+// Selector names the place of a value in a message. See Parse.
 type Selector struct {
 	text     string
 	place    Place
@@ -39,10 +39,10 @@ const (
 	PlaceOffset
 )
 
-// selectorForms are what Parse accepts, for its errors.
+// selectorForms lists what Parse accepts, for its errors.
 const selectorForms = "header:NAME, body:/json/pointer, body:, key, topic, type, subject, time, id, source, const:TEXT, partition, offset"
 
-// selectorNames are in the order in which a near miss is looked for.
+// selectorNames maps names to places. The order matters when Parse suggests a similar name.
 var selectorNames = [...]struct {
 	name  string
 	place Place
@@ -52,12 +52,12 @@ var selectorNames = [...]struct {
 	{"source", PlaceSource}, {"const", PlaceConst}, {"partition", PlacePartition}, {"offset", PlaceOffset},
 }
 
-// Error says why a selector found no unambiguous value. Other selectors
-// and other messages are not affected.
+// Error says why a selector has no unambiguous value in a message. Other selectors and
+// messages are not affected.
 type Error struct {
 	Selector string
-	// Reason is semel.ReasonMalformed: the body is no strict JSON, or a header
-	// stands twice with different values.
+	// Reason is semel.ReasonMalformed: the body is not strict JSON, or a header occurs twice
+	// with different values.
 	Reason semel.Reason
 	Err    error
 }
@@ -81,9 +81,9 @@ func (e *Error) Unwrap() error { return e.Err }
 //	partition, offset
 //	                 coordinates of the broker; refused as identity
 //
-// A question mark at the end makes a value optional: "body:/note?". (A name
-// that itself ends in one can only be selected by a function in Go.) The error
-// lists the forms and names the one that was probably meant.
+// A question mark at the end makes a value optional: "body:/note?". (A name that itself ends
+// in a question mark can only be selected by a function in Go.) The error lists the forms and
+// suggests a similar name.
 func Parse(s string) (Selector, error) {
 	name, argument, hasArgument := strings.Cut(s, ":")
 	optional := false
@@ -101,7 +101,7 @@ func Parse(s string) (Selector, error) {
 	return Selector{}, fmt.Errorf("unknown selector %q; %suse one of %s", s, probablyMeant(name), selectorForms)
 }
 
-// probablyMeant names the selector that is spelled most like the word.
+// probablyMeant returns a hint with the selector that is spelled most like word, or nothing.
 func probablyMeant(word string) string {
 	names := make([]string, len(selectorNames))
 	for i := range selectorNames {
@@ -113,7 +113,7 @@ func probablyMeant(word string) string {
 	return ""
 }
 
-// withArgument checks what stands after the colon.
+// withArgument checks the part after the colon.
 func (s Selector) withArgument(has bool) (Selector, error) {
 	switch s.place {
 	case PlaceHeader:
@@ -150,10 +150,11 @@ func (s Selector) withPointer(has bool) (Selector, error) {
 	return s, nil
 }
 
-// String is the selector as it was written.
+// String returns the selector as it was written.
 func (s Selector) String() string { return s.text }
 
-// Canonical is the selector's text in one spelling: names of headers in small letters.
+// Canonical returns the selector's text with header names in lower case, so that equal
+// selectors have equal texts.
 func (s *Selector) Canonical() string {
 	if s.place == PlaceHeader {
 		return strings.ToLower(s.text)
@@ -161,31 +162,31 @@ func (s *Selector) Canonical() string {
 	return s.text
 }
 
-// Place is the part before the colon; 0 for the zero Selector.
+// Place returns the place; 0 for the zero Selector.
 func (s *Selector) Place() Place { return s.place }
 
-// Argument is the part behind the colon.
+// Argument returns the part after the colon.
 func (s *Selector) Argument() string { return s.argument }
 
 // Optional reports whether the selector ends in a question mark.
 func (s Selector) Optional() bool { return s.optional }
 
-// Coordinate reports whether the value is the broker's and may change with a
-// redelivery: partition and offset.
+// Coordinate reports whether the value is a partition or an offset, which the broker assigns
+// and which may change on redelivery.
 func (s Selector) Coordinate() bool { return s.place == PlacePartition || s.place == PlaceOffset }
 
-// Time reports whether the selector is the time of the message's event.
+// Time reports whether the selector selects the event time of the message.
 func (s Selector) Time() bool { return s.place == PlaceTime }
 
-// Unique reports whether each message has a value of its own: a coordinate, a time, or the
+// Unique reports whether every message has another value: a coordinate, a time, or the
 // attribute id.
 func (s Selector) Unique() bool { return s.Coordinate() || s.Time() || s.place == PlaceID }
 
-// InBody reports whether the value stands in the body.
+// InBody reports whether the value is in the body.
 func (s Selector) InBody() bool { return s.place == PlaceBody || s.place == PlaceWholeBody }
 
 // Constant reports whether the value is the same in every message.
 func (s Selector) Constant() bool { return s.place == PlaceConst }
 
-// ReservedSource begins the sources that the engine makes itself. No producer may have one.
+// ReservedSource is the prefix of sources that the engine creates. Producers must not use it.
 const ReservedSource = "semel:"

@@ -56,7 +56,7 @@ func TestASelectorFindsItsValue(t *testing.T) {
 	}
 }
 
-func TestAccessorsTellKindsApart(t *testing.T) {
+func TestAccessorsByKind(t *testing.T) {
 	m := withBody(`{"n":1.50,"b":true,"f":false,"z":null,"s":"true"}`)
 	number := mustSelect(t, "body:/n", m)
 	if number.Number() != "1.50" || number.Decimal() != "1.5" || number.Text() != "1.50" || number.IsMissing() || number.Bool() {
@@ -77,7 +77,7 @@ func TestAccessorsTellKindsApart(t *testing.T) {
 	}
 }
 
-func TestASelectorThatIsNoneIsRefusedWithWhatWasProbablyMeant(t *testing.T) {
+func TestAnUnknownSelectorIsRejectedWithASuggestion(t *testing.T) {
 	for text, want := range map[string]string{
 		"":            "use one of header:NAME",
 		"headr:x":     `did you mean "header"`,
@@ -109,7 +109,7 @@ func TestASelectorThatIsNoneIsRefusedWithWhatWasProbablyMeant(t *testing.T) {
 	}
 }
 
-func TestASelectorSaysWhatItIs(t *testing.T) {
+func TestPropertiesOfSelectors(t *testing.T) {
 	for text, want := range map[string][3]bool{ // optional, coordinate, constant
 		"header:x": {}, "body:/x?": {true, false, false}, "offset": {false, true, false}, "partition?": {true, true, false},
 		"const:x?": {false, false, true}, "key?": {true, false, false}, "time": {},
@@ -121,7 +121,7 @@ func TestASelectorSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestSeveralSelectorsReadOneBody(t *testing.T) {
+func TestSeveralSelectorsParseTheBodyOnce(t *testing.T) {
 	var selectors []Selector
 	for _, text := range []string{"body:/a", "body:/b", "header:x", "body:/a"} {
 		s, err := Parse(text)
@@ -141,7 +141,7 @@ func TestSeveralSelectorsReadOneBody(t *testing.T) {
 	}
 }
 
-func TestValuesAreAppendedToTheCallersRoom(t *testing.T) {
+func TestValuesAreAppendedToTheCallersSlice(t *testing.T) {
 	selectors := parsed(t, "body:/a", "header:x", "body:/c")
 	m := withBody(`{"a":"payment","c":3}`)
 	room := new(reading.Room)

@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// TextIn is what the selector finds in m as text, where the body has been read in room (nil
-// for none): a number as its exact decimal, and "" for what is missing or null. An object or
-// an array is an error, as is what Value cannot read; it is a *Error.
+// TextIn returns the value as text; room holds the parsed body (nil for none). A number is
+// returned as its exact decimal, and a missing or null value as "". An object or an array is
+// an error, as is a value that Value cannot return. The error is a *Error.
 func (s Selector) TextIn(room *reading.Room, m *semel.Message) (string, error) {
 	if text := s.Verbatim(m); text != "" {
 		return text, nil
@@ -20,7 +20,7 @@ func (s Selector) TextIn(room *reading.Room, m *semel.Message) (string, error) {
 	case err != nil:
 		return "", err
 	case v.kind == JSON:
-		return "", &Error{s.text, semel.ReasonMalformed, errors.New("there is an object or an array; point to a value inside it")}
+		return "", &Error{s.text, semel.ReasonMalformed, errors.New("the value is an object or an array; point to a value inside it")}
 	case v.kind == Number:
 		return string(strictjson.AppendDecimal(nil, v.text)), nil
 	case room == nil:

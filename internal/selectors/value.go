@@ -5,7 +5,7 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// String says what kind of value it is.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	return enum.Name([]string{
 		Missing: "missing", Null: "null", Bool: "boolean", Number: "number", String: "string",
@@ -13,12 +13,12 @@ func (k Kind) String() string {
 	}, k, "ValueKind")
 }
 
-// Kind says what a selector found.
+// Kind is the kind of a selected value.
 type Kind uint8
 
 // The kinds of values.
 const (
-	// Missing: there is nothing at this place. The zero value.
+	// Missing: there is no value. The zero value.
 	Missing Kind = iota
 	// Null is a JSON null.
 	Null
@@ -29,7 +29,7 @@ const (
 	// String is text: a JSON string without quotes and escapes, an
 	// attribute, a topic, a constant.
 	String
-	// JSON is a JSON object or array, as it stands in the body.
+	// JSON is a JSON object or array, exactly as in the body.
 	JSON
 	// Bytes are any bytes: a header, a key, a whole body.
 	Bytes
@@ -42,7 +42,7 @@ type Value struct {
 	text []byte
 }
 
-// Kind says what the value is.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsMissing reports whether there is nothing at the selected place. A JSON
@@ -52,9 +52,9 @@ func (v Value) IsMissing() bool { return v.kind == Missing }
 // IsNull reports whether the value is a JSON null.
 func (v Value) IsNull() bool { return v.kind == Null }
 
-// Bytes returns the value byte for byte: the text of a string, a number as the
-// producer wrote it, true, false, the JSON of an object or array; nil if it is
-// missing or null.
+// Bytes returns the bytes of the value: the text of a string, a number as the producer wrote
+// it, true or false, or the JSON of an object or array. It returns nil if the value is missing
+// or null.
 func (v Value) Bytes() []byte {
 	if v.kind == Missing || v.kind == Null {
 		return nil
@@ -68,8 +68,7 @@ func (v Value) Text() string { return string(v.Bytes()) }
 // Bool reports whether the value is a JSON true.
 func (v Value) Bool() bool { return v.kind == Bool && v.text[0] == 't' }
 
-// Number returns a number as the producer wrote it, with every digit; "" if
-// the value is no number.
+// Number returns a number exactly as the producer wrote it; "" if the value is not a number.
 func (v Value) Number() string {
 	if v.kind != Number {
 		return ""
@@ -77,9 +76,9 @@ func (v Value) Number() string {
 	return string(v.text)
 }
 
-// Decimal returns a number as an exact decimal that is the same for every way
-// to write it: 1.0, 1 and 1e0 are "1". Numbers that would need more than 20
-// zeros to be written in full keep an exponent. "" if the value is no number.
+// Decimal returns a number as an exact decimal, which does not depend on how the number is
+// written: 1.0, 1 and 1e0 are "1". Numbers that would need more than 20 zeros keep an
+// exponent. It returns "" if the value is not a number.
 func (v Value) Decimal() string {
 	if v.kind != Number {
 		return ""
@@ -87,7 +86,7 @@ func (v Value) Decimal() string {
 	return string(strictjson.AppendDecimal(nil, v.text))
 }
 
-// stringValue is a text; an empty one is missing.
+// stringValue returns a text; an empty text is missing.
 func stringValue(s string) Value {
 	if s == "" {
 		return Value{}
@@ -95,7 +94,7 @@ func stringValue(s string) Value {
 	return Value{String, []byte(s)}
 }
 
-// bytesValue are bytes; nil is missing.
+// bytesValue returns bytes; nil is missing.
 func bytesValue(b []byte) Value {
 	if b == nil {
 		return Value{}
@@ -103,7 +102,7 @@ func bytesValue(b []byte) Value {
 	return Value{Bytes, b[:len(b):len(b)]}
 }
 
-// kinds are those of JSON's values; the first is of none.
+// kinds maps the kinds of JSON values; index 0 means no value.
 var kinds = [...]Kind{
 	Missing, strictjson.Null: Null, strictjson.Bool: Bool, strictjson.Number: Number,
 	strictjson.String: String, strictjson.Array: JSON, strictjson.Object: JSON,

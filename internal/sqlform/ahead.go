@@ -6,9 +6,10 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// CutAhead has a row that was changed in the future, since the store's clock was ahead then, wait
-// from now for as long as it was to wait from then: it cuts the moments until which the row waits,
-// and returns how far in the future the change was.
+// CutAhead handles a row whose last change is in the future because the store's clock was
+// ahead. It moves the times in until, so that the row waits from now as long as it was to wait
+// from that change. It returns how far in the future the change is; 0 if it is within the
+// clock slack.
 func CutAhead(changed, now time.Time, until ...*time.Time) time.Duration {
 	by := changed.Sub(now)
 	if by <= timing.ClockSlack {

@@ -10,14 +10,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimArg is a claim as PostgreSQL's statements take it.
+// claimArg is a claim as an argument of PostgreSQL's statements.
 type claimArg struct {
 	K int   `json:"k"`
 	N int64 `json:"n"`
 	T int64 `json:"t"`
 }
 
-// EndingArgument is an end of a claim as statements take it.
+// EndingArgument is the end of a claim as an argument of statements.
 type EndingArgument struct {
 	claimArg
 	State   string `json:"state"`
@@ -26,16 +26,16 @@ type EndingArgument struct {
 	Reason  string `json:"reason"`
 	Error   string `json:"error"`
 	Ran     int64  `json:"ran"`
-	// Taken are the starts that a release takes back; any other end, with -1, takes
+	// Taken is the number of starts that a release takes back. Any other end has -1 and takes
 	// back all.
 	Taken int64 `json:"taken"`
-	// Stream, in hex, and Place are where a blocked row waits; 0 leaves them.
+	// Stream, in hex, and Place tell where a blocked row waits; 0 leaves them unchanged.
 	Stream string `json:"stream"`
 	Place  int64  `json:"place"`
 	Call   int64  `json:"call"`
 }
 
-// ClaimsArgument is the argument of statements about claims.
+// ClaimsArgument returns the argument of statements about claims.
 func ClaimsArgument(claims []store.Claim) string {
 	all := make([]claimArg, len(claims))
 	for i, c := range claims {
@@ -44,7 +44,7 @@ func ClaimsArgument(claims []store.Claim) string {
 	return JSON(all)
 }
 
-// ClaimLists are claims as two lists.
+// ClaimLists returns claims as two lists.
 func ClaimLists(claims []store.Claim) (numbers, tokens []int64) {
 	for _, c := range claims {
 		numbers, tokens = append(numbers, c.Number), append(tokens, int64(c.Token))
@@ -52,7 +52,7 @@ func ClaimLists(claims []store.Claim) (numbers, tokens []int64) {
 	return numbers, tokens
 }
 
-// EndingsArgument is the argument of statements that end claims.
+// EndingsArgument returns the argument of statements that end claims.
 func EndingsArgument(c Crypt, endings []store.ClaimEnding) string {
 	all := make([]EndingArgument, len(endings))
 	for i := range endings {
@@ -63,13 +63,13 @@ func EndingsArgument(c Crypt, endings []store.ClaimEnding) string {
 	return JSON(all)
 }
 
-// ClosingClaims is the statement that ends claims in their batch's transaction, and
+// ClosingClaims returns the statement that ends claims in the transaction of their batch, and
 // its arguments.
 func ClosingClaims(c Crypt, p *Postgres, endings []store.ClaimEnding) (text string, args []any) {
 	if len(endings) != 1 || p.CloseClaim == "" {
 		all := slices.Clone(endings)
 		for i := range all {
-			all[i].Call = store.CallNone // which says nothing in a batch
+			all[i].Call = store.CallNone // a batch has no calls
 		}
 		return p.CloseClaims, []any{EndingsArgument(c, all)}
 	}
@@ -77,7 +77,7 @@ func ClosingClaims(c Crypt, p *Postgres, endings []store.ClaimEnding) (text stri
 	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
 }
 
-// EndingOf is an end of a claim as statements take it.
+// EndingOf returns the end of a claim as an argument of statements.
 func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
 	next, _ := store.StateInProgress.After(e.Event)
 	a := EndingArgument{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
@@ -97,13 +97,13 @@ func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
 	return a
 }
 
-// JSON is a value of numbers and texts, which always has a form.
+// JSON marshals a value of numbers and texts, which cannot fail.
 func JSON(v any) string {
 	text, _ := json.Marshal(v)
 	return string(text)
 }
 
-// Standing is the answer to a mark whose claim stands.
+// Standing returns the verdict for a mark with a valid claim.
 func Standing(done bool) store.Verdict {
 	if done {
 		return store.Verdict{Kind: store.Seen, Was: store.Applied}
@@ -111,15 +111,15 @@ func Standing(done bool) store.Verdict {
 	return store.Verdict{Kind: store.Fresh}
 }
 
-// stepsArg are the steps of a row as PostgreSQL's statement takes them.
+// stepsArg contains the steps of a row as an argument of PostgreSQL's statement.
 type stepsArg struct {
 	N int64  `json:"n"`
 	S string `json:"s"`
 	A bool   `json:"a"`
 }
 
-// StepsArgument is the argument of PostgreSQL's statement that writes the steps of claims,
-// empty if none of these endings has any.
+// StepsArgument returns the argument of PostgreSQL's statement that writes the steps of
+// claims, empty if no ending has steps.
 func StepsArgument(c Crypt, endings []store.ClaimEnding) (string, error) {
 	var all []stepsArg
 	for i := range endings {
@@ -137,13 +137,12 @@ func StepsArgument(c Crypt, endings []store.ClaimEnding) (string, error) {
 	return JSON(all), nil
 }
 
-// NotWorking is the error of a batch whose generation is not the one that its consumer may
-// work in now.
+// NotWorking returns the error of a batch whose generation is not usable now.
 func NotWorking(w generations.Working) error {
-	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
+	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is in progress: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
-// WorkingArguments are those of the statement Working.
+// WorkingArguments returns the arguments of the statement Working.
 func WorkingArguments(w generations.Working) []any {
 	return []any{[]byte(w.Consumer), w.Number, int64(w.In)}
 }

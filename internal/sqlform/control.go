@@ -7,25 +7,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// LimitFault says why a limit cannot be kept, nil if it can.
+// LimitFault returns an error if a limit is invalid.
 func LimitFault(perSecond int) error {
 	if perSecond < 0 {
-		return fmt.Errorf("a limit of %d messages a second is none; give 1 or more, or 0 for no limit", perSecond)
+		return fmt.Errorf("%d messages a second is not a valid limit; use 1 or more, or 0 for no limit", perSecond)
 	}
 	return nil
 }
 
-// ErrControlUnwritten: a table took what was set for a consumer, and has it not.
-var ErrControlUnwritten = errors.New("what was set was not written, which a trigger or a rule of the table of controls prevents: drop it; nothing was changed")
+// ErrControlUnwritten means that the setting of a consumer is missing although the statement
+// that writes it succeeded.
+var ErrControlUnwritten = errors.New("the setting was not written, because a trigger or a rule of the table of controls prevents it: drop the trigger or rule; nothing was changed")
 
-// OfConsumer is an act on a consumer as it is recorded: it is of no row, so that its
-// text says of which consumer.
+// OfConsumer returns an act on a consumer in the form in which it is recorded: without a row,
+// and with the consumer's name in its text.
 func OfConsumer(a store.Act, consumer string) store.Act {
 	a.Row, a.Why = 0, "consumer "+consumer+": "+a.Why
 	return a
 }
 
-// OfLimit is an act that sets a limit as it is recorded.
+// OfLimit returns an act that sets a limit, in the form in which it is recorded.
 func OfLimit(a store.Act, consumer string, perSecond int) store.Act {
 	wanted := "no limit"
 	if perSecond > 0 {
@@ -34,7 +35,7 @@ func OfLimit(a store.Act, consumer string, perSecond int) store.Act {
 	return OfConsumer(a, consumer+", "+wanted)
 }
 
-// OfGeneration is an act on a generation of a consumer as it is recorded.
+// OfGeneration returns an act on a generation, in the form in which it is recorded.
 func OfGeneration(a store.Act, consumer string, number int64) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, generation %d", consumer, number))
 }

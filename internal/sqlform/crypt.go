@@ -14,28 +14,28 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Crypt encrypts what goes into tables, and decrypts what comes from there. The zero value
-// has no cipher: it leaves all as it is, and refuses what is encrypted.
+// Crypt encrypts values for the tables and decrypts values from them. The zero value has no
+// cipher: it passes plain text through, and returns an error for encrypted values.
 type Crypt struct {
 	Cipher store.Cipher
-	// Since, if not zero, is from when on nothing in plain text is worked on.
+	// Since, if not zero, is the time from which rows in plain text are not processed.
 	Since time.Time
-	// Keyed says that sums of fingerprints are written keyed; see Print. All of a process must write
-	// one form, because SQL compares the sums of a row and of its marker. So it never changes.
+	// Keyed: sums of fingerprints are written keyed; see Print. A process must never change
+	// it, because SQL compares the sum of a row with the sum of its marker.
 	Keyed bool
 }
 
-// NewCrypt returns a Crypt that writes keyed sums if encryption is required by now. Processes of an
-// earlier release, which cannot compare them, have ended by then.
+// NewCrypt returns a Crypt that writes keyed sums if encryption is already required. All
+// processes of an earlier release, which cannot compare keyed sums, must have ended by then.
 func NewCrypt(cipher store.Cipher, since time.Time) Crypt {
 	c := Crypt{Cipher: cipher, Since: since}
 	c.Keyed = c.required()
 	return c
 }
 
-// RefusesPlain says why a row with this envelope must not be worked on: it is in plain text, and
-// encryption is required by now. Empty: it may be, or it is encrypted. The time that decides is
-// this process's, because whoever can write the row can date it as they like.
+// RefusesPlain returns why a row with this envelope must not be processed: it is in plain text
+// although encryption is required now. It returns "" for other rows. The clock of this process
+// decides, because anybody who can write the row could give it any date.
 func (c Crypt) RefusesPlain(envelope []byte) string {
 	if !c.required() || bytes.HasPrefix(envelope, []byte(hides)) {
 		return ""
@@ -48,24 +48,24 @@ func (c Crypt) required() bool {
 	return c.Cipher != nil && !c.Since.IsZero() && !time.Now().Before(c.Since)
 }
 
-// Lenient returns a Crypt that reads plain text whatever the time is, for rows that nobody works
-// on any more.
+// Lenient returns a Crypt that always accepts plain text, for rows that are no longer
+// processed.
 func (c Crypt) Lenient() Crypt { return Crypt{Cipher: c.Cipher} }
 
-var errNoCipher = errors.New("it is encrypted, and the store was opened without a key; give it as encryption of the store")
+var errNoCipher = errors.New("it is encrypted, and the store was opened without a key; configure the encryption of the store")
 
-// about is what a text belongs to whose place is named by an id alone.
+// about returns the additional authenticated data of a value that belongs to an id.
 func about(kind string, id []byte) []byte { return append(append([]byte(kind), 0), id...) }
 
-// Binding versions: which additional data the parts of an encrypted message have. No release
-// writes byID any more. The version is not authenticated, and need not be: a part that was
+// Binding versions define the additional data of the parts of an encrypted message. No release
+// writes byID any more. The version itself need not be authenticated: a part that was
 // encrypted under one version cannot be decrypted under another.
 const (
 	byID       = 0 // the id of its identity
 	byIdentity = 2 // consumer, source and id
 )
 
-// aboutMessage is the additional data of a part of the message of an identity.
+// aboutMessage returns the additional data of a part of the message of an identity.
 func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
 	switch binds {
 	case byID:
@@ -77,26 +77,26 @@ func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
 		}
 		return data, nil
 	default:
-		return nil, fmt.Errorf("it is bound to its identity in form %d, which only a newer release knows", binds)
+		return nil, fmt.Errorf("it is bound to its identity by version %d, which only a newer release supports", binds)
 	}
 }
 
-// hidden is the envelope of a message that is encrypted with its body and key. Headers is a
-// text, so that a release that knows nothing of it finds the envelope broken, and takes
-// nothing that is encrypted for the message.
+// hidden is the envelope of an encrypted message; key and body are encrypted separately.
+// Headers is a string instead of a list, so that a release without encryption rejects the
+// envelope instead of processing the encrypted bytes as a message.
 type hidden struct {
 	Encrypted []byte `json:"encrypted"`
 	Headers   string `json:"headers"`
 	Binds     int    `json:"binds,omitempty"`
 }
 
-// hides begins the envelope of a message that is encrypted.
+// hides is the start of the envelope of an encrypted message.
 const hides = `{"encrypted":`
 
-var errNoIdentity = errors.New("the message is not encrypted: its mark names no consumer, and it is bound to its whole identity; set Consumer and Source of the mark")
+var errNoIdentity = errors.New("the message cannot be encrypted, because its mark has no consumer and encryption is bound to the whole identity; set Consumer and Source of the mark")
 
-// message returns what a row keeps of the message of a mark: envelope, key and body, which are
-// bound to the mark's identity if they are encrypted.
+// message returns the envelope, key and body that the row of a mark stores. With a cipher they
+// are encrypted and bound to the mark's identity.
 func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key, body []byte, err error) {
 	open, err := Sealed(m)
 	if err != nil || c.Cipher == nil {
@@ -116,15 +116,15 @@ func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key
 			continue
 		}
 		if *part.to, err = c.encryptPart(h.Binds, part.kind, of, part.plain); err != nil {
-			return "", nil, nil, fmt.Errorf("the message is not encrypted: %w", err)
+			return "", nil, nil, fmt.Errorf("the message cannot be encrypted: %w", err)
 		}
 	}
 	text, err := json.Marshal(h)
 	return string(text), key, body, err
 }
 
-// Unseal puts into m what the row of this identity has of its message. m has the row's key and
-// body; they are decrypted. hiding says that an error is of the encryption.
+// Unseal restores m from the row of its identity. m must have the key and body of the row,
+// which Unseal decrypts. hiding reports that decryption failed.
 func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding bool, err error) {
 	h, encrypted, err := hiddenIn(envelope)
 	if !encrypted {
@@ -149,17 +149,17 @@ func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding b
 	return false, Unseal(open, m)
 }
 
-// column is a text of a message that stands beside its envelope for people; nothing where
-// that is encrypted.
-func (c Crypt) column(s string) string {
+// plainColumn returns the value of a column that repeats a text of the message for people. It
+// is empty if messages are encrypted.
+func (c Crypt) plainColumn(s string) string {
 	if c.Cipher != nil {
 		return ""
 	}
 	return Plain(s)
 }
 
-// Body returns what the row of this identity keeps of a body that replaces another one. It is
-// encrypted if the row's envelope is, and bound as the envelope is.
+// Body returns a new body of a row in the form in which the row stores it: encrypted if the
+// envelope of the row is, with the same binding.
 func (c Crypt) Body(of semel.Key, envelope, body []byte) ([]byte, error) {
 	h, encrypted, err := hiddenIn(envelope)
 	switch {
@@ -173,7 +173,7 @@ func (c Crypt) Body(of semel.Key, envelope, body []byte) ([]byte, error) {
 	return c.encryptPart(h.Binds, "body", of, body)
 }
 
-// ShowBody undoes Body.
+// ShowBody is the inverse of Body.
 func (c Crypt) ShowBody(of semel.Key, envelope, kept []byte) ([]byte, error) {
 	h, encrypted, err := hiddenIn(envelope)
 	switch {
@@ -185,7 +185,7 @@ func (c Crypt) ShowBody(of semel.Key, envelope, kept []byte) ([]byte, error) {
 	return c.decryptPart(h.Binds, "body", of, kept)
 }
 
-// hiddenIn reads an envelope that is encrypted; false: it is not.
+// hiddenIn reads an encrypted envelope. encrypted is false if the envelope is in plain text.
 func hiddenIn(envelope []byte) (h hidden, encrypted bool, err error) {
 	if !bytes.HasPrefix(envelope, []byte(hides)) {
 		return h, false, nil
@@ -220,7 +220,7 @@ func (c Crypt) decrypt(kind string, id, text []byte) ([]byte, error) {
 	return c.Cipher.Decrypt(text, about(kind, id))
 }
 
-// Size is how long a body was that is kept with so many bytes.
+// Size returns the length of a body that takes kept bytes in its row.
 func (c Crypt) Size(envelope []byte, kept int) int {
 	if c.Cipher != nil && kept > 0 && bytes.HasPrefix(envelope, []byte(hides)) {
 		return kept - c.Cipher.Overhead()
@@ -228,23 +228,24 @@ func (c Crypt) Size(envelope []byte, kept int) int {
 	return kept
 }
 
-// marked begins what is encrypted and has no envelope. Nothing else begins so: that it does
-// by chance, nobody will see.
+// marked is the prefix of encrypted values outside of an envelope. The random bytes make sure
+// that no other value begins with it.
 var marked = []byte("\x00semel encrypted\xf5\x9b\x1e\x07")
 
-// Hide encrypts what belongs to an id and has no envelope, unless it is nil.
+// Hide encrypts a value that belongs to an id and is outside of an envelope. It leaves nil
+// unchanged.
 func (c Crypt) Hide(kind string, id, plain []byte) ([]byte, error) {
 	if c.Cipher == nil || plain == nil {
 		return plain, nil
 	}
 	text, err := c.Cipher.Encrypt(plain, about(kind, id))
 	if err != nil {
-		return nil, fmt.Errorf("the %s is not encrypted: %w", kind, err)
+		return nil, fmt.Errorf("the %s cannot be encrypted: %w", kind, err)
 	}
 	return append(bytes.Clone(marked), text...), nil
 }
 
-// Show undoes Hide. What is not encrypted is as it is.
+// Show is the inverse of Hide. It returns values in plain text unchanged.
 func (c Crypt) Show(kind string, id, text []byte) ([]byte, error) {
 	if !bytes.HasPrefix(text, marked) {
 		return text, nil
@@ -256,27 +257,27 @@ func (c Crypt) Show(kind string, id, text []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// The kinds of what is encrypted of results and of leased keys.
+// The kinds of encrypted results.
 const (
 	OfResult = "result"
 	OfKey    = "result of a leased key"
 )
 
-// What an encrypted error text begins with says what it is bound to. The text is base64 behind
-// it, because the columns are text.
+// The prefixes of encrypted error texts name the binding. The rest is base64, because the
+// columns are of type text.
 const (
 	errorOfIdentity = "semel encrypted/identity/1 "
 	errorOfRow      = "semel encrypted/row/1 "
 )
 
-// ofError is the kind of what is encrypted of errors, which quote values of messages: a
-// database puts the value into the text.
+// ofError is the kind of encrypted error texts. They need encryption because a database quotes
+// values of a message in its errors.
 const ofError = "error"
 
-// hiddenError is what is shown of an error text that cannot be decrypted.
+// hiddenError replaces an error text that cannot be encrypted or decrypted.
 const hiddenError = "encrypted"
 
-// errorOf returns what the first row of a mark keeps of an error. Its number is not known yet.
+// errorOf returns the stored form of an error for a new row, whose number is not known yet.
 func (c Crypt) errorOf(m *store.Mark, text string) string {
 	data, err := aboutMessage(byIdentity, ofError, semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)})
 	if err != nil {
@@ -285,13 +286,13 @@ func (c Crypt) errorOf(m *store.Mark, text string) string {
 	return c.hideError(errorOfIdentity, data, text)
 }
 
-// RowError returns what the row of this number keeps of an error.
+// RowError returns the stored form of an error for the row with this number.
 func (c Crypt) RowError(row int64, text string) string {
 	return c.hideError(errorOfRow, about(ofError, rowID(row)), text)
 }
 
-// hideError cuts an error text and encrypts it. An end that cannot keep its error text is
-// still an end, so a failing cipher loses the text and nothing else.
+// hideError truncates an error text and encrypts it. If encryption fails, only the text is
+// lost, so that the row can still end.
 func (c Crypt) hideError(begins string, data []byte, text string) string {
 	text = ErrorText(text)
 	if c.Cipher == nil || text == "" {
@@ -304,8 +305,8 @@ func (c Crypt) hideError(begins string, data []byte, text string) string {
 	return begins + base64.StdEncoding.EncodeToString(hidden)
 }
 
-// ShowError undoes errorOf and RowError; "encrypted" if it cannot. What is not encrypted stays
-// as it is.
+// ShowError is the inverse of errorOf and RowError. It returns "encrypted" if decryption
+// fails, and plain text unchanged.
 func (c Crypt) ShowError(of semel.Key, row int64, kept string) string {
 	data, text := about(ofError, rowID(row)), ""
 	if hidden, is := strings.CutPrefix(kept, errorOfRow); is {

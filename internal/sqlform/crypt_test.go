@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestABodyThatTakesThePlaceOfAnother(t *testing.T) {
+func TestAReplacedBody(t *testing.T) {
 	cipher, err := encryption.New(bytes.Repeat([]byte{1}, encryption.KeySize))
 	if err != nil {
 		t.Fatal(err)

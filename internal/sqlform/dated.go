@@ -6,12 +6,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// idAside is the first byte of a key of which the rest is another: that of an id outside
-// of the days which a table of markers keeps. See Dated.
+// idAside is the first byte of a key that contains another key: the key of an id that lies
+// outside of the days of a table of markers. See Dated.
 const idAside = 5
 
-// Dated are those statements that a store has in place of the same ones if its markers lie
-// in a table of days, and what is done to that table beside them.
+// Dated contains the statements of a store whose markers are in a table of days: those that
+// replace the usual ones, and those that maintain the table.
 type Dated struct {
 	Begin, Mark, Judge, Look, Marker, KnownMarkers                string
 	FirstDue, LastDay, MarkerBytes, Reap                          string
@@ -24,58 +24,61 @@ type Dated struct {
 	Lint                                                          string
 }
 
-// Moving are the statements that move markers of a consumer from the table of all into a
-// table of days while it works.
+// Moving contains the statements that move the markers of a running consumer from the common
+// table into a table of days.
 type Moving struct {
-	// NewMoving makes the row of a move, and StandIn the relations by whose names the
-	// consumer's processes mark until it ends; DaysFrom are days to be made.
+	// NewMoving writes the row of a move. StandIn creates the relations that the consumer's
+	// processes mark in until the move ends, under the names of the final table. DaysFrom
+	// returns the days to create.
 	NewMoving, StandIn, DaysFrom string
-	// Running and Ended tell which transactions are under way, and whether they have ended.
-	// ScopesOf are the consumer's; Copy copies some markers of one.
+	// Running returns the open transactions, and Ended reports whether they have ended.
+	// ScopesOf returns the consumer's scopes, and Copy copies some markers of a scope.
 	Running, Ended, ScopesOf, Copy string
-	// ByTime makes an index by time for it, and NoMoreByTime removes that, whole or not.
+	// ByTime creates an index by time for the move, and NoMoreByTime drops it, even if it is
+	// incomplete.
 	ByTime, NoMoreByTime string
-	// The end of a move: HoldOff keeps others from marking, CopyOutside and Settle copy what
-	// Copy left, TakeName gives the table its name and RenameDay a day its own; EndMoving
-	// has it looked at, with MoveRows of Dated.
+	// The end of a move: HoldOff blocks other processes from marking. CopyOutside and Settle
+	// copy the rest. TakeName gives the table its final name, and RenameDay does so for a day.
+	// EndMoving ends the move, together with MoveRows of Dated.
 	HoldOff, CopyOutside, Settle, TakeName, RenameDay, EndMoving string
-	// Fence keeps anybody from marking in the table of all, where Fenced tells whether it
-	// stands; Left tells whether anything was left there, Clear removes some of it, and
-	// Cleared says that all is gone.
+	// Fence prevents marking in the common table, and Fenced reports whether the fence exists.
+	// Left reports whether markers remain there, Clear removes some of them, and Cleared
+	// records that all are removed.
 	Impatient, Fence, Fenced, Left, Clear, Cleared string
 }
 
-// WithDays are the statements with those of a table of days in their places. What is about
-// the schema as a whole is of, the statements of the store without such a table.
+// WithDays returns the statements with those of a table of days in place of the usual ones.
+// Statements about the whole schema come from of, the statements of the store without such a
+// table.
 func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Look, own.Marker, own.KnownMarkers = d.Begin, d.Mark, d.Judge, d.Look, d.Marker, d.KnownMarkers
 	own.FirstDue, own.LastDay, own.MarkerBytes, own.Reap = d.FirstDue, d.LastDay, d.MarkerBytes, d.Reap
-	own.BeginClaims, own.BeginQueuedClaims = "", "" // Look asks more than they do
+	own.BeginClaims, own.BeginQueuedClaims = "", "" // they check less than Look of a table of days
 	own.Lint, own.LintRows = of.Lint, of.LintRows
 	own.Index, own.Unindexed, own.Unindex, own.Reaper = of.Index, of.Unindexed, of.Unindex, of.Reaper
 	return &own
 }
 
-// What a judge of a table of days says in place of an outcome.
+// The numbers that the judging statement of a table of days returns in place of an outcome.
 const (
 	below   = -1
 	ahead   = -2
 	unready = -3
-	// standsAside is added to the outcome of a marker that stands aside.
+	// standsAside is added to the outcome of a marker that is stored under AsideKey.
 	standsAside = 256
 )
 
-// Answer is what a judge of a table of days says of a mark.
+// Answer is the judgement of a mark by a table of days.
 type Answer struct {
 	store.Verdict
-	// Aside: the marker stands under AsideKey.
+	// Aside: the marker is stored under AsideKey.
 	Aside bool
-	// Unready: the id lies ahead of the days that are made, and none is for tomorrow.
+	// Unready: the id is later than the created days, and the day of tomorrow is missing.
 	Unready bool
 }
 
-// Judged is the answer to a mark.
+// Judged returns the answer to a mark.
 func (m Marker) Judged(c Crypt, asked *Mark) Answer {
 	old := store.Verdict{Kind: store.Old}
 	switch {
@@ -91,17 +94,17 @@ func (m Marker) Judged(c Crypt, asked *Mark) Answer {
 	return Answer{Verdict: m.Verdict(c, asked)}
 }
 
-// SetAside has a mark stand under the key of what lies outside of the days.
+// SetAside changes the key of a mark to AsideKey.
 func (m *Mark) SetAside() {
 	if len(m.Key) == 0 || m.Key[0] != idAside {
 		m.Key = AsideKey(m.Key)
 	}
 }
 
-// AsideKey is the key under which a marker stands aside.
+// AsideKey returns the key of a marker whose id lies outside of the days.
 func AsideKey(key []byte) []byte { return append([]byte{idAside}, key...) }
 
-// InnerKey undoes AsideKey; any other is as it is.
+// InnerKey is the inverse of AsideKey. It returns other keys unchanged.
 func InnerKey(key []byte) []byte {
 	if len(key) > 0 && key[0] == idAside {
 		return bytes.Clone(key[1:])

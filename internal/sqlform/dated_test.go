@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestJudgesOfDaysAreRead(t *testing.T) {
+func TestAnswersOfATableOfDays(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_88_what_lies_outside_is_old_or_ahead_and_nothing_else_is", func(t *testing.T) {
 		for n, want := range map[int64]Answer{
@@ -32,7 +32,7 @@ func TestJudgesOfDaysAreRead(t *testing.T) {
 			m.SetAside()
 			m.SetAside()
 			if got, ok := OriginalID(m.Key, nil); !ok || got != id || bytes.Equal(m.Key, key) || !bytes.Equal(InnerKey(m.Key), key) {
-				t.Errorf("%q stands aside under %x and comes back as %q", id, m.Key, got)
+				t.Errorf("%q has the key %x and is read back as %q", id, m.Key, got)
 			}
 		}
 	})

@@ -10,18 +10,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// envelope is what a message is beside key and body, as JSON that any bytes
-// survive: the columns beside it are for people and for filters.
+// envelope contains a message without key and body, as JSON that can represent any bytes. The
+// columns beside it repeat parts of it for people and for filters.
 type envelope struct {
 	Topic      text        `json:"topic,omitzero"`
 	BrokerID   text        `json:"broker_id,omitzero"`
-	RecordTime string      `json:"record_time,omitempty"` // earlier releases pass it over
+	RecordTime string      `json:"record_time,omitempty"` // earlier releases ignore it
 	Headers    []header    `json:"headers,omitempty"`
 	Attributes *attributes `json:"attributes,omitempty"`
-	Replay     *replay     `json:"replay,omitempty"` // earlier releases pass it over
+	Replay     *replay     `json:"replay,omitempty"` // earlier releases ignore it
 }
 
-// replay is the one that left the message where it is.
+// replay identifies the replay that wrote the row.
 type replay struct {
 	ID         int64 `json:"id"`
 	Generation int64 `json:"generation,omitempty"`
@@ -42,7 +42,8 @@ type attributes struct {
 	Time       string `json:"time,omitempty"`
 }
 
-// text is any bytes: a JSON string if they are UTF-8, else {"base64": "…"}.
+// text contains any bytes: in JSON a string if they are valid UTF-8, otherwise {"base64":
+// "…"}.
 type text string
 
 type binary struct {
@@ -68,7 +69,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(t))
 }
 
-// Sealed is the envelope of a message.
+// Sealed returns the envelope of a message.
 func Sealed(m *semel.Message) ([]byte, error) {
 	e := envelope{Topic: text(m.Topic), BrokerID: text(m.Origin.BrokerID)}
 	if at := m.Origin.Time(); !at.IsZero() {
@@ -95,7 +96,7 @@ func Sealed(m *semel.Message) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// Unseal puts into m what Sealed took out.
+// Unseal restores in m what Sealed wrote.
 func Unseal(data []byte, m *semel.Message) error {
 	var e envelope
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -123,7 +124,7 @@ func Unseal(data []byte, m *semel.Message) error {
 	return err
 }
 
-// timeOf is a time as it was written; zero without one.
+// timeOf parses a time; the zero time for an empty text.
 func timeOf(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -131,12 +132,12 @@ func timeOf(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// Plain is s as every database takes it in a column of text.
+// Plain returns s in a form that every database accepts in a text column.
 func Plain(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// ErrorText is an error's text cut to what a row keeps.
+// ErrorText truncates an error text to the length that a row stores.
 func ErrorText(s string) string {
 	s = Plain(s)
 	if len(s) <= store.MaxErrorText {

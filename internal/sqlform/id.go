@@ -1,5 +1,5 @@
-// Package sqlform is the form that messages and marks have in the tables of SQL
-// databases, the same for every driver, so that several can work on one schema.
+// Package sqlform defines the form of messages and marks in SQL tables. All drivers share it,
+// so that several can work on one schema.
 package sqlform
 
 import (
@@ -8,24 +8,23 @@ import (
 	"encoding/hex"
 )
 
-// The first byte of a stored id says how it is stored, so that no two ids are
-// ever stored alike: a UUID is not the 16 bytes it stands for, nor is a hash
-// the id that happens to equal it.
+// The first byte of a stored id tells how the id is stored, so that different ids never have
+// the same stored form. For example, a UUID differs from the 16 bytes that it stands for.
 const (
 	idAsIs   = 0 // the bytes follow
 	idUUID   = 1 // a canonical lower-case UUID: its 16 bytes follow
-	idHashed = 2 // a SHA-256 follows; the id stands in its own column
+	idHashed = 2 // a SHA-256 follows; the id is in its own column
 )
 
-// longestID is the length up to which an id is stored as it is. Databases
-// limit index keys, some after compression, so that the limit would depend on
-// the content; one rule holds in all of them.
+// longestID is the length up to which an id is stored unchanged. Databases limit index keys,
+// some of them after compression, so that the limit depends on the content. This limit is safe
+// in all of them.
 const longestID = 512
 
 const hashDomain = "semel id 1\x00"
 
-// ID is the form in which the id is compared, and the id itself if that
-// form does not hold it.
+// ID returns the form in which an id is compared. long is the id itself if key does not
+// contain it.
 func ID(id []byte) (key, long []byte) {
 	if u, ok := uuidOf(id); ok {
 		key = make([]byte, 17)
@@ -45,7 +44,7 @@ func ID(id []byte) (key, long []byte) {
 	return h.Sum([]byte{idHashed}), id
 }
 
-// OriginalID undoes ID.
+// OriginalID is the inverse of ID.
 func OriginalID(key, long []byte) (id string, ok bool) {
 	key = InnerKey(key)
 	switch {
@@ -73,7 +72,7 @@ func uuidOf(id []byte) (u [16]byte, ok bool) {
 	if _, err := hex.Decode(u[:], digits[:]); err != nil {
 		return u, false
 	}
-	return u, !bytes.ContainsAny(id, "ABCDEF") // hex takes them, too
+	return u, !bytes.ContainsAny(id, "ABCDEF") // hex.Decode accepts upper case, too
 }
 
 func uuidText(u [16]byte) []byte {

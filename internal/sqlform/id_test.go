@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func TestStoredIDsAreShortAndComeBack(t *testing.T) {
+func TestStoredIDsAreShortAndReversible(t *testing.T) {
 	uuid := "0190a5e2-7d0b-7c3e-8f00-0123456789ab"
 	packed, _ := ID([]byte(uuid))
 	hashed, _ := ID([]byte(strings.Repeat("x", 513)))
@@ -45,7 +45,7 @@ func TestLongIDsAreShortened(t *testing.T) {
 			if bits := 8 * (len(key) - 1); bits < 128 || !bytes.Equal(long, id) {
 				t.Fatalf("an id of %d bytes is stored by %d bits, and %d bytes beside them", n, bits, len(long))
 			}
-			// Each half of the hash tells them apart, so that neither is constant.
+			// Each half of the hash differs, so that neither half is constant.
 			for _, half := range [][]byte{key[1:17], key[17:]} {
 				if other, there := seen[string(half)]; there {
 					t.Fatalf("ids of %d and %d bytes share half of a hash", other, n)
@@ -72,7 +72,7 @@ func FuzzStoredIDsComeBack(f *testing.F) {
 	})
 }
 
-func TestBrokenStoredIDsAreTold(t *testing.T) {
+func TestDamagedStoredIDsAreDetected(t *testing.T) {
 	for _, key := range [][]byte{nil, {9, 1}, {idUUID, 1}, bytes.Repeat([]byte{idHashed}, 33)} {
 		if id, ok := OriginalID(key, nil); ok {
 			t.Errorf("%q is read as %q", key, id)

@@ -12,22 +12,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Key is a leased key as it stands; times are in microseconds of the store's clock.
+// Key is the stored state of a leased key. Times are microseconds by the store's clock.
 type Key struct {
-	// Ended is how the last claim ended; 0: it has not.
+	// Ended tells how the last claim ended; 0 if it has not ended.
 	Ended              keystore.Event
 	Token              store.Token
 	First, Until, Over int64
-	// Leased is the time when the lease was set; 0 if a release that does not write it set the
-	// lease. First is the time of the first claim, or calls.Unknown if the clock was ahead then.
+	// Leased is the time when the lease was set; 0 if an earlier release set it. First is the
+	// time of the first claim, or calls.Unknown if the clock was ahead at that time.
 	Leased            int64
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
 	Result            []byte
 }
 
-// Claim is the answer to a claim of a key that stands, or not, and whether the key became
-// the caller's, or was changed, and is to be written.
+// Claim returns the answer to a claim. stands reports whether the key exists. write reports
+// whether Claim changed the key, so that it has to be written.
 func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answer, write bool) {
 	switch {
 	case !stands && c.Seen > 0:
@@ -42,7 +42,7 @@ func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answe
 		return k.answer(keystore.Failed, now), false
 	case k.Token == c.Token && k.Ended == 0:
 		cut := k.cutAhead(now)
-		return k.answer(keystore.Claimed, now), cut // its answer was lost
+		return k.answer(keystore.Claimed, now), cut // the previous answer was lost
 	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
 		cut := k.cutAhead(now)
 		return k.answer(keystore.Held, now), cut
@@ -90,7 +90,7 @@ func (k *Key) answer(s keystore.State, now int64) keystore.Answer {
 	return a
 }
 
-// Extend lets the lease of a claim that stands end later; false: it does not stand.
+// Extend extends the lease of a claim. It returns false if the claim is not valid.
 func (k *Key) Extend(t store.Token, now int64, lease time.Duration) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
@@ -100,14 +100,14 @@ func (k *Key) Extend(t store.Token, now int64, lease time.Duration) bool {
 	return true
 }
 
-// End ends a claim. lost: it does not stand; written: the key is to be written, or with
-// keystore.Forget removed.
+// End ends a claim. lost reports that the claim is not valid. written reports that the key has
+// to be written, or removed for keystore.Forget.
 func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost bool) {
 	switch {
 	case k.Token != t:
 		return false, true
 	case k.Ended == e.Event:
-		return false, false // its answer was lost
+		return false, false // the previous answer was lost
 	case k.Ended != 0:
 		return false, true
 	}
@@ -116,12 +116,13 @@ func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost b
 		k.Finished++
 	}
 	if e.Event != keystore.Release && e.Event != keystore.Abandon || k.Finished == k.Started {
-		k.Result = e.Result // else the note is for who goes on
+		k.Result = e.Result // otherwise the next claimant needs the note
 	}
 	return true, false
 }
 
-// Note keeps a note with a claim that stands; false: it does not. It is where a result will be.
+// Note stores a note with a claim, in the place of the result. It returns false if the claim
+// is not valid.
 func (k *Key) Note(t store.Token, note []byte) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
@@ -130,15 +131,15 @@ func (k *Key) Note(t store.Token, note []byte) bool {
 	return true
 }
 
-// Left reports whether nobody has worked on a key with a note for so long, and how long that
-// is.
+// Left reports whether a key with a note is abandoned: no process has worked on it for at
+// least quiet. It also returns for how long.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := micro(now - k.Until)
 	open := k.Ended == 0 || k.Ended == keystore.Release || k.Ended == keystore.Abandon
 	return since, k.Result != nil && open && since >= quiet
 }
 
-// KeySum is what an index knows a key by, however long its parts are.
+// KeySum returns a hash of the key for the index, because the parts of a key can be long.
 func KeySum(k semel.Key) []byte {
 	sum := sha256.New()
 	digest.Begin(sum, "leased-key/1")

@@ -12,14 +12,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Mark is a mark in the form of its table.
+// Mark is a mark in the form of the tables.
 type Mark struct {
 	*store.Mark
-	// Key is the id as it is compared; Long the id itself if Key does not hold it.
+	// Key is the id as it is compared. Long is the id itself if Key does not contain it.
 	Key, Long []byte
 }
 
-// Marks are the marks in the form of their table.
+// Marks converts marks to the form of the tables.
 func Marks(marks []store.Mark) []Mark {
 	all := make([]Mark, len(marks))
 	for i := range marks {
@@ -29,9 +29,9 @@ func Marks(marks []store.Mark) []Mark {
 	return all
 }
 
-// Sorted are the indexes of the marks in the order in which every batch writes
-// them, so that two never wait for each other; of equal ones the first comes first.
-// Marks that ask for a claim write nothing and are not among them.
+// Sorted returns the indexes of marks in the order in which every batch writes them, so that
+// batches cannot deadlock; equal marks keep their order. Marks with a claim write nothing and
+// are left out.
 func Sorted(marks []Mark) []int {
 	order := make([]int, 0, len(marks))
 	for i := range marks {
@@ -46,19 +46,20 @@ func Sorted(marks []Mark) []int {
 	return order
 }
 
-// ErrMissing: whoever removed the marker has just committed, and another try
-// finds it fresh, or something keeps markers from being written.
-var ErrMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
+// ErrMissing means that a marker was not inserted and cannot be found. Either another
+// transaction has just removed it, and a retry succeeds; or something prevents markers from
+// being written.
+var ErrMissing = errors.New("a marker could not be written and does not exist: either it was removed at the same time, or a trigger or rule prevents writing it")
 
-// Marker is a marker that a mark met, as its table has it.
+// Marker is a stored marker.
 type Marker struct {
 	Outcome, Version int64
 	Sum              []byte
-	// Known says that a row of the same conflict is there.
+	// Known: a row of the same conflict exists.
 	Known bool
 }
 
-// Verdict is the answer to a mark.
+// Verdict returns the verdict for a mark.
 func (m Marker) Verdict(c Crypt, asked *Mark) store.Verdict {
 	found := store.Found(m.Outcome)
 	switch {
@@ -72,12 +73,12 @@ func (m Marker) Verdict(c Crypt, asked *Mark) store.Verdict {
 	return found
 }
 
-// NewerError says of a number in a table of markers that a newer release wrote it.
+// NewerError returns the error for an outcome that a newer release wrote.
 func NewerError(outcome int64, table string) error {
 	return &newer.Error{What: "outcome", Value: strconv.FormatInt(outcome, 10), Table: table}
 }
 
-// Sum is nil where there is no fingerprint.
+// Sum returns the sum of a fingerprint, nil if there is no fingerprint.
 func Sum(f semel.Fingerprint) []byte {
 	if f.Version == 0 {
 		return nil
@@ -85,14 +86,15 @@ func Sum(f semel.Fingerprint) []byte {
 	return f.Sum[:]
 }
 
-// Fingerprint undoes Sum.
+// Fingerprint is the inverse of Sum.
 func Fingerprint(version uint8, sum []byte) semel.Fingerprint {
 	f := semel.Fingerprint{Version: version}
 	copy(f.Sum[:], sum)
 	return f
 }
 
-// Conflict is what a conflict's row carries in its key beside the identity, if its sum is not keyed.
+// Conflict returns the part of a row's key that distinguishes a conflict from the first
+// content, if sums are not keyed.
 func Conflict(f semel.Fingerprint) []byte {
 	return append([]byte{f.Version}, f.Sum[:]...)
 }

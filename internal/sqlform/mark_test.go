@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestNumbersAreReadByName(t *testing.T) {
+func TestStoredOutcomesAndStates(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_T104_each_outcome_is_its_verdict_and_any_other_number_none", func(t *testing.T) {
 		known := map[int64]store.Outcome{1: store.Applied, 2: store.Waiting, 3: store.Parked, 4: store.DeadLettered, 5: store.Discarded}
@@ -47,7 +47,7 @@ func TestNumbersAreReadByName(t *testing.T) {
 		for _, c := range []struct {
 			state   string
 			outcome int64
-			says    string // nothing where it may be acted on
+			says    string // the error; empty if acts are allowed
 		}{
 			{"PARKED", 3, ""}, {"COMPLETED", 1, ""},
 			{"FUTURE", 3, `semel_inbox has the state "FUTURE"`}, {"PARKED", 9, "semel_markers has the outcome 9"},

@@ -8,29 +8,31 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// A keyed sum is the sum of a fingerprint, encrypted as one block of AES behind the name of the key.
-// The block's own key is derived from the cipher's and from what the fingerprint belongs to. So equal
-// contents of one identity have equal sums, which SQL can compare, and equal contents of two identities
-// do not, so that nobody can learn a content from messages of their own.
+// keyedSumSize is the size of a keyed sum: the sum of a fingerprint, encrypted as one AES
+// block and preceded by the name of the key. The key of the block is derived from the cipher's
+// key and from the object of the fingerprint. So equal contents of one identity have equal
+// sums, which SQL can compare. Equal contents of different identities have different sums, so
+// that nobody can recognize a content by sending messages of their own.
 const keyedSumSize = 4 + aes.BlockSize
 
-// keyedPrint is added to the version of a fingerprint whose sum is keyed. An earlier release takes such
-// a version for one of a newer release: it leaves the message alone and does not call it a conflict.
+// keyedPrint is added to the version of a fingerprint with a keyed sum. An earlier release
+// treats such a version like one of a newer release: it leaves the message alone and reports
+// no conflict.
 const keyedPrint = 256
 
-// hiddenPrint is the version of a fingerprint whose key was not given: it can be compared only with
-// others of the same identity and key. Package identity keeps this version free.
+// hiddenPrint is the version of a fingerprint whose key is missing. It can be compared only
+// with others of the same identity and key. Package identity does not use this version.
 const hiddenPrint = 14
 
-// What a fingerprint belongs to: an id as its table has it, a stream, or a leased key.
+// The objects of fingerprints: an id in the form of its table, a stream, or a leased key.
 const (
 	PrintOfID     = "fingerprint/id"
 	PrintOfStream = "fingerprint/stream"
 	PrintOfKey    = "fingerprint/key"
 )
 
-// Print returns version and sum of a fingerprint as the tables have them. The sum is keyed if
-// encryption was required when the store was opened.
+// Print returns the version and sum of a fingerprint in the form of the tables. The sum is
+// keyed if c.Keyed is set.
 func (c Crypt) Print(kind string, id []byte, f semel.Fingerprint) (version int64, sum []byte) {
 	if c.Keyed && f.Version != 0 {
 		if sum := c.keyedSum(0, kind, id, f); sum != nil {
@@ -40,12 +42,13 @@ func (c Crypt) Print(kind string, id []byte, f semel.Fingerprint) (version int64
 	return int64(f.Version), Sum(f)
 }
 
-// MarkPrint is Print of a mark's fingerprint.
+// MarkPrint is Print for the fingerprint of a mark.
 func (c Crypt) MarkPrint(m *Mark) (version int64, sum []byte) {
 	return c.Print(PrintOfID, InnerKey(m.Key), m.Fingerprint)
 }
 
-// ReadPrint undoes Print, whichever key it was written with, or none.
+// ReadPrint is the inverse of Print, for sums without a key and for those of any key of the
+// cipher.
 func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) semel.Fingerprint {
 	if version <= keyedPrint || len(sum) != keyedSumSize {
 		return Fingerprint(uint8(version), sum)
@@ -64,12 +67,12 @@ func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) seme
 	return Fingerprint(hiddenPrint, sum[keyedSumSize-aes.BlockSize:])
 }
 
-// readablePrint reports whether a fingerprint is in a form of this release.
+// readablePrint reports whether this release can read the form of a fingerprint.
 func readablePrint(version int64, sum []byte) bool {
 	return version >= 0 && version < keyedPrint || version > keyedPrint && version < 2*keyedPrint && len(sum) == keyedSumSize
 }
 
-// keyedSum is the keyed sum of a fingerprint under the n-th key; nil if there is none.
+// keyedSum returns the sum of a fingerprint under the n-th key, nil if there is no such key.
 func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []byte {
 	name, secret, there := c.Cipher.Derive(n, about(kind, id))
 	if !there {
@@ -84,8 +87,8 @@ func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []by
 	return sum
 }
 
-// RowConflict is what a row carries in its key beside the identity: nothing,
-// unless it is a conflict's.
+// RowConflict returns the part of a row's key after the identity: empty unless the row is a
+// conflict.
 func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	if !conflict {
 		return []byte{}
@@ -94,8 +97,9 @@ func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	return c.AppendConflicts(room[:0], m)[0]
 }
 
-// AppendConflicts appends what the row of a conflict with the content of a mark may carry in its key:
-// first the form that this store writes, then those of other keys and of stores without one.
+// AppendConflicts appends all forms of that part for the row of a conflict with the content of
+// m: first the form that this store writes, then the forms of other keys and of stores without
+// a key.
 func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	plain := Conflict(m.Fingerprint)
 	if c.Cipher == nil || m.Fingerprint.Version == 0 {
@@ -117,8 +121,8 @@ func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	return all
 }
 
-// Repeated returns what the row of a repeated delivery may carry in its key beside the identity: one
-// form, or for the row of a conflict each of AppendConflicts.
+// Repeated returns the possible parts of the key for the row of a repeated delivery: one form,
+// or for a conflict all forms of AppendConflicts.
 func (c Crypt) Repeated(m *Mark, conflict bool) [][]byte {
 	if !conflict {
 		return [][]byte{{}}
@@ -126,8 +130,8 @@ func (c Crypt) Repeated(m *Mark, conflict bool) [][]byte {
 	return c.AppendConflicts(nil, m)
 }
 
-// EditSums are what is kept of the hashes of two bodies, of which one replaced the other in a row, and
-// the secret of admin.EditAct. With keyed sums they are encrypted.
+// EditSums returns the stored hashes of the bodies before and after an edit of a row, and the
+// secret for admin.EditAct. The hashes are encrypted if sums are keyed.
 func (c Crypt) EditSums(row int64, before, after []byte) (was, is, secret []byte, err error) {
 	b, a := sha256.Sum256(before), sha256.Sum256(after)
 	if !c.Keyed {
@@ -140,7 +144,7 @@ func (c Crypt) EditSums(row int64, before, after []byte) (was, is, secret []byte
 	return was, is, key[:], err
 }
 
-// EditSum undoes EditSums for one of the hashes; zero if its key was not given.
+// EditSum is the inverse of EditSums for one hash; zero if its key is missing.
 func (c Crypt) EditSum(row int64, kept []byte) (sum [sha256.Size]byte) {
 	if shown, err := c.Show(ofEdit, rowID(row), kept); err == nil {
 		copy(sum[:], shown)

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// requiring is a Crypt that writes keyed sums with the first of these keys.
+// requiring returns a Crypt that writes keyed sums with the first of these keys.
 func requiring(t *testing.T, keys ...byte) Crypt {
 	t.Helper()
 	all := make([][]byte, len(keys))

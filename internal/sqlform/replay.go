@@ -9,14 +9,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Replay is a replay as a store has it, with the token of who runs it. Its methods are what
-// every store does with one; they change it, or nothing with an error.
+// Replay is a stored replay and the token of the process that runs it. Its methods implement
+// the operations of admin.Replays for every store. A method that returns an error changes
+// nothing.
 type Replay struct {
 	admin.Replay
 	Token store.Token
 }
 
-// mine refuses who does not run it.
+// mine returns store.ErrClaimLost unless the process with this token runs the replay.
 func (r *Replay) mine(t store.Token) error {
 	if r.State.Ended() || r.Token != t {
 		return fmt.Errorf("replay %d: %w", r.Number, store.ErrClaimLost)
@@ -24,19 +25,19 @@ func (r *Replay) mine(t store.Token) error {
 	return nil
 }
 
-// Take has it run on under a token.
+// Take lets the process with this token run the replay.
 func (r *Replay) Take(t store.Token, lease time.Duration) error {
 	switch {
 	case r.State == admin.ReplayDone:
 		return fmt.Errorf("replay %d: %w", r.Number, admin.ErrReplayEnded)
 	case !r.State.Ended() && r.Left > 0:
-		return fmt.Errorf("replay %d, for %v more at most: %w", r.Number, r.Left.Round(time.Second), admin.ErrReplayHeld)
+		return fmt.Errorf("replay %d, for at most another %v: %w", r.Number, r.Left.Round(time.Second), admin.ErrReplayHeld)
 	}
 	r.State, r.Token, r.Left, r.Ended = admin.ReplayRunning, t, lease, time.Time{}
 	return nil
 }
 
-// Save keeps its progress.
+// Save stores the progress.
 func (r *Replay) Save(t store.Token, lease time.Duration, p admin.ReplayProgress, now time.Time) error {
 	if err := r.mine(t); err != nil {
 		return err
@@ -45,19 +46,19 @@ func (r *Replay) Save(t store.Token, lease time.Duration, p admin.ReplayProgress
 	return nil
 }
 
-// End ends it.
+// End ends the replay.
 func (r *Replay) End(t store.Token, s admin.ReplayState, p admin.ReplayProgress, now time.Time) error {
 	if err := r.Save(t, 0, p, now); err != nil {
 		return err
 	}
 	if !s.Ended() {
-		return fmt.Errorf("replay %d: %q is no end", r.Number, s)
+		return fmt.Errorf("replay %d: %q is not a final state", r.Number, s)
 	}
 	r.State, r.Token, r.Ended = s, 0, now
 	return nil
 }
 
-// StopBy has it stopped.
+// StopBy stops the replay.
 func (r *Replay) StopBy(a store.Act, now time.Time) error {
 	if r.State != admin.ReplayRunning {
 		return fmt.Errorf("replay %d is %s: %w", r.Number, r.State, admin.ErrReplayEnded)
@@ -69,16 +70,16 @@ func (r *Replay) StopBy(a store.Act, now time.Time) error {
 	return nil
 }
 
-// OfReplay is an act on a replay as it is recorded.
+// OfReplay returns an act on a replay, in the form in which it is recorded.
 func OfReplay(a store.Act, r *admin.Replay) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, replay %d", r.Consumer, r.Number))
 }
 
-// Told is a replay's progress as a column has it; Untold reads it.
+// Told returns the progress of a replay as a column stores it.
 func Told(p admin.ReplayProgress) (string, error) {
 	text, err := json.Marshal(p)
 	return Plain(string(text)), err
 }
 
-// Untold reads what Told wrote. What a newer release adds is passed over.
+// Untold is the inverse of Told. It ignores fields of newer releases.
 func Untold(text string, p *admin.ReplayProgress) error { return json.Unmarshal([]byte(text), p) }

@@ -9,24 +9,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Ended reports whether a marker says that its message has ended, and not only stands
-// aside.
+// Ended reports whether a marker with this outcome belongs to a message that has ended.
 func Ended(o store.Outcome) bool {
 	return o == store.Applied || o == store.Discarded || o == store.DeadLettered
 }
 
-// NothingKept is the error of a consumer of which the store knows no retention.
+// NothingKept returns the error for a consumer without a stored retention.
 func NothingKept(consumer string) error {
-	return fmt.Errorf("consumer %q has recorded no retention, so that everything is kept; set one in its policy and start it once: %w", consumer, semel.ErrState)
+	return fmt.Errorf("consumer %q has no stored retention, so everything is kept; set a retention in its policy and start it once: %w", consumer, semel.ErrState)
 }
 
-// NoLane is the error of a lane of which nothing is recorded.
+// NoLane returns the error for a lane without stored records.
 func NoLane(consumer, lane string) error {
-	return fmt.Errorf("nothing is recorded of lane %q of consumer %q: %w", lane, consumer, semel.ErrState)
+	return fmt.Errorf("there are no records of lane %q of consumer %q: %w", lane, consumer, semel.ErrState)
 }
 
-// MayReap says why nothing of a consumer may be removed; nil if it may. bodies counts it
-// as something, if only bodies may.
+// MayReap returns an error if nothing of a consumer may be removed. With bodies, a consumer of
+// which only bodies may be removed is accepted.
 func MayReap(r store.Retention, bodies bool) error {
 	switch {
 	case r.Off:
@@ -34,7 +33,7 @@ func MayReap(r store.Retention, bodies bool) error {
 	case r.Keep == 0 && bodies && r.Bodies > 0:
 		return nil
 	case r.Keep == 0:
-		return fmt.Errorf("consumer %q keeps its markers for ever: %w", r.Consumer, semel.ErrState)
+		return fmt.Errorf("consumer %q keeps its markers forever: %w", r.Consumer, semel.ErrState)
 	case r.Horizon > r.Keep:
 		return fmt.Errorf("a copy can come %v late (%s), and consumer %q keeps markers for %v only; nothing is removed until its retention is longer: %w",
 			r.Horizon.Round(time.Second), r.Why, r.Consumer, r.Keep, semel.ErrState)
@@ -42,8 +41,8 @@ func MayReap(r store.Retention, bodies bool) error {
 	return nil
 }
 
-// Aged are the scopes of those marks that ask whether what is kept goes back as far as
-// their messages, each once.
+// Aged returns the scopes of the marks that need a check against the low-water mark, each
+// scope once.
 func Aged(marks []store.Mark) (scopes []int64) {
 	for i := range marks {
 		if n := marks[i].Scope; asksAge(&marks[i]) && !slices.Contains(scopes, n) {
@@ -55,12 +54,12 @@ func Aged(marks []store.Mark) (scopes []int64) {
 
 func asksAge(m *store.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
 
-// Low is the low-water mark of a scope, and the store's time.
+// Low is the low-water mark of a scope, and the time by the store's clock.
 type Low struct{ Before, Now time.Time }
 
-// JudgeAges turns the verdicts of fresh marks into Old whose messages are older than the
-// low-water marks of their scopes, or by their own time have not been sent yet: what was
-// removed of one that is dated ahead would make its copy fresh for as long.
+// JudgeAges changes the verdicts of fresh marks to Old if their messages are older than the
+// low-water mark of their scope, or dated in the future. Messages from the future are rejected
+// because their markers would be removed too early.
 func JudgeAges(marks []store.Mark, lows map[int64]Low, verdicts []store.Verdict) {
 	for i := range marks {
 		m := &marks[i]

@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// State is the state of this name in a table of rows; an error if a newer release
-// wrote it.
+// State returns the row state with this name. The error means that a newer release wrote it.
 func State(name, table string) (store.RowState, error) {
 	s := store.RowState(name)
 	if s.Known() {
@@ -22,18 +21,18 @@ func State(name, table string) (store.RowState, error) {
 	return s, &newer.Error{What: "state", Value: strconv.Quote(name), Table: table}
 }
 
-// Acted is a row that somebody wants to act on, as the tables have it.
+// Acted is a stored row on which an operator acts.
 type Acted struct {
 	Number int64
 	State  string
-	// Outcome is what the row's marker says; parked if there is none.
+	// Outcome is the outcome of the row's marker; parked if there is none.
 	Outcome int64
 	// Inbox and Markers are the tables' names.
 	Inbox, Markers string
 }
 
-// Understood is the row's state; an error that wraps semel.ErrState if only a
-// newer release knows what the row says, or its marker.
+// Understood returns the state of the row. The error wraps semel.ErrState and means that a
+// newer release wrote the state of the row or the outcome of its marker.
 func (a Acted) Understood() (store.RowState, error) {
 	s, err := State(a.State, a.Inbox)
 	if _, known := store.KnownOutcome(a.Outcome); err == nil && !known {
@@ -45,7 +44,8 @@ func (a Acted) Understood() (store.RowState, error) {
 	return s, nil
 }
 
-// RowValues are a row's columns after its key, in the order of the statements.
+// RowValues returns the values of a row's columns after its key, in the order of the
+// statements.
 func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	message := r.Message
 	if message == nil {
@@ -55,7 +55,7 @@ func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stream, version any // NULL where it has none
+	var stream, version any // NULL if there is none
 	if m.Version.Number != 0 {
 		stream, version = m.Version.Stream, m.Version.Number
 	}
@@ -66,22 +66,22 @@ func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	print, sum := c.MarkPrint(m)
 	return []any{
 		print, sum, r.Surrogate, string(r.State), Plain(string(r.Reason)),
-		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, c.column(message.Origin.BrokerID),
-		key, Plain(structured.Type(message)), c.column(message.DataSchema()), envelope, body,
+		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, c.plainColumn(message.Origin.BrokerID),
+		key, Plain(structured.Type(message)), c.plainColumn(message.DataSchema()), envelope, body,
 		int64(r.Attempts), int64(r.Attempts), c.errorOf(m.Mark, r.FirstError), c.errorOf(m.Mark, r.LastError),
 		r.After.Milliseconds(), stream, version, cause,
 	}, nil
 }
 
-// step is a step as the tables have it.
+// step is the JSON of a step in the tables.
 type step struct {
 	Name   string `json:"name"`
 	Output []byte `json:"output,omitempty"`
-	// None tells an output that is none from one that is empty.
+	// None distinguishes a nil output from an empty one.
 	None bool `json:"none,omitempty"`
 }
 
-// Steps is the text of steps of a row in the tables. It is plain ASCII but for names.
+// Steps returns the stored form of the steps of a row. It is plain ASCII, except for names.
 func Steps(c Crypt, row int64, done []store.StepDone) (string, error) {
 	all := make([]step, len(done))
 	for i, d := range done {
@@ -121,27 +121,27 @@ func ReadSteps(c Crypt, row int64, text []byte) ([]store.StepDone, error) {
 	return done, nil
 }
 
-// ofStep is the kind of what is encrypted of steps, which belongs to their row.
+// ofStep is the kind of encrypted outputs of steps, which belong to their row.
 const ofStep = "output of a step"
 
 func rowID(row int64) []byte { return strconv.AppendInt(nil, row, 10) }
 
-// mostReceived is how many bytes of messages one statement writes at most, unless
-// one message alone has more: an array is one value to PostgreSQL, whose bound is
-// 1 GiB, and twice as long in the text form that every driver passes on.
+// mostReceived limits the bytes of messages that one statement writes; a larger message gets
+// its own statement. An array is one value in PostgreSQL, which is limited to 1 GiB, and the
+// text form that every driver sends is twice as long.
 const mostReceived = 16 << 20
 
-// Received are rows of messages that were received, as columns: PostgreSQL writes
-// them with one statement.
+// Received contains rows of received messages as columns, so that PostgreSQL can write them
+// with one statement.
 type Received struct {
-	Scopes, Versions, Partitions, Offsets, Numbers    []int64 // Numbers: of versions in streams, 0 if it has none
+	Scopes, Versions, Partitions, Offsets, Numbers    []int64 // Numbers: the versions in streams, 0 for none
 	IDs, Longs, Sums, Keys, Payloads, Streams, Causes [][]byte
 	Topics, BrokerIDs, Types, Schemas, Envelopes      []string
 	bytes                                             int
 }
 
-// Receive are the rows of the messages whose marks are fresh, in as few pieces as
-// statements can take.
+// Receive returns the rows of the messages whose marks are fresh, in as few pieces as the size
+// limit of statements allows.
 func Receive(c Crypt, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
 	for i, m := range Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
@@ -168,10 +168,10 @@ func (r *Received) add(c Crypt, m Mark, of *semel.Message, envelope string, key,
 	r.Versions, r.Sums = append(r.Versions, version), append(r.Sums, sum)
 	r.Topics = append(r.Topics, Plain(of.Topic))
 	r.Partitions, r.Offsets = append(r.Partitions, int64(of.Origin.Partition)), append(r.Offsets, of.Origin.Offset)
-	r.BrokerIDs, r.Keys = append(r.BrokerIDs, c.column(of.Origin.BrokerID)), append(r.Keys, key)
-	r.Types, r.Schemas = append(r.Types, Plain(structured.Type(of))), append(r.Schemas, c.column(of.DataSchema()))
+	r.BrokerIDs, r.Keys = append(r.BrokerIDs, c.plainColumn(of.Origin.BrokerID)), append(r.Keys, key)
+	r.Types, r.Schemas = append(r.Types, Plain(structured.Type(of))), append(r.Schemas, c.plainColumn(of.DataSchema()))
 	r.Envelopes, r.Payloads = append(r.Envelopes, envelope), append(r.Payloads, body)
-	var stream []byte // NULL where it has none
+	var stream []byte // NULL if there is none
 	if m.Version.Number != 0 {
 		stream = m.Version.Stream
 	}
@@ -179,17 +179,17 @@ func (r *Received) add(c Crypt, m Mark, of *semel.Message, envelope string, key,
 	r.Causes = append(r.Causes, m.Cause)
 }
 
-// Columns are the arguments of Postgres.Receive, each a []int64, a []string or a
-// [][]byte, in which nil is NULL.
+// Columns returns the arguments of Postgres.Receive. Each is a []int64, a []string, or a
+// [][]byte in which nil means NULL.
 func (r *Received) Columns() []any {
 	return []any{r.Scopes, r.IDs, r.Longs, r.Versions, r.Sums, r.Topics, r.Partitions, r.Offsets, r.BrokerIDs,
 		r.Keys, r.Types, r.Schemas, r.Envelopes, r.Payloads, r.Streams, r.Numbers, r.Causes}
 }
 
-// Written is an error unless all rows of those that are received were written.
+// Written returns an error unless all rows of received messages were written.
 func Written(rows int64, of int) error { return WrittenIn(Inbox, rows, of) }
 
-// The tables of WrittenIn, as people call them.
+// The tables of WrittenIn, as errors name them.
 const (
 	Inbox   = "the inbox"
 	Acts    = "the acts of operators"
@@ -198,8 +198,8 @@ const (
 	Seals   = "the seals"
 )
 
-// SwallowedError says that rows of one of Semel's tables were not written although their
-// statement succeeded. No message is to blame.
+// SwallowedError means that rows of one of Semel's tables were not written although the
+// statement succeeded. No message is the cause.
 type SwallowedError struct {
 	Table       string
 	Written, Of int64
@@ -207,11 +207,11 @@ type SwallowedError struct {
 
 // Error implements error.
 func (e *SwallowedError) Error() string {
-	return fmt.Sprintf("%d of %d rows of %s were written: a trigger or a rule keeps the others out, or array_nulls is off; nothing is committed; "+
+	return fmt.Sprintf("%d of %d rows of %s were written: a trigger or a rule prevents the others, or array_nulls is off; nothing is committed; "+
 		"semel migrate status (in Go, Check) names the trigger or rule to drop", e.Written, e.Of, e.Table)
 }
 
-// WrittenIn is a *SwallowedError unless so many rows of the table were written.
+// WrittenIn returns a *SwallowedError unless rows equals of.
 func WrittenIn(table string, rows int64, of int) error {
 	if rows == int64(of) {
 		return nil

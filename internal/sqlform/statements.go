@@ -9,249 +9,253 @@ import (
 	"strings"
 )
 
-// Revision12 is the meaning of the statements below: which arguments they take,
-// what they return, which tables they change. Whoever sends them names it, so
-// that a driver of another release than theirs does not compile, instead of
-// sending arguments to a statement that means something else.
+// Revision12 stands for the meaning of the statements below: their arguments, their results
+// and the tables that they change. Every driver names the type, so that a driver of another
+// release does not compile, instead of sending arguments to a statement with another meaning.
 //
-// When a statement changes in such a way: rename this type to the next number,
-// follow the compiler into every driver, and mend there what the change asks
-// for. A field that is added, removed or renamed needs nothing of it, since the
-// compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
-// that was changed.
+// When the meaning of a statement changes, rename this type to the next number, and adapt each
+// driver that no longer compiles. Adding, removing or renaming a field needs no new number,
+// because the compiler finds its users. TestTheRevisionIsOfTheseStatements detects changed
+// texts.
 type Revision12 struct{}
 
-// Statements are those that every dialect has, each the text in the dialect's
-// files under the field's name in words: ConflictRow is "-- name: conflict row".
+// Statements contains the statements that every dialect has. The SQL files of the dialect name
+// each statement after its field, in words: ConflictRow is "-- name: conflict row".
 type Statements struct {
-	// What the tables are called, for errors that name them.
+	// The names of the tables, for errors.
 	Markers, Inbox string
-	// Scopes, positions and what became of a message.
+	// Scopes, positions, and markers.
 	Scope, NewScope                                      string
 	Position, SavePosition, KeepPosition, ForgetPosition string
 	Marker                                               string
-	// KnownMarkers are those of an id under each source of a consumer; Clock is the store's.
+	// KnownMarkers reads the markers of an id under each source of a consumer. Clock reads the
+	// store's clock.
 	KnownMarkers, Clock string
-	// Upkeep counts what of a consumer wants an eye; Denied are rows whose markers or streams
-	// say otherwise, Causes what stands for the causes of intents, Scopes those of a consumer.
+	// Upkeep counts the records of a consumer that need attention. Denied returns rows that
+	// contradict their markers or streams. Causes reads the causes of intents, and Scopes the
+	// scopes of a consumer.
 	Upkeep, Denied, Causes, Scopes string
-	// Control is what operators want of a consumer, which SetPause and SetLimit change;
-	// Consumers are the names of all.
+	// Control reads the operators' settings of a consumer, which SetPause and SetLimit change.
+	// Consumers reads the names of all consumers.
 	Control, SetPause, SetLimit, Consumers string
 	// The schema and the user's own statements.
 	Migrations, Migrated, HasMigrations, Applied string
 	Unfit, Lint, LintRows                        string
 	LockSetup, Setup, SetupKnown                 string
-	// Tables of other code.
+	// Tables of other applications.
 	OldTable, OldColumns, SeedFirst, SeedNext string
-	// A batch: its guard, its marks, and what becomes of them.
+	// A batch: its guard and its marks.
 	Lock, Guard, Guarded, Unguard string
 	Mark, Judge, Trim, Outcome    string
-	// TurnMarkers changes markers that have the content that was seen. OtherRows returns the other
-	// rows of the identities of some rows.
+	// TurnMarkers changes markers that still have the given content. OtherRows returns the
+	// other rows of the identities of some rows.
 	TurnMarkers, OtherRows string
 	// ReopenRows parks discarded rows.
 	ReopenRows string
 	// OverRow ends a claim whose marker does not wait for its row.
 	OverRow string
-	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
-	// of claims return of a row.
-	// ConflictRow is Row or Repeat, whichever it has to be.
-	// ActedRows locks and returns rows with their markers, for acts; DiscardRows and RecordActs are
-	// for several rows, too.
+	// Rows of the inbox and acts on them. RowColumns are the columns of a row that Rows and
+	// the statements of claims return. ConflictRow is Row or Repeat, as needed. ActedRows
+	// locks rows and returns them with their markers, for acts. DiscardRows and RecordActs
+	// work on several rows, too.
 	Row, ConflictRow, Repeat, RowColumns, Rows, ActedRows, DiscardRows, SuppressRows string
 	RecordActs, Acts                                                                 string
-	// Unsealed are acts that are in no line of the chain, Seal writes a line, SealEnd tells
-	// where the chain ends, which SetSealEnd writes. Seals are lines with their acts,
-	// AuditedActs acts with the sequences of their lines. Erased are acts of such a result that
-	// are on no row.
+	// Unsealed reads acts without a line in the chain. Seal writes a line. SealEnd reads the
+	// end of the chain, and SetSealEnd writes it. Seals reads lines with their acts, and
+	// AuditedActs acts with the sequences of their lines. Erased reads acts without a row that
+	// have a given result.
 	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs, Erased string
-	// Editable is what of a row says whether it may get another body, which EditRow gives it;
-	// KeepEdit keeps the one before, and Edits are those that were kept.
+	// Editable reads what decides whether the body of a row may be replaced, and EditRow
+	// replaces it. KeepEdit stores the body before the edit, and Edits reads the stored edits.
 	Editable, EditRow, KeepEdit, Edits string
 	// CompleteRows and ForgetCalls resolve the calls of rows.
 	CompleteRows, ForgetCalls string
-	// Claims. CutAhead is for rows that were written while the clock was ahead; LeaseEnds stands
-	// in what moves the end of a lease.
-	// Owned stands in those that ask whether a claim's row has its marker.
+	// Claims. CutAhead changes rows that were written while the clock was ahead. LeaseEnds is
+	// a part of the statements that set the end of a lease. Owned is a part of the statements
+	// that check whether the row of a claim owns its marker.
 	Held, Look, Extend, Reclaim, CutAhead, LeaseEnds, Owned string
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps string
 	Pending    string
-	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the content of
-	// the rows; NewMarkersWait inserts them for conflicts with a former identity.
+	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the
+	// content of the rows. NewMarkersWait inserts such markers for conflicts with a previous
+	// identity.
 	RequeueRows, MarkersWait, NewMarkersWait string
-	// Caused are the rows that messages caused, EmitRow has one sent again.
+	// Caused reads the rows that messages caused, and EmitRow makes one due again.
 	Caused, EmitRow string
-	// KeepResult writes what a handler made of a message, Results reads it of several.
+	// KeepResult writes the result of a message, and Results reads those of several.
 	KeepResult, Results string
-	// Erasable rows, results and keys are those with something to erase; IdentityRows are all
-	// of an identity, CausedRows those of what it caused. LockRow locks a row that may be
-	// erased and that nobody else has; EraseRow, EraseEdits, EraseResults and EraseKey erase.
+	// ErasableRows, ErasableResults and ErasableKeys find data to erase. IdentityRows reads
+	// all rows of an identity, and CausedRows the rows that it caused. LockRow locks a row
+	// that may be erased, unless another transaction holds it. EraseRow, EraseEdits,
+	// EraseResults and EraseKey erase.
 	ErasableRows, ErasableResults, ErasableKeys, IdentityRows, CausedRows string
 	LockRow, EraseRow, EraseEdits, EraseResults, EraseKey                 string
-	// Vacuum has the database let go of what changed rows have left behind.
+	// Vacuum removes old versions of changed rows from the database files.
 	Vacuum string
-	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
+	// Streams lists streams. Stream locks one and returns its last version.
 	Stream, Streams string
-	// SkipRows takes rows out of their lines. FirstInLine is the first row of the line that a row is in.
-	// SweepLines frees what is first and blocked all the same. DissolveRows takes rows of a consumer out of their
-	// lines, some at a time, and DropLines removes the lines that are left.
+	// SkipRows removes rows from their lines. FirstInLine returns the first row of the line of
+	// a row. SweepLines unblocks rows that are first but blocked. DissolveRows removes some
+	// rows of a consumer from their lines, and DropLines removes the remaining lines.
 	SkipRows, FirstInLine, SweepLines, DissolveRows, DropLines string
-	// Retention: what is kept of a consumer, and what of it is due. Cutoff stands in
-	// Retentions and Advance. Low tells the low-water marks of scopes.
+	// Retention: what is kept for a consumer, and which part of it is due for removal. Cutoff
+	// is a part of Retentions and Advance. Low reads the low-water marks of scopes.
 	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
 	Advance, Low, ReapBodies                                                                                  string
-	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
-	// ForgetKeys removes some whose time is over.
-	// KnownKey reads one for people.
-	// AbandonedKeys reads keys with a note whose lease ended without a known outcome.
+	// Leased keys: Key reads one together with the time. NewKey, ChangeKey and RemoveKey write
+	// it. ForgetKeys removes some expired keys. KnownKey reads one for people. AbandonedKeys
+	// reads keys with a note whose lease ended without a known outcome.
 	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, AbandonedKeys string
-	// Derivations of identities, and who owns a consumer's name.
+	// Derivations of identities, and the owner of a consumer's name.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
 	Owner, NewOwner, ChangeOwner                               string
-	// Generations of a consumer: Working holds the one that a batch works in, and the others
-	// change what they are. ForgetRows and those beside it remove what one has kept, some at a
-	// time.
+	// Generations of a consumer: Working locks the generation of a batch, and the others
+	// change the state of generations. ForgetRows and the statements after it remove some
+	// records of a generation each.
 	Generations, FirstGeneration, OpenGeneration, TurnGeneration, EndGeneration string
 	FenceGeneration, ConfirmFence, LiftFences, UnfenceGenerations, Working      string
 	CutFences, CutConfirmed                                                     string
 	ForgetRows, ForgetResults, ForgetMarkers, ForgetStreams, ForgetPositions    string
-	// NewReplay begins one, OpenReplay finds another that has not ended, LockReplay has one to
-	// itself and tells the time, SetReplay changes it, and Replays reads some.
+	// NewReplay begins a replay, and OpenReplay finds another one that has not ended.
+	// LockReplay locks a replay and returns the time. SetReplay changes it, and Replays reads
+	// several.
 	NewReplay, OpenReplay, LockReplay, SetReplay, Replays string
-	// SampleRows and those beside it are what who watches reads: rows of a state, how far
-	// reapers are, and replays that have not ended, by consumer.
+	// SampleRows, SampleReaping and SampleReplays are read by monitoring: rows by state, the
+	// progress of reapers, and open replays, by consumer.
 	SampleRows, SampleReaping, SampleReplays string
 }
 
-// Postgres are PostgreSQL's statements.
+// Postgres contains the statements of PostgreSQL.
 type Postgres struct {
 	Statements
-	// Serial takes the consumer's lock; Begin writes settings, guard and marks. BeginNew
-	// is Begin for marks that are taken to be new. Writing stands in both.
+	// Serial takes the consumer's lock. Begin writes settings, guard and marks. BeginNew is
+	// Begin for marks that are assumed to be new. Writing is a part of both.
 	Serial, Begin, BeginNew, Writing string
-	// OpenSchemas are schemas of the search_path in which others may create objects.
+	// OpenSchemas reads the schemas of the search_path in which other roles may create
+	// objects.
 	OpenSchemas string
-	// Rights are what a role needs in Semel's schema, and what of it the role lacks.
+	// Rights reads the privileges that a role needs in Semel's schema, and which of them are
+	// missing.
 	Rights string
-	// SourceScopes are the scopes of some sources of a consumer that there are, and NewScopes
-	// writes those that are missing.
+	// SourceScopes reads the existing scopes of some sources of a consumer. NewScopes writes
+	// the missing ones.
 	SourceScopes, NewScopes string
-	// Offsets are those of lanes that are known; AdvanceOffsets raises them and tells of
-	// each what stood before.
+	// Offsets reads the offsets of known lanes. AdvanceOffsets raises them and returns the
+	// previous ones.
 	Offsets, AdvanceOffsets string
-	// Receive is Row for messages that were received, any number, as columns.
+	// Receive is Row for any number of received messages, as columns.
 	Receive string
-	// Limit and Unlimited say how long the server lets a statement run.
+	// Limit and Unlimited set how long the server lets a statement run.
 	Limit, Unlimited string
-	// SampleLimit bounds what the server computes for a sample; SampleTables are its
-	// estimates of tables, SampleOutcomes of markers by their outcome.
+	// SampleLimit limits the work of the server for a sample. SampleTables reads its estimates
+	// of tables, and SampleOutcomes those of markers by outcome.
 	SampleLimit, SampleTables, SampleOutcomes string
-	// Close is Unguard with an error of its own where the guard is gone.
+	// Close is Unguard with its own error if the guard is missing.
 	Close string
-	// UnguardKeeping is Unguard, and writes a result with it.
+	// UnguardKeeping is Unguard and also writes a result.
 	UnguardKeeping string
-	// Claim takes rows. StartClaims and EndClaims return the claims that stand;
-	// BeginClaims is Begin and Look where all are claims, and BeginQueuedClaims where
-	// nothing is written before the end, either. CloseClaims fails if one does not stand,
-	// and so does CloseClaim, of one.
+	// Claim claims rows. StartClaims and EndClaims return the valid claims. BeginClaims is
+	// Begin and Look for a batch in which all marks are claims, and BeginQueuedClaims is that
+	// for a batch that writes nothing before its end. CloseClaims fails if a claim is not
+	// valid, and so does CloseClaim, which is for one claim.
 	Claim, StartClaims, EndClaims, BeginClaims, BeginQueuedClaims, CloseClaims, CloseClaim string
-	// ClaimEnds stands in EndClaims and CloseClaims, RowEnds in it and in the
-	// CloseClaims of an adopted table, CallEnds in it.
+	// ClaimEnds is a part of EndClaims and CloseClaims. RowEnds is a part of ClaimEnds and of
+	// the CloseClaims of an adopted table, and CallEnds a part of RowEnds.
 	ClaimEnds, RowEnds, CallEnds string
 	// StartCalls begins calls outside of a transaction.
 	StartCalls string
-	// KnowStreams writes streams that are not known, TakeStreams locks them and tells
-	// where they are; MoveStreams moves them and frees what waited for it, SkipStream one,
-	// over what is missing. StreamFreed and RowFreed stand in both. BeginStreams begins those
-	// that have not.
+	// KnowStreams inserts unknown streams. TakeStreams locks streams and returns their
+	// positions. MoveStreams advances them and unblocks the rows that waited; SkipStream does
+	// so for one stream, over missing versions. StreamFreed and RowFreed are parts of both.
+	// BeginStreams starts streams that have not started.
 	KnowStreams, TakeStreams, MoveStreams, SkipStream, StreamFreed, RowFreed, BeginStreams string
-	// BusyLines tells of which lines something waits. KnowLines gives places in lines and
-	// locks them, EnterLines has rows take theirs; LeaveLines locks the lines that rows
-	// have left, AdvanceLines frees the next ones.
+	// BusyLines returns the lines in which rows wait. KnowLines assigns places in lines and
+	// locks the lines. EnterLines writes the places of rows. LeaveLines locks the lines that
+	// rows have left, and AdvanceLines unblocks the next rows.
 	BusyLines, KnowLines, EnterLines, LeaveLines, AdvanceLines string
 	// LockLines locks the lines of a consumer, before DropLines.
 	LockLines string
-	// ExecOne goes around a statement that must change one row.
+	// ExecOne wraps a statement that must change exactly one row.
 	ExecOne string
-	// Patience are the settings of a reaper's transaction, and whether no other reaps for
-	// the consumer. Place is where its walk begins, ReapRows and Reap remove some markers
-	// between two places with their rows, and Walked notes where it has come to; Due stands
-	// in Place and Part, which stands in both.
+	// Patience sets up a reaper's transaction, and returns whether no other reaper works for
+	// the consumer. Place returns where its scan begins. ReapRows and Reap remove some markers
+	// between two places, with their rows. Walked stores the new place. Due is a part of Place
+	// and Part, and Part is a part of ReapRows and Reap.
 	Patience, Due, Place, Part, ReapRows, Reap, Walked string
-	// SealTurn are the settings of a sealing's transaction, and whether no other seals.
+	// SealTurn sets up a sealing transaction, and returns whether no other process seals.
 	SealTurn string
-	// EraseTurn are the settings of an erasure's transaction.
+	// EraseTurn sets up an erasure transaction.
 	EraseTurn string
-	// IndexDue, UnindexedDue and UnindexDue are Index, Unindexed and Unindex of the index that
-	// Claim uses.
+	// IndexDue, UnindexedDue and UnindexDue are Index, Unindexed and Unindex for the index
+	// that Claim uses.
 	IndexDue, UnindexedDue, UnindexDue string
-	// IndexLow, UnindexedLow and UnindexLow are these of the index of low-water marks.
+	// IndexLow, UnindexedLow and UnindexLow are the same for the index of low-water marks.
 	IndexLow, UnindexedLow, UnindexLow string
-	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
-	// whether it is there all the same; Unindex drops it.
+	// Index creates the reaper's index. Unindexed returns a row if the index cannot be
+	// used; the row tells whether the index exists. Unindex drops it.
 	Index, Unindexed, Unindex string
-	// IndexCauses, UnindexedCauses and UnindexCauses are these of the index that Caused
-	// goes by.
+	// IndexCauses, UnindexedCauses and UnindexCauses are the same for the index that Caused
+	// uses.
 	IndexCauses, UnindexedCauses, UnindexCauses string
-	// Reaper is a procedure that does what a reaper does.
+	// Reaper creates a procedure that does the work of a reaper.
 	Reaper string
-	// Dated tells of a consumer whether its markers lie in a table of days, and of which
-	// kind its ids are, DatedRows of the consumers of rows; LockDated and NewDated make one,
-	// where UndatedMarkers finds none in the table of all. Moving is Dated for a consumer
-	// whose markers are being moved there.
+	// Dated returns whether the markers of a consumer are in a table of days, and the kind of
+	// its ids. DatedRows returns that for the consumers of rows. LockDated and NewDated create
+	// such a table, and UndatedMarkers checks that the common table has no markers of the
+	// consumer. Moving is Dated for a consumer whose markers are being moved.
 	Dated, DatedRows, LockDated, NewDated, UndatedMarkers, Moving string
-	// What adopting a table asks of it.
+	// Questions about a table before it is adopted.
 	OldKey, OldUnlogged, SetupName string
 }
 
-// Adopted are those that a store has in place of the same ones if it marks in a
-// table of the user's, too.
+// Adopted contains the statements that replace the usual ones if the store also marks in a
+// table of the user.
 type Adopted struct{ Begin, Mark, Judge, Trim, Outcome, Look, CloseClaims string }
 
-// With are the statements with those of an adopted table in their places.
+// With returns the statements with those of an adopted table in place of the usual ones.
 func (p *Postgres) With(a Adopted) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Trim, own.Outcome = a.Begin, a.Mark, a.Judge, a.Trim, a.Outcome
 	own.Look, own.CloseClaims = a.Look, a.CloseClaims
-	own.BeginClaims, own.BeginQueuedClaims, own.CloseClaim = "", "", "" // what is only shorter has no second form
+	own.BeginClaims, own.BeginQueuedClaims, own.CloseClaim = "", "", "" // these are only short forms of other statements
 	return &own
 }
 
-// SQLite are SQLite's statements.
+// SQLite contains the statements of SQLite.
 type SQLite struct {
 	Statements
 	ForeignKeys, File string
 	// AnyDue and Claimable find the rows that Take claims.
 	AnyDue, Claimable, Take string
-	// DatedAhead tells what CutAhead would cut.
+	// DatedAhead reads what CutAhead would change.
 	DatedAhead string
-	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
-	// row.
+	// HasClaim, StartClaim, EndClaim and EndMarker concern one claim; StateOf reads the state
+	// of a row.
 	HasClaim, StartClaim, StartCall, EndClaim, EndMarker, StateOf string
-	// KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about
-	// one stream.
+	// KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers and FreeRows concern one
+	// stream.
 	KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers, FreeRows string
-	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLines and ForgetLines about the lines of
-	// rows that have left them.
+	// BusyLine, KnowLine and EnterLine concern one line. AdvanceLines and ForgetLines concern
+	// the lines that rows have left.
 	BusyLine, KnowLine, EnterLine, AdvanceLines, ForgetLines string
-	// SecureDelete tells whether what is deleted is overwritten; Overwrite has it so, and
-	// NoOverwrite not. Checkpoint moves the log of writes into the file and empties it.
+	// SecureDelete reads whether deleted data is overwritten. Overwrite and NoOverwrite switch
+	// that on and off. Checkpoint moves the write-ahead log into the file and empties it.
 	SecureDelete, Overwrite, NoOverwrite, Checkpoint string
-	// Advanced tells where Advance has come to. NextDue is the next scope that has markers
-	// which are due, Part are some of them; RemoveRows, RemoveMarker and RemoveResult remove
-	// one with what goes with it.
+	// Advanced reads the progress of Advance. NextDue reads the next scope with markers that
+	// are due for removal, and Part some of these markers. RemoveRows, RemoveMarker and
+	// RemoveResult remove one marker and its data.
 	Advanced, NextDue, Part, RemoveRows, RemoveMarker, RemoveResult string
-	// ForgetEditBodies and ForgetEdits remove what is left of edits whose rows have no body
-	// any more, or are gone.
+	// ForgetEditBodies and ForgetEdits remove edits of rows that have no body any more, or do
+	// not exist.
 	ForgetEditBodies, ForgetEdits string
 }
 
-// begins is what a statement of an SQL file begins with, before its name.
+// begins precedes the name of each statement in an SQL file.
 const begins = "-- name: "
 
-// Texts are the statements of SQL files by name; each ends where the next begins.
+// Texts returns the statements of SQL files by name. Each statement ends where the next one
+// begins.
 func Texts(files ...string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, text := range files {
@@ -267,8 +271,8 @@ func Texts(files ...string) (map[string]string, error) {
 	return found, nil
 }
 
-// Fill gives each field of the statements, a pointer to a struct, the text of its
-// name. A field without a text and a text without a field are errors.
+// Fill sets each field of statements, a pointer to a struct, to the text of its name. A field
+// without a text is an error, and so is a text without a field.
 func Fill(statements any, texts map[string]string) error {
 	left := make(map[string]string, len(texts))
 	for name, text := range texts {
@@ -292,7 +296,7 @@ func Fill(statements any, texts map[string]string) error {
 	return errors.Join(faults...)
 }
 
-// ByName are the statements, a pointer to a struct, by the names of its fields.
+// ByName returns statements, a pointer to a struct, by the names of its fields.
 func ByName(statements any) map[string]string {
 	all := map[string]string{}
 	v := reflect.ValueOf(statements).Elem()
@@ -304,7 +308,7 @@ func ByName(statements any) map[string]string {
 	return all
 }
 
-// field is the name of a field whose statement is named in words.
+// field returns the field name for the name of a statement in words.
 func field(name string) string {
 	var f strings.Builder
 	for word := range strings.FieldsSeq(name) {

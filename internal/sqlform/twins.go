@@ -8,22 +8,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Twin is one of several rows of an identity, each of which has a content of its own.
+// Twin is one of several rows of an identity with different contents.
 type Twin struct {
 	Number   int64
 	State    store.RowState
 	Conflict bool
-	// Version and Sum are its content, as its marker would have it.
+	// Version and Sum are the content of the row, in the form of a marker.
 	Version int64
 	Sum     []byte
-	// Stepped says that steps of it took effect, UnknownOutcome that nobody knows what became
-	// of a call for it.
+	// Stepped: steps of the row took effect. UnknownOutcome: a call for it has an unknown
+	// outcome.
 	Stepped, UnknownOutcome bool
 }
 
-// Of reports whether a marker belongs to one of the rows of its identity, beside the others: it
-// has that row's content. Of two rows with that content, since a copy of the first one came
-// while a conflict had the marker, it belongs to the one whose state it tells, or to the first.
+// Of reports whether a marker belongs to this row and not to one of the others: they have the
+// same content. Two rows can have the same content, because a duplicate of the first message
+// may arrive while a conflict owns the marker. Then the marker belongs to the row whose state
+// matches its outcome, or else to the first content.
 func (m Marker) Of(row Twin, others []Twin) bool {
 	if !m.has(row) {
 		return false
@@ -44,8 +45,8 @@ func (m Marker) has(row Twin) bool { return m.Version == row.Version && bytes.Eq
 
 func (m Marker) tells(row Twin) bool { return m.Outcome == int64(row.State.Outcome()) }
 
-// Returned is what the marker of an identity says once the row of a conflict that had it is
-// closed: what the row of the first content says, or closed where there is none.
+// Returned returns the new marker of an identity after the row of a conflict that owned it was
+// closed: the marker of the first content's row, or closed if there is no such row.
 func Returned(closed Marker, others []Twin) Marker {
 	for _, o := range others {
 		if said := o.State.Outcome(); !o.Conflict && said != 0 {
@@ -55,7 +56,7 @@ func Returned(closed Marker, others []Twin) Marker {
 	return closed
 }
 
-// StoredTwins are twins as admin.MayRun asks for them.
+// StoredTwins converts twins for admin.MayRun.
 func StoredTwins(all []Twin) []store.StoredRow {
 	rows := make([]store.StoredRow, len(all))
 	for i, t := range all {
@@ -70,32 +71,33 @@ func StoredTwins(all []Twin) []store.StoredRow {
 	return rows
 }
 
-// Over is what becomes of a row that was claimed although the marker of its identity does not wait
-// for it, and why, for people: no claim of such a row can end otherwise (law 16). Zero: no other
-// row waits, and the row takes the marker.
+// Over returns how a claimed row must end if the marker of its identity does not wait for the
+// row, and why; law 16 allows no other end. A zero event means that no other row waits, and
+// that the row takes the marker.
 func Over(marked bool, m Marker, own bool, others []Twin) (store.RowEvent, string) {
 	switch {
 	case !marked:
-		return store.RowParked, "it was due and has no marker, so that nobody can tell what became of its identity"
+		return store.RowParked, "it was due but has no marker, so it is unknown whether its identity was processed"
 	case m.Outcome == int64(store.Applied) && own && !slices.ContainsFunc(others, tookEffect):
 		return store.RowCompleted, ""
 	case m.Outcome == int64(store.Applied):
-		return store.RowDiscarded, "another content of this identity was applied, so that this one is over and had no effect"
+		return store.RowDiscarded, "another content of this identity was applied, so this one was discarded without an effect"
 	case m.Outcome != int64(store.Waiting):
-		return store.RowParked, "it was due although the marker of its identity does not wait for it; retry or discard it"
+		return store.RowParked, "it was due, but the marker of its identity does not wait for it; retry or discard it"
 	}
 	for _, o := range others {
 		if m.has(o) && o.State.Outcome() == store.Waiting {
-			return store.RowParked, "another content of this identity waits and has its marker; retry this one when that has ended without an effect"
+			return store.RowParked, "another content of this identity waits and owns the marker; retry this row after the other has ended without an effect"
 		}
 	}
 	return 0, ""
 }
 
-// tookEffect: an earlier release let a row end with the marker of another content.
+// tookEffect reports a row that completed. An earlier release could complete a row under the
+// marker of another content.
 func tookEffect(t Twin) bool { return t.State == store.StateCompleted }
 
-// OverReason is the reason that such a row gets; empty leaves the one that it has.
+// OverReason returns the reason for a row that Over ends; empty keeps its present reason.
 func OverReason(e store.RowEvent) string {
 	if e == store.RowCompleted {
 		return ""

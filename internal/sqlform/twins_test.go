@@ -21,7 +21,7 @@ func TestARowWhoseContentWasMarkedWhileAnotherTookEffect(t *testing.T) {
 	})
 }
 
-func TestAMarkerThatAConflictHad(t *testing.T) {
+func TestAMarkerThatAConflictOwned(t *testing.T) {
 	closed := Marker{Outcome: int64(store.Discarded), Version: 1, Sum: []byte{2}}
 	conflict := Twin{Number: 3, State: store.StateParked, Conflict: true, Version: 1, Sum: []byte{3}}
 	first := Twin{Number: 4, State: store.StateParked, Version: 1, Sum: []byte{1}}
@@ -40,7 +40,7 @@ func TestAMarkerThatAConflictHad(t *testing.T) {
 	}
 }
 
-func TestWhoseMarkerItIs(t *testing.T) {
+func TestOwnerOfAMarker(t *testing.T) {
 	marker := Marker{Outcome: int64(store.Parked), Version: 1, Sum: []byte{1}}
 	first := Twin{Number: 1, State: store.StateParked, Version: 1, Sum: []byte{1}}
 	conflict := Twin{Number: 2, State: store.StateParked, Conflict: true, Version: 1, Sum: []byte{2}}
@@ -68,7 +68,7 @@ func TestWhoseMarkerItIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedOfStoredTwins(t *testing.T) {
+func TestStoredTwins(t *testing.T) {
 	t.Run("law_16_which_took_effect_in_part_or_perhaps", func(t *testing.T) {
 		rows := StoredTwins([]Twin{{Number: 1}, {Number: 2, Stepped: true}, {Number: 3, UnknownOutcome: true, Conflict: true, State: store.StateParked}})
 		for i, want := range []struct{ stepped, unknown bool }{{}, {true, false}, {false, true}} {

@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// drawn is a batch that was drawn: its marks, what the store said of them, and how it
-// ends.
+// drawn is a generated batch: its marks, the store's verdicts, and its end.
 type drawn struct {
 	marks    []store.Mark
 	verdicts []store.Verdict
@@ -39,13 +38,13 @@ func draw(r *rand.Rand) (d drawn) {
 	return d
 }
 
-// place is where the model has a stream.
+// place is the position of a stream in the model.
 type place struct {
 	last  int64
 	print semel.Fingerprint
 }
 
-// judged are the verdicts as the model gives them, and which marks are next.
+// judged returns the verdicts of the model, and which marks are next.
 func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bool) {
 	verdicts, next = slices.Clone(d.verdicts), make([]bool, len(d.marks))
 	for i, m := range d.marks {
@@ -65,7 +64,7 @@ func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bo
 	return verdicts, next
 }
 
-// ends reports whether a mark takes effect, or is passed over, with the batch's end.
+// ends reports whether the batch's end makes a mark take effect or skips it.
 func (d *drawn) ends(i int) bool {
 	for _, c := range d.ending.Claims {
 		if c.Mark == i {
@@ -75,7 +74,7 @@ func (d *drawn) ends(i int) bool {
 	return d.marks[i].Claim.Token == 0 && !slices.Contains(d.ending.Trim, i)
 }
 
-func TestJudgesAsAModelDoes(t *testing.T) {
+func TestStreamsMatchAModel(t *testing.T) {
 	t.Run("B4_B9_trap_T53_of_streams_that_move_as_far_as_their_versions_follow_one_another", func(t *testing.T) {
 		for seed := range uint64(20_000) {
 			r := rand.New(rand.NewPCG(seed, 1))

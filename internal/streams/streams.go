@@ -1,6 +1,6 @@
-// Package streams judges versions against the streams of a batch, the same for every
-// store. A store asks it which streams it has to lock, tells what stands there, and
-// writes with its commit what has become of them.
+// Package streams judges the versions of a batch against their streams, with the same rules
+// for every store. The store asks which streams to lock, sets their stored state, and writes
+// their new state when it commits.
 package streams
 
 import (
@@ -12,35 +12,35 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Stream is a stream of a batch as its store knows it.
+// Stream is a stream of a batch, with its stored state.
 type Stream struct {
 	Scope int64
 	Name  []byte
-	// Last is the last version that took effect, Print its content; of a stream that is
-	// not there, the version before its first, or Unbegun.
+	// Last is the last version that took effect, and Print its fingerprint. For a stream that
+	// is not stored, Last is the version before its first, or Unbegun.
 	Last  int64
 	Print semel.Fingerprint
-	// Was, of one that moves, is where it was.
+	// Was is the last version before the batch, set for streams that the batch advances.
 	Was int64
 
-	first int64 // the version before its first; Unbegun if that is the first that is met
-	now   int64 // Last with what the batch adds
+	first int64 // the version before its first; Unbegun if any version may be the first
+	now   int64 // Last, advanced by the batch
 	print semel.Fingerprint
 }
 
-// Unbegun is where a stream is that begins with the first version that is met of it, as
-// long as it has met none: copies of what took effect before it was kept begin nothing.
+// Unbegun is the position of a stream that starts with the first version it sees, until it has
+// seen one. Redeliveries of messages that were processed before the stream existed do not
+// start it.
 const Unbegun = -1
 
-// Batch is what a batch knows of its streams; nil where no mark asks for one.
+// Batch tracks the streams of a batch; nil if no mark has a version to judge.
 type Batch struct {
 	marks []store.Mark
-	all   []*Stream // sorted, so that no two batches wait for each other
-	of    []*Stream // by mark; nil for one that does not ask
-	next  []bool    // by mark: it was its stream's next
-	came  bool      // the turn of one has come with the end
-	// met are the versions that are written without being judged, of streams that begin
-	// with what is met first; known are the streams of all.
+	all   []*Stream // sorted, so that batches lock streams in one order and cannot deadlock
+	of    []*Stream // by mark; nil for a mark without a version check
+	next  []bool    // by mark: it has the next version of its stream
+	came  bool      // End made a row due that was to be blocked
+	// met are the marks whose versions start a stream but are not judged. known indexes all.
 	met   []int
 	known map[key]*Stream
 }
@@ -50,7 +50,7 @@ type key struct {
 	name  string
 }
 
-// Of finds the streams that the marks ask for.
+// Of returns the streams of the marks, nil if there are none.
 func Of(marks []store.Mark) *Batch {
 	var b *Batch
 	for i := range marks {
@@ -80,8 +80,8 @@ func Of(marks []store.Mark) *Batch {
 
 func keyOf(m *store.Mark) key { return key{m.Scope, string(m.Version.Stream)} }
 
-// begins reports whether a message that is not judged begins a stream: it is set aside,
-// or waits, and those that come behind it are to wait for it.
+// begins reports whether the message starts a stream although its version is not judged: it is
+// parked or waits, and later versions must wait for it.
 func begins(m *store.Mark) bool {
 	return !m.Version.Asks && m.Version.Start == 0 && m.Version.Number > 0 && m.Claim.Token == 0
 }
@@ -90,8 +90,8 @@ func compare(x, y *Stream) int {
 	return cmp.Or(cmp.Compare(x.Scope, y.Scope), bytes.Compare(x.Name, y.Name))
 }
 
-// All are the streams of the batch, sorted. The store sets Last and Print of those
-// that it knows.
+// All returns the streams of the batch in a fixed order. The store sets Last and Print of the
+// streams that it has.
 func (b *Batch) All() []*Stream {
 	if b == nil {
 		return nil
@@ -99,8 +99,8 @@ func (b *Batch) All() []*Stream {
 	return b.all
 }
 
-// Judge turns the verdicts of marks that may run into those of their streams. Marks
-// are judged in their order: each counts on those before it.
+// Judge changes the verdicts of fresh marks to Gap or Stale where their version is not the
+// next one. Marks are judged in order, and each assumes that those before it take effect.
 func (b *Batch) Judge(verdicts []store.Verdict) {
 	if b == nil {
 		return
@@ -118,7 +118,7 @@ func (b *Batch) Judge(verdicts []store.Verdict) {
 		case n == s.now+1:
 			b.next[i] = true
 			s.now, s.print = n, m.Fingerprint
-		case n > s.now: // also what was discarded when it counted on one that was taken back
+		case n > s.now: // also a discarded message that relied on one that was rolled back
 			verdicts[i] = store.Verdict{Kind: store.Gap, Missing: n - s.now - 1}
 		case m.As == store.Discarded:
 		default:
@@ -127,15 +127,16 @@ func (b *Batch) Judge(verdicts []store.Verdict) {
 	}
 }
 
-// beginAt begins a stream that has not begun with a version.
+// beginAt starts the stream with version n if it has not started.
 func (s *Stream) beginAt(n int64) {
 	if s.now == Unbegun {
 		s.now, s.first = n-1, n-1
 	}
 }
 
-// meet takes note of the fresh versions that are not judged, the smallest of each stream
-// first: a later one is not to pass an earlier one that waits beside it.
+// meet starts streams with fresh versions that are not judged, the smallest version of each
+// stream first, so that a later version does not overtake an earlier one that waits in the
+// same batch.
 func (b *Batch) meet(verdicts []store.Verdict) {
 	for i := range b.marks {
 		if verdicts[i].Kind == store.Fresh && begins(&b.marks[i]) {
@@ -150,9 +151,9 @@ func (b *Batch) meet(verdicts []store.Verdict) {
 	}
 }
 
-// Begun are the streams, beside those that the batch has, that begin with what it writes:
-// where they have not begun, Last is what the store is to keep. What is taken back with
-// the batch's end begins none.
+// Begun returns streams that are not in All and that start with messages of this batch. If
+// such a stream is not stored yet, the store writes it with Last. Marks in trim are rolled
+// back and start no stream.
 func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {
 		return nil
@@ -166,7 +167,7 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 	return slices.CompactFunc(all, func(x, y *Stream) bool { return compare(x, y) == 0 })
 }
 
-// Received are the streams that begin with messages which are received as they are.
+// Received returns the streams that start with messages which are stored without being judged.
 func Received(marks []store.Mark, verdicts []store.Verdict) []*Stream {
 	b := Of(marks)
 	if b != nil {
@@ -183,10 +184,10 @@ func (b *Batch) begin() {
 	}
 }
 
-// End says what a batch's end is in view of its streams: rows and claims that are to be
-// blocked, or parked for a gap, and whose turn has come, are not. It returns the streams that move,
-// with Last and Print as they are then; what is taken back, or does not end, moves
-// none, nor do those after it.
+// End adjusts the end of a batch to its streams: rows and claims that would be blocked, or
+// parked because of a gap, are released if their turn has come. It returns the streams that
+// advance, with their new Last and Print. A rolled back or unfinished message does not advance
+// its stream, and neither do the versions after it.
 func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	if b == nil {
 		return e, nil
@@ -203,7 +204,7 @@ func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 		waits := c.Event == store.RowBlocked || c.Event == store.RowParked && c.Reason == semel.ReasonGap
 		if waits && b.due(c.Mark) {
 			if c.Event == store.RowParked {
-				c.Error = "" // it says that the version before it has not come
+				c.Error = "" // the text says that an earlier version is missing
 			}
 			c.Event, c.After, c.Reason, b.came = store.RowReleased, 0, "", true
 		}
@@ -221,22 +222,21 @@ func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	return e, moved
 }
 
-// Turns are the versions whose turn has come with the move of streams, or is over: by the
-// place of their stream from 1, and by number.
+// Turns returns the versions that are due, or obsolete, after the streams moved: for each, the
+// 1-based index of its stream in moved, and the version.
 func Turns(moved []*Stream) (places, numbers []int64) {
 	for i, s := range moved {
-		for n := s.Was; n <= s.Last; n++ { // Last is less than the largest number
+		for n := s.Was; n <= s.Last; n++ { // no overflow: Last is less than the largest number
 			places, numbers = append(places, int64(i+1)), append(numbers, n+1)
 		}
 	}
 	return places, numbers
 }
 
-// Came reports whether the turn has come, with the batch's end, of a row that was to be
-// blocked by it.
+// Came reports whether End released a row that was to be blocked.
 func (b *Batch) Came() bool { return b != nil && b.came }
 
-// move finds where the streams are after an end.
+// move advances the streams by the messages that take effect with this end.
 func (b *Batch) move(e store.Ending) {
 	b.begin()
 	stays := make([]bool, len(b.of))
@@ -257,7 +257,7 @@ func (b *Batch) move(e store.Ending) {
 	}
 }
 
-// due reports whether the turn of a mark has come.
+// due reports whether the version of a mark is at most the next one of its stream.
 func (b *Batch) due(mark int) bool {
 	s := b.of[mark]
 	return s != nil && b.marks[mark].Version.Number <= s.now+1

@@ -15,7 +15,7 @@ func version(stream string, n int64, as store.Outcome) store.Mark {
 		Version: versions.Position{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
 }
 
-// judged are the verdicts on marks that were all fresh.
+// judged returns the verdicts for marks that were all fresh.
 func judged(b *Batch, marks []store.Mark) (kinds []store.VerdictKind) {
 	verdicts := make([]store.Verdict, len(marks))
 	for i := range verdicts {
@@ -38,7 +38,7 @@ func TestVersionsOfABatch(t *testing.T) {
 		want   []store.VerdictKind
 		trim   []int
 		claims map[int]store.RowEvent
-		moved  int64 // of the stream a; it was at 0
+		moved  int64 // the new position of stream a, which was at 0
 	}{
 		"B4_each_counts_on_those_before_it": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 4, applied), version("a", 3, applied)},
 			want: []store.VerdictKind{fresh, fresh, gap, fresh}, trim: []int{2}, moved: 3},
@@ -103,7 +103,7 @@ func TestVersionsOfABatch(t *testing.T) {
 		b.Judge([]store.Verdict{{Kind: store.Fresh}})
 		_, moved := b.End(store.Ending{})
 		if places, numbers := Turns(moved); !slices.Equal(places, []int64{1, 1}) || !slices.Equal(numbers, []int64{versions.Max, versions.Max + 1}) {
-			t.Errorf("the turn has come of %v in %v", numbers, places)
+			t.Errorf("%v in %v is due", numbers, places)
 		}
 	})
 	t.Run("B4_trap_T53_what_is_not_judged_begins_its_stream_with_its_smallest_version", func(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// WriteCanonical writes the value in a form that is equal for equal values,
-// whatever their white space, member order, escapes and number format, and
-// different for different ones. The form is a sequence of tagged values: n t f
-// for null, true and false; d and s with a length for numbers (as exact
-// decimals) and strings; [ and { up to an e, an object's names sorted by their
-// bytes. w must not fail, as a hash.Hash does not.
+// WriteCanonical writes a form of the value that is equal for equal values, regardless of
+// white space, member order, escapes and number format, and different for different values.
+// The form is a sequence of tagged values: n, t and f for null, true and false; d and s with a
+// length for numbers (as exact decimals) and strings; and [ and { up to an e for arrays and
+// objects, with the names of an object sorted by their bytes. w must not fail; a hash.Hash
+// never does.
 func (v Value) WriteCanonical(w io.Writer) {
 	d := v.document
 	if d.scratch == nil {
@@ -22,19 +22,19 @@ func (v Value) WriteCanonical(w io.Writer) {
 }
 
 const (
-	// flushAt is how many bytes are collected before they are written.
+	// flushAt is the number of bytes that are collected before they are written.
 	flushAt = 1024
-	// shortText is how long a text is at most that is copied whole words at a
-	// time, with what follows it.
+	// shortText is the longest text that is copied in whole words, together with the bytes
+	// after it.
 	shortText = 32
-	// slack is more than a short text with its tag and length, and a bracket.
+	// slack is larger than a short text with its tag and length, plus a bracket.
 	slack = 64
 )
 
 type canonical struct {
 	*Document
 	w io.Writer
-	// buffer has at least slack bytes behind used.
+	// buffer always has at least slack free bytes after used.
 	buffer []byte
 	used   int
 }
@@ -53,7 +53,7 @@ func (c *canonical) byte(b byte) {
 	c.used++
 }
 
-// value writes value i. It calls itself as deep as values are nested.
+// value writes value i. It recurses for each level of nesting.
 func (c *canonical) value(i uint32) {
 	n := &c.nodes[i]
 	switch first := c.source[n.start]; first {
@@ -88,8 +88,8 @@ func (c *canonical) number(n *node) {
 	c.text('d', number)
 }
 
-// text writes a tag, a length and a text. What stands behind a short text in
-// its memory is copied with it, and overwritten.
+// text writes a tag, a length and a text. It copies a fixed number of bytes for short texts;
+// the bytes after the text are overwritten later.
 func (c *canonical) text(tag byte, text []byte) {
 	if len(text) > shortText || cap(text) < shortText {
 		c.anyText(tag, text)
@@ -105,7 +105,7 @@ func (c *canonical) text(tag byte, text []byte) {
 	c.used += 2 + len(text)
 }
 
-// anyText is text for one of any length; long ones go past the buffer.
+// anyText is text for any length. Long texts bypass the buffer.
 func (c *canonical) anyText(tag byte, text []byte) {
 	if c.used+len(text) >= flushAt {
 		c.flush()

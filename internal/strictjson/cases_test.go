@@ -19,7 +19,7 @@ func (c *comparison) mustBeSame(t *testing.T, text string) {
 	}
 }
 
-// object spells an object with these names, as they are.
+// object returns an object with these names, spelled exactly so.
 func object(names []string) string {
 	var b strings.Builder
 	for i, name := range names {
@@ -28,7 +28,7 @@ func object(names []string) string {
 	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
 }
 
-// shuffles compares objects of these names in many orders.
+// shuffles compares objects with these names in many orders.
 func (c *comparison) shuffles(t *testing.T, names ...string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(17, 18))
@@ -39,7 +39,7 @@ func (c *comparison) shuffles(t *testing.T, names ...string) {
 	}
 }
 
-// Words begin and end everywhere, and any byte may stand anywhere in them.
+// Words begin and end anywhere, and any byte may be anywhere in them.
 func TestEveryByteIsSeenAtEveryPlace(t *testing.T) {
 	c := newComparison()
 	for length := range 18 {
@@ -113,7 +113,7 @@ func TestTheOrderOfMembersMakesNoDifference(t *testing.T) {
 		out := slices.Clone(names)
 		out[0], out[n-1] = out[n-1], out[0]
 		twice := append(slices.Clone(out), out[n/2])
-		for round := range 3 { // the first time an order is new, then known
+		for round := range 3 { // an order is new at first, then remembered
 			t.Run(fmt.Sprintf("%d members, %d", n, round), func(t *testing.T) {
 				c.mustBeSame(t, object(names))
 				c.mustBeSame(t, object(reversed))
@@ -124,7 +124,7 @@ func TestTheOrderOfMembersMakesNoDifference(t *testing.T) {
 	}
 }
 
-// Names that have the key of a known order, and another order.
+// Names with the key of a remembered order, but in another order.
 func TestAKnownOrderIsVerified(t *testing.T) {
 	c := newComparison()
 	known := []string{"m", "z", "b", "k", "y", "c", "a"}
@@ -145,7 +145,7 @@ func TestAKnownOrderIsVerified(t *testing.T) {
 		t.Errorf("%d texts have a repeated name, want 4", got)
 	}
 	r := rand.New(rand.NewPCG(19, 20))
-	for range 5000 { // few letters, so that keys and names meet often
+	for range 5000 { // few letters, so that keys collide often
 		names := make([]string, 2+r.IntN(9))
 		for i := range names {
 			names[i] = strings.Repeat(string("abcdefghijklm"[r.IntN(13)]), 1+8*r.IntN(2))
@@ -154,7 +154,7 @@ func TestAKnownOrderIsVerified(t *testing.T) {
 	}
 }
 
-func TestDeepTextsAreReadAsTheReferenceReadsThem(t *testing.T) {
+func TestDeepTextsMatchTheReference(t *testing.T) {
 	c := newComparison()
 	for _, depth := range []int{1, 999, 1000, 1001, 10_000} {
 		for _, part := range [][3]string{{"[", "", "]"}, {`{"a":`, "1", "}"}, {`[{"a":`, "[]", "}]"}} {
@@ -192,10 +192,10 @@ func TestA16MBStringIsRead(t *testing.T) {
 	}
 }
 
-// objectOf spells an object with these names whose values do not tell their order.
+// objectOf returns an object with these names whose values do not show their order.
 func objectOf(names []string) string { return `{"` + strings.Join(names, `":0,"`) + `":0}` }
 
-// Sorting that takes quadratic time would not end within the test's.
+// A quadratic sort would exceed the time limit of the test.
 func TestAMillionMembersAreSorted(t *testing.T) {
 	const n = 1_000_000
 	names := make([]string, n)
@@ -218,7 +218,7 @@ func TestAMillionMembersAreSorted(t *testing.T) {
 			}
 			twice := strings.TrimSuffix(text, "}") + `,"` + names[n/3] + `":0}`
 			if order == "shuffled" {
-				return // the slowest order once
+				return // run the slowest order only once
 			}
 			if err, ok := Check([]byte(twice)).(*Error); !ok || err.Offset != len(text) || err.Problem != "a repeated member name" {
 				t.Errorf("a name that comes twice: %v, the second is at %d", err, len(text))
@@ -227,7 +227,7 @@ func TestAMillionMembersAreSorted(t *testing.T) {
 	}
 }
 
-func TestAUsualTextCostsNoMemory(t *testing.T) {
+func TestATypicalTextNeedsNoAllocation(t *testing.T) {
 	for _, c := range append(bodies(), sample{"numbers", []byte(`[1.50,-0,1E+2,-1.5e-400000,0.0000001,12345678901234567890123]`), []string{"/0", "/5"}}) {
 		var parser Parser
 		var pointers []Pointer

@@ -17,7 +17,7 @@ import (
 // which takes some minutes.
 var mutations = flag.Int("mutations", 20_000, "how many mutated texts to compare with the reference parser")
 
-// comparison compares the parser with the reference, text after text.
+// comparison compares the parser with the reference, one text after the other.
 type comparison struct {
 	parser     Parser
 	scratch    []byte
@@ -27,7 +27,7 @@ type comparison struct {
 	found, not int
 }
 
-// check compares everything that is said of a text.
+// check compares all results for a text.
 func (c *comparison) check(text []byte) error {
 	c.texts++
 	want, wantFault := refParse(text)
@@ -54,7 +54,7 @@ func (c *comparison) check(text []byte) error {
 
 func shown(text []byte) []byte { return text[:min(len(text), 2000)] }
 
-// sameValue compares a value and all below it, in the order of the text.
+// sameValue compares a value and everything in it, in the order of the text.
 func sameValue(text []byte, v Value, want *refValue) error {
 	wantText := want.text
 	if want.kind != String {
@@ -88,7 +88,7 @@ func sameValue(text []byte, v Value, want *refValue) error {
 	return nil
 }
 
-// lookUp looks up paths that exist, and those of the texts before.
+// lookUp looks up paths that exist, and paths of earlier texts.
 func (c *comparison) lookUp(text []byte, d *Document, want *refValue) error {
 	c.paths = append(pathsIn(want, nil, nil), c.paths[:min(len(c.paths), 5)]...)
 	c.paths = c.paths[max(0, len(c.paths)-30):]
@@ -140,7 +140,7 @@ func pathsIn(v *refValue, path []string, paths [][]string) [][]string {
 	return paths
 }
 
-// pieces are what is put into texts; each is where readers went wrong before.
+// pieces are inserted into texts; each of them has broken a reader before.
 var pieces = []string{
 	"{", "}", "[", "]", ":", ",", "\"", "\\", "\\\"", "\\\\", "\\u", "\\u0061", "\\ud800", "\\udc00", "\\ud83d\\ude00", "\\n", "\\/", "\\x",
 	"\x00", "\x1f", " ", "\t", "\n", "\r", "\x7f", "\x80", "\xbf", "\xc0\x80", "\xc3", "\xc3\xa9", "\xe2\x82\xac", "\xed\xa0\x80", "\xef\xbb\xbf", "\xf0\x9f\x98\x80", "\xf4\x90\x80\x80", "\xff",
@@ -149,7 +149,7 @@ var pieces = []string{
 	"        ", "abcdefgh", "\"abcdefgh\"", "\"1234567\"", "\"12345678\"", "\"123456789\"",
 }
 
-// repeat repeats a name of an object in the text, in any spelling.
+// repeat repeats the name of an object in the text, in any spelling.
 func repeat(r *rand.Rand, text []byte) []byte {
 	v, fault := refParse(text)
 	if fault != nil {
@@ -177,13 +177,13 @@ func mutate(r *rand.Rand, text []byte) []byte {
 		at := r.IntN(len(text) + 1)
 		end := at + r.IntN(min(len(text)-at, 12)+1)
 		switch r.IntN(7) {
-		case 0: // a piece comes in between, or instead of something
+		case 0: // insert a piece, or replace something by it
 			text = splice(text, at, end*r.IntN(2), pieces[r.IntN(len(pieces))])
 		case 1:
 			text = splice(text, at, at, pieces[r.IntN(len(pieces))])
-		case 2: // something is lost
+		case 2: // remove something
 			text = splice(text, at, end, "")
-		case 3: // something comes twice, here or elsewhere
+		case 3: // repeat something, here or elsewhere
 			to := r.IntN(len(text) + 1)
 			text = splice(text, to, to, string(text[at:end]))
 		case 4:
@@ -196,7 +196,7 @@ func mutate(r *rand.Rand, text []byte) []byte {
 				text = bytes.Clone(text)
 				text[at] = byte(r.IntN(256))
 			}
-		case 6: // cut, mostly near the end
+		case 6: // cut off the end, mostly a short part
 			if r.IntN(4) == 0 {
 				text = text[:at]
 			} else {
@@ -212,12 +212,12 @@ func splice(text []byte, start, end int, piece string) []byte {
 	return append(out, text[max(start, end):]...)
 }
 
-func TestMutatedTextsAreReadAsTheReferenceReadsThem(t *testing.T) {
+func TestMutatedTextsMatchTheReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	seeds := [][]byte{body(), bodies()[0].text, []byte(`{"a":1,"b":[true,null],"":"\u00e4"}`)}
 	c := comparison{refused: map[string]int{}}
 	for i := range *mutations {
-		if i%8 == 0 { // a seed that is seldom used again makes room for a new one
+		if i%8 == 0 { // replace a text
 			seed := spelled(r, []any{value(r, 3), map[string]any{word(r): value(r, 2), word(r) + "abcdefg": value(r, 1+r.IntN(3))}})
 			if len(seeds) < 300 {
 				seeds = append(seeds, seed)
@@ -247,10 +247,10 @@ func TestMutatedTextsAreReadAsTheReferenceReadsThem(t *testing.T) {
 	}
 }
 
-// problems are what mutated texts are refused for; depth has its own test.
+// problems are the faults for which mutated texts are rejected; depth has its own test.
 var problems = []string{
-	"text after the value", "the text ends where a value must stand", "a byte-order mark", "no value begins here",
-	"neither a comma nor the closing bracket", "a member's name must stand here", "a colon must stand here", "a repeated member name",
+	"text after the value", "the text ends where a value is expected", "a byte-order mark", "no value begins here",
+	"neither a comma nor the closing bracket", "a member name is expected here", "a colon is expected here", "a repeated member name",
 	"a control character in a string; it must be escaped", "invalid UTF-8", "the text ends inside a string", "an unknown escape",
 	"four hexadecimal digits must follow \\u", "a lone surrogate", "a malformed number", "a number whose exponent has more than 17 digits",
 }

@@ -1,21 +1,18 @@
-// Package strictjson reads JSON without repairing it. What two readers could
-// understand differently is refused: invalid UTF-8, lone surrogates, repeated
-// member names, text after the value. A repaired text could give two messages
-// one identity.
+// Package strictjson reads JSON without repairing it. It rejects texts that different readers
+// may understand differently: invalid UTF-8, lone surrogates, repeated member names, or text
+// after the value. Repairing such a text could give two messages the same identity.
 //
-// A document is parsed once into a flat list of nodes; look-ups and the
-// canonical form work on that list. Strings with escapes are decoded once, all
-// other text is a span of the source, which must not change while the document
-// is in use. A text that was parsed is proven to be strict JSON (Proof): values
-// are looked up in it later by Find, without nodes and faster.
+// A document is parsed once into a flat list of nodes; look-ups and the canonical form use
+// that list. Strings with escapes are decoded once. All other text refers to the source, which
+// must not change while the document is in use. A parsed text is proven to be strict JSON
+// (Proof): Find looks up values in it later, without nodes and faster.
 //
-// Text is read eight bytes at a time, and names are compared by their first
-// eight bytes before anything else.
+// Text is read eight bytes at a time, and names are compared first by their first eight bytes.
 package strictjson
 
 import "fmt"
 
-// MaxDepth is how deep arrays and objects may be nested.
+// MaxDepth is the maximum nesting depth of arrays and objects.
 const MaxDepth = 1000
 
 // maxLength keeps offsets in 32 bits.
@@ -34,7 +31,7 @@ const (
 	Object
 )
 
-// kindOf is the kind of a value by its first byte.
+// kindOf returns the kind of a value from its first byte.
 func kindOf(c byte) Kind {
 	switch c {
 	case '{':
@@ -51,40 +48,40 @@ func kindOf(c byte) Kind {
 	return Number
 }
 
-// Error says where and why a text is refused. It carries nothing of the text.
+// Error says where and why a text was rejected. It contains nothing from the text.
 type Error struct {
-	// Offset is the byte at which the fault was found, from 0.
+	// Offset is the byte offset of the fault, starting at 0.
 	Offset int
-	// Problem is what is wrong there.
+	// Problem describes the fault.
 	Problem string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Problem) }
 
-// node is one value or member name. Its children follow it in the list. Its
-// kind is told by the first byte of its span.
+// node is a value or a member name. Its children follow it in the list. The first byte of its
+// span determines its kind.
 type node struct {
 	// start and end are the node's span in the source, quotes included.
 	start, end uint32
-	// next is, of an array or object, the index after its last descendant; of
-	// a string with escapes, the end of its text in Document.text, which is
-	// never 0.
+	// next depends on the kind. For an array or object, it is the index after the last
+	// descendant. For a string with escapes, it is the end of the decoded text in
+	// Document.text, which is never 0.
 	next uint32
-	// extra is, of an object, where its names are in Document.order; of a
-	// string with escapes, the begin of its text in Document.text; of a number,
-	// plainInteger or 0.
+	// extra depends on the kind. For an object, it is the index of its names in
+	// Document.order. For a string with escapes, it is the begin of the decoded text in
+	// Document.text. For a number, it is plainInteger or 0.
 	extra uint32
 }
 
-// Document is a parsed text. It is used by one goroutine.
+// Document is a parsed text. Only one goroutine may use it at a time.
 type Document struct {
 	source []byte
 	nodes  []node
 	// text holds the decoded text of all strings that have escapes.
 	text []byte
-	// order lists, object by object, how many names it has and their nodes,
-	// sorted by their bytes. It begins with the list of an empty object.
+	// order contains, for each object, the number of its names and their nodes, sorted by
+	// name. It begins with the entry of an empty object.
 	order []uint32
-	// scratch and decimal are room for WriteCanonical.
+	// scratch and decimal are buffers for WriteCanonical.
 	scratch, decimal []byte
 }

@@ -2,25 +2,22 @@ package strictjson
 
 import "math/bits"
 
-// Found is what Find found: a value as Value has it. Its Kind is 0 if there is
-// none.
+// Found is a value that Find found. Its Kind is 0 if there is none.
 type Found struct {
 	Kind Kind
-	// Raw is the value as it stands in the text, whose memory it shares.
+	// Raw is the value exactly as in the text, whose memory it shares.
 	Raw []byte
-	// Text is, of a string, its text without quotes and escapes; of any other
-	// value Raw.
+	// Text is the text of a string without quotes and escapes, and Raw for other values.
 	Text []byte
 }
 
-// mostAtOnce is how many pointers one pass looks for.
+// mostAtOnce is how many pointers one pass can look for.
 const mostAtOnce = 64
 
-// Find looks values up without parsing, by skipping what it does not seek. The
-// text must be proven to be strict JSON (see Proof); of another text Find may
-// say anything or panic, but ends. found gets a value for each pointer and
-// must be as long. Strings with escapes are decoded behind scratch, which is
-// returned with them.
+// Find looks up values without parsing, by skipping all other values. The text must be proven
+// to be strict JSON (see Proof); for another text Find may return wrong values or panic, but
+// always ends. found must have the length of pointers, and gets a value for each. Strings with
+// escapes are decoded into memory appended to scratch, which Find returns.
 func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte {
 	clear(found[:len(pointers)])
 	for len(pointers) > 0 {
@@ -33,18 +30,18 @@ func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte
 	return scratch
 }
 
-// finder is one pass. A set of pointers is a bit for each.
+// finder is one pass of Find. A set of pointers has one bit for each pointer.
 type finder struct {
 	text     []byte
 	pointers []Pointer
 	found    []Found
 	scratch  []byte
-	// sought are the pointers of which it is not known whether there is a value.
+	// sought is the set of pointers that are not resolved yet.
 	sought uint64
 }
 
-// value answers the pointers of set in the value at i, which their first depth
-// tokens lead to. It returns the value's end as long as a pointer is sought.
+// value resolves the pointers of set against the value at i, which their first depth tokens
+// lead to. It returns the end of the value if unresolved pointers remain.
 func (f *finder) value(i int, set uint64, depth int) (end int) {
 	here := f.ending(set, depth)
 	switch deeper := set &^ here; {
@@ -62,7 +59,7 @@ func (f *finder) value(i int, set uint64, depth int) (end int) {
 	return end
 }
 
-// ending are the pointers of set that have no token at this depth.
+// ending returns the pointers of set that have exactly depth tokens.
 func (f *finder) ending(set uint64, depth int) (here uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if len(f.pointers[lowest(rest)].tokens) == depth {
@@ -72,7 +69,7 @@ func (f *finder) ending(set uint64, depth int) (here uint64) {
 	return here
 }
 
-// keep answers the pointers of set with the value.
+// keep stores the value for the pointers of set.
 func (f *finder) keep(set uint64, raw []byte) {
 	found := Found{kindOf(raw[0]), raw, raw}
 	if found.Kind == String {
@@ -93,8 +90,7 @@ func (f *finder) stringText(raw []byte) []byte {
 	return f.scratch[before:len(f.scratch):len(f.scratch)]
 }
 
-// object answers the pointers of set in the object whose first name, or end,
-// is at i.
+// object resolves the pointers of set in an object; i is its first name, or its end.
 func (f *finder) object(i int, set uint64, depth int) (end int) {
 	for f.text[i] != '}' {
 		nameEnd, escaped := skipString(f.text, i+1)
@@ -117,8 +113,7 @@ func (f *finder) object(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// array answers the pointers of set in the array whose first element, or end,
-// is at i.
+// array resolves the pointers of set in an array; i is its first element, or its end.
 func (f *finder) array(i int, set uint64, depth int) (end int) {
 	for index := 0; f.text[i] != ']'; index++ {
 		indexed := f.indexed(index, set, depth)
@@ -134,8 +129,8 @@ func (f *finder) array(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// member returns the end of the value at i and answers the pointers of set,
-// which lead to it.
+// member resolves the pointers of set, which lead to the value at i, and returns the end of
+// that value.
 func (f *finder) member(i int, set uint64, depth int) (end int) {
 	if set == 0 {
 		return skipValue(f.text, i)
@@ -143,8 +138,8 @@ func (f *finder) member(i int, set uint64, depth int) (end int) {
 	return f.value(i, set, depth+1)
 }
 
-// rest returns the end of the array or object that is open at i, if anyone
-// still asks.
+// rest returns the end of the array or object that is open at i if unresolved pointers remain,
+// and otherwise i.
 func (f *finder) rest(i int) (end int) {
 	if f.sought == 0 {
 		return i
@@ -152,8 +147,7 @@ func (f *finder) rest(i int) (end int) {
 	return skipNested(f.text, i)
 }
 
-// decoded are the pointers of set whose token at this depth is the name, which
-// has escapes.
+// decoded is named for a name with escapes.
 func (f *finder) decoded(raw []byte, set uint64, depth int) (named uint64) {
 	before := len(f.scratch)
 	f.scratch = appendDecoded(f.scratch, raw)
@@ -162,7 +156,7 @@ func (f *finder) decoded(raw []byte, set uint64, depth int) (named uint64) {
 	return f.named(name, prefixOf(name), set, depth)
 }
 
-// named are the pointers of set whose token at this depth is the name.
+// named returns the pointers of set whose token at this depth is the name.
 func (f *finder) named(name []byte, prefix uint64, set uint64, depth int) (named uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		t := &f.pointers[lowest(rest)].tokens[depth]
@@ -173,7 +167,7 @@ func (f *finder) named(name []byte, prefix uint64, set uint64, depth int) (named
 	return named
 }
 
-// indexed are the pointers of set whose token at this depth is the index.
+// indexed returns the pointers of set whose token at this depth is the index.
 func (f *finder) indexed(index int, set uint64, depth int) (indexed uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if f.pointers[lowest(rest)].tokens[depth].index == index {
@@ -183,5 +177,5 @@ func (f *finder) indexed(index int, set uint64, depth int) (indexed uint64) {
 	return indexed
 }
 
-// lowest is the lowest pointer of a set.
+// lowest returns the index of the first pointer of a set.
 func lowest(set uint64) int { return bits.TrailingZeros64(set) }

@@ -28,7 +28,7 @@ func pathsOf(r *rand.Rand, v Value, path string) []string {
 	return paths
 }
 
-// checkFound compares what Find says of the pointers with what Lookup does.
+// checkFound compares the results of Find with those of Lookup.
 func checkFound(t *testing.T, d *Document, pointers []Pointer, scratch []byte) []byte {
 	t.Helper()
 	found := make([]Found, len(pointers))
@@ -46,7 +46,7 @@ func checkFound(t *testing.T, d *Document, pointers []Pointer, scratch []byte) [
 	return scratch
 }
 
-func TestWhatIsFoundWithoutParsingIsWhatTheDocumentHas(t *testing.T) {
+func TestFindMatchesLookup(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var scratch []byte
 	for range 2000 {
@@ -67,7 +67,7 @@ func TestWhatIsFoundWithoutParsingIsWhatTheDocumentHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsSkippedMayHideAQuoteAnywhere(t *testing.T) {
+func TestQuotesInSkippedValues(t *testing.T) {
 	wanted, err := ParsePointer("/wanted")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestWhatIsSkippedMayHideAQuoteAnywhere(t *testing.T) {
 	}
 }
 
-func TestWhatWasFoundBeforeIsNotFoundAgain(t *testing.T) {
+func TestFindClearsEarlierResults(t *testing.T) {
 	found := []Found{{Kind: Number, Raw: []byte("1"), Text: []byte("1")}}
 	p, err := ParsePointer("/nowhere")
 	if err != nil {
@@ -98,7 +98,7 @@ func TestWhatWasFoundBeforeIsNotFoundAgain(t *testing.T) {
 	}
 }
 
-func TestAProofIsOfTheBytesThatWereParsed(t *testing.T) {
+func TestAProofHoldsForTheParsedBytes(t *testing.T) {
 	text := []byte(` {"a":[1,2],"b":"[1,2]"} `)
 	d, err := Parse(text)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestAProofIsOfTheBytesThatWereParsed(t *testing.T) {
 	}
 }
 
-func TestFindEndsWhateverTheTextBecame(t *testing.T) {
+func TestFindEndsForAnyText(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	pointers := []Pointer{mustPointer(t, "/1/a"), mustPointer(t, "/a/0"), mustPointer(t, "/a/b/1")}
 	found := make([]Found, len(pointers))

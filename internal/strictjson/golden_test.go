@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The canonical form is hashed into stored fingerprints of version 1. These
-// sums were made before the parser was first changed: one that differs makes
-// every redelivery after an upgrade a conflict.
+// The canonical form is hashed into stored fingerprints of version 1. These sums were computed
+// before the first change of the parser. A different sum would make every redelivery after an
+// upgrade a conflict.
 func TestTheCanonicalFormNeverChanges(t *testing.T) {
 	sums := map[string]string{
 		"payment": canonicalSum(t, body()),

@@ -6,25 +6,19 @@ import (
 	"slices"
 )
 
-// Value is one value of a document. The zero value is none.
+// Value is one value of a document. The zero value refers to no value and has no usable
+// methods.
 type Value struct {
 	document *Document
 	index    uint32
 }
 
-// Root is the whole document's value.
+// Root returns the value of the whole document.
 func (d *Document) Root() Value { return Value{d, 0} }
 
 // Lookup returns the value that the pointer points to, and whether there is one.
 func (d *Document) Lookup(p Pointer) (Value, bool) {
-	v := d.Root()
-	for _, t := range p.tokens {
-		var ok bool
-		if v, ok = v.child(t); !ok {
-			return Value{}, false
-		}
-	}
-	return v, true
+	return d.Root().Lookup(p)
 }
 
 func (v Value) child(t token) (Value, bool) {
@@ -37,18 +31,17 @@ func (v Value) child(t token) (Value, bool) {
 	return Value{}, false
 }
 
-// Kind is the value's kind.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.document.kind(v.index) }
 
-// Raw is the value as it stands in the source, without space around it. It
-// shares the source's memory.
+// Raw returns the value exactly as in the source, without the space around it. It shares the
+// memory of the source.
 func (v Value) Raw() []byte {
 	n := &v.document.nodes[v.index]
 	return v.document.source[n.start:n.end:n.end]
 }
 
-// Text is, of a string, its text without quotes and escapes; of any other
-// value what Raw returns.
+// Text returns the text of a string without quotes and escapes, and Raw for other values.
 func (v Value) Text() []byte {
 	if v.Kind() != String {
 		return v.Raw()
@@ -56,7 +49,7 @@ func (v Value) Text() []byte {
 	return slices.Clip(v.document.textOf(v.index))
 }
 
-// Member returns an object's member of this name.
+// Member returns the member of an object with this name.
 func (v Value) Member(name string) (Value, bool) {
 	if v.Kind() != Object {
 		return Value{}, false
@@ -77,7 +70,7 @@ func (v Value) Member(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Members yields an object's members in the order of the source.
+// Members yields the members of an object in the order of the source.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if v.Kind() != Object {
@@ -92,7 +85,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Elements yields an array's elements in their order.
+// Elements yields the elements of an array in order.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if v.Kind() != Array {
@@ -107,7 +100,7 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// element returns an array's element.
+// element returns the element of an array with this index.
 func (v Value) element(index int) (Value, bool) {
 	if index < 0 {
 		return Value{}, false
@@ -122,16 +115,16 @@ func (v Value) element(index int) (Value, bool) {
 	return Value{}, false
 }
 
-// kind is node i's.
+// kind returns the kind of node i.
 func (d *Document) kind(i uint32) Kind { return kindOf(d.source[d.nodes[i].start]) }
 
-// namesOf lists the name nodes of object i, sorted.
+// namesOf returns the name nodes of object i, sorted.
 func (d *Document) namesOf(i uint32) []uint32 {
 	names := d.order[d.nodes[i].extra:]
 	return names[1 : 1+names[0]]
 }
 
-// after is the index after value i and its descendants.
+// after returns the index after value i and its descendants.
 func (d *Document) after(i uint32) uint32 {
 	n := &d.nodes[i]
 	if c := d.source[n.start]; c == '{' || c == '[' {

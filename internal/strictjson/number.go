@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// maxExponentDigits keeps exponents in an int64. JSON has no limit; a number
-// beyond this one is refused as a whole rather than rounded.
+// maxExponentDigits keeps exponents within an int64. JSON has no limit, but a number with a
+// longer exponent is rejected instead of rounded.
 const maxExponentDigits = 17
 
-// maxAddedZeros is how many zeros Decimal adds to write a number in full.
+// maxAddedZeros is how many zeros AppendDecimal adds to write a number in full.
 const maxAddedZeros = 20
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// plainInteger is node.extra of a number that is its own decimal at first sight.
+// plainInteger is node.extra of a number that is obviously its own decimal form.
 const plainInteger = 1
 
-// number reads a number by the grammar of RFC 8259, section 6.
+// number parses a number by the grammar of RFC 8259, section 6.
 func (p *Parser) number(start int) (int, *Error) {
 	source, first := p.source, start
 	if source[start] == '-' {
@@ -37,7 +37,7 @@ func (p *Parser) number(start int) (int, *Error) {
 	return p.fraction(start, end)
 }
 
-// fraction reads on behind the whole part of a number.
+// fraction parses the rest of a number after its integer part.
 func (p *Parser) fraction(start, end int) (int, *Error) {
 	if p.source[end] == '.' {
 		point := end
@@ -52,7 +52,7 @@ func (p *Parser) fraction(start, end int) (int, *Error) {
 	return end, fault
 }
 
-// exponent returns the end of the exponent at i, i if there is none.
+// exponent returns the end of the exponent at i, or i if there is none.
 func (p *Parser) exponent(start, i int) (int, *Error) {
 	if i == len(p.source) || p.source[i]|0x20 != 'e' {
 		return i, nil
@@ -71,7 +71,7 @@ func (p *Parser) exponent(start, i int) (int, *Error) {
 	return end, nil
 }
 
-// digits returns the end of the digits at i.
+// digits returns the end of the digits that begin at i.
 func digits(source []byte, i int) int {
 	for i < len(source) && isDigit(source[i]) {
 		i++
@@ -79,10 +79,10 @@ func digits(source []byte, i int) int {
 	return i
 }
 
-// AppendDecimal appends the exact decimal of a JSON number, one text for each
-// value: 1.0, 1 and 1e0 are "1"; -0 is "0"; 15e-1 is "1.5". A number that would
-// need more than 20 zeros to be written in full keeps an exponent: 1e400000
-// stays "1e400000". The number must be valid JSON, as Parse accepts it.
+// AppendDecimal appends the exact decimal form of a JSON number, which is the same for all
+// ways to write the number: 1.0, 1 and 1e0 are "1"; -0 is "0"; 15e-1 is "1.5". A number that
+// would need more than 20 zeros keeps an exponent: 1e400000 stays "1e400000". The number must
+// be valid JSON that Parse accepts.
 func AppendDecimal(dst, number []byte) []byte {
 	if isDecimal(number) {
 		return append(dst, number...)
@@ -101,11 +101,11 @@ func AppendDecimal(dst, number []byte) []byte {
 		dst = append(dst, '-')
 	}
 	dst = appendScaled(dst, trimmed, exponent)
-	return dst[:before+copy(dst[before:], dst[work:])] // the digits go, which were room to work in
+	return dst[:before+copy(dst[before:], dst[work:])] // remove the digits, which were only needed for the computation
 }
 
-// appendScaled appends a number of digits, without zeros at either end, and the
-// power of ten that they are multiplied with.
+// appendScaled appends a number. digits has no zeros at either end; the number is digits times
+// ten to the power of exponent.
 func appendScaled(dst, digits []byte, exponent int64) []byte {
 	point := int64(len(digits)) + exponent
 	switch {
@@ -122,9 +122,8 @@ func appendScaled(dst, digits []byte, exponent int64) []byte {
 	return strconv.AppendInt(append(append(dst, digits...), 'e'), exponent, 10)
 }
 
-// isDecimal reports whether a number is its own decimal at first sight: so
-// short that no zeros are too many, and without a sign of zero, an exponent or
-// a zero at the end of a fraction.
+// isDecimal reports whether a number is obviously its own decimal form: it is short, and has
+// no negative zero, no exponent and no trailing zero in its fraction.
 func isDecimal(number []byte) bool {
 	point := false
 	for _, c := range number {
@@ -139,8 +138,8 @@ func isDecimal(number []byte) bool {
 	return len(number) <= maxAddedZeros && !(point && number[len(number)-1] == '0')
 }
 
-// appendDigits appends all digits of a number without sign, and returns the
-// power of ten that they are multiplied with.
+// appendDigits appends all digits of a number without sign. It returns the exponent of the
+// power of ten to multiply them with.
 func appendDigits(dst, number []byte) (digits []byte, exponent int64) {
 	for i, c := range number {
 		if c|0x20 == 'e' {

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// name is a member's name while its object is open.
+// name is a member name of an open object.
 type name struct {
-	// prefix is prefixOf the name. Most names differ in it, and are then
-	// compared without a look at their text.
+	// prefix is prefixOf the name. Most names differ in it, so their texts need not be
+	// compared.
 	prefix uint64
-	// node is the name's node, place its place among the object's names.
+	// node is the name's node, and place its position among the object's names.
 	node, place uint32
 }
 
-// nameAt is the name that was just read, with its quotes from start to end.
+// nameAt returns the name that was just read. start and end include its quotes.
 func (p *Parser) nameAt(start, end int) name {
 	i := len(p.document.nodes) - 1
 	if p.document.nodes[i].next != 0 {
@@ -24,8 +24,8 @@ func (p *Parser) nameAt(start, end int) name {
 	return name{prefix: prefixIn(p.source, start+1, end-1), node: uint32(i)}
 }
 
-// compareNames compares two names by their bytes. Of equal prefixes nothing
-// follows: shorter names are filled up with NULs, which names may have, too.
+// compareNames compares two names by their bytes. Equal prefixes decide nothing, because
+// shorter names are padded with NULs, which names may contain, too.
 func (d *Document) compareNames(a, b name) int {
 	if a.prefix != b.prefix {
 		return cmp.Compare(a.prefix, b.prefix)
@@ -33,10 +33,9 @@ func (d *Document) compareNames(a, b name) int {
 	return bytes.Compare(d.textOf(a.node), d.textOf(b.node))
 }
 
-// order files the names of the object that ends, sorted by their bytes, and
-// refuses a repeated one. Names that come in order, or in an order that was
-// met before, are not sorted; that they are ascending then is seen by
-// comparing each with the next, which finds a repeated one, too.
+// order records the names of an object that ends, sorted by their bytes, and rejects a
+// repeated name. Names that are sorted already, or come in a remembered sequence, are not
+// sorted again. The check that they ascend also finds repeated names.
 func (p *Parser) order(names []name) *Error {
 	d := &p.document
 	d.order = append(d.order, uint32(len(names)))
@@ -62,7 +61,7 @@ func (p *Parser) order(names []name) *Error {
 	return nil
 }
 
-// ascending reports whether each name is before the next.
+// ascending reports whether each name is less than the next.
 func (d *Document) ascending(names []name) bool {
 	for i := 1; i < len(names); i++ {
 		if a, b := names[i-1], names[i]; a.prefix > b.prefix || (a.prefix == b.prefix && d.compareNames(a, b) >= 0) {
@@ -72,7 +71,8 @@ func (d *Document) ascending(names []name) bool {
 	return true
 }
 
-// appendInOrder files the names in the order of places if that is ascending.
+// appendInOrder records the names in the order of places. It reports false, and records
+// nothing, if that order is not ascending.
 func (d *Document) appendInOrder(names []name, places []uint8) bool {
 	if len(places) != len(names) {
 		return false
@@ -92,10 +92,10 @@ func (d *Document) appendInOrder(names []name, places []uint8) bool {
 	return true
 }
 
-// fewNames is up to how many names are sorted by insertion.
+// fewNames is the largest number of names that are sorted by insertion.
 const fewNames = 24
 
-// sort sorts names and refuses a repeated one at its second place.
+// sort sorts names and rejects a repeated name, at its second occurrence.
 func (d *Document) sort(names []name) *Error {
 	for i := range names {
 		names[i].place = uint32(i)
@@ -119,8 +119,8 @@ func (d *Document) sort(names []name) *Error {
 	return nil
 }
 
-// cutShared takes the prefixes of names from behind what all begin with, so that
-// names such as order-0000001 differ in them.
+// cutShared computes the prefixes of names without their common beginning, so that names such
+// as order-0000001 have different prefixes.
 func (d *Document) cutShared(names []name) {
 	shared := d.textOf(names[0].node)
 	for _, n := range names[1:] {
@@ -138,7 +138,7 @@ func (d *Document) cutShared(names []name) {
 	}
 }
 
-// sortFew sorts by insertion, and keeps equal names in their order.
+// sortFew is a stable insertion sort.
 func (d *Document) sortFew(names []name) {
 	for i := 1; i < len(names); i++ {
 		n, k := names[i], i
@@ -149,18 +149,18 @@ func (d *Document) sortFew(names []name) {
 	}
 }
 
-// orders keeps orders of names: objects of one producer have the same names in
-// the same sequence again and again. An order is a guess that is verified, so
-// that two sequences under one key cost time and nothing else.
+// orders remembers orders of names, because objects of one producer usually have the same
+// names in the same sequence. A remembered order is verified before use, so two sequences with
+// the same key only cost time.
 type orders [64][]uint8
 
-// mostOrdered is how many names an order is kept of.
+// mostOrdered is the largest number of names whose order is remembered.
 const mostOrdered = 256
 
-// manyNames is how many a first text has when keeping orders begins to pay.
+// manyNames is how many names a first text must have for remembering orders to pay.
 const manyNames = 256
 
-// knownOrder is where the order for these names is kept, nil if none is.
+// knownOrder returns the slot for the order of these names, nil if orders are not remembered.
 func (p *Parser) knownOrder(names []name) *[]uint8 {
 	if p.orders == nil {
 		if !p.again && len(p.document.order) < manyNames {
@@ -173,7 +173,7 @@ func (p *Parser) knownOrder(names []name) *[]uint8 {
 	return &p.orders[key*0x9e3779b97f4a7c15>>58]
 }
 
-// keptOrder is the order of names that were sorted, nil of too many.
+// keptOrder returns the order of sorted names, empty if there are too many.
 func keptOrder(room []uint8, names []name) []uint8 {
 	room = room[:0]
 	if len(names) > mostOrdered {

@@ -2,34 +2,34 @@ package strictjson
 
 import "bytes"
 
-// Parser parses text after text in the same memory. It is used by one
-// goroutine; its zero value is ready.
+// Parser parses texts one after the other in the same memory. Only one goroutine may use it at
+// a time. The zero value is ready to use.
 type Parser struct {
 	document Document
 	source   []byte
-	// frames are the arrays and objects that are open, the innermost last.
+	// frames are the open arrays and objects, the innermost last.
 	frames []frame
-	// names are those of the objects that are open, the innermost object's last.
+	// names are the names of the open objects, those of the innermost object last.
 	names []name
-	// orders are the orders in which names of earlier objects were found; nil
-	// as long as it would not pay. again says that this is not the first text.
+	// orders remembers the orders of names; nil until that pays. again reports that this is
+	// not the first text.
 	orders *orders
 	again  bool
 }
 
-// frame is an array or object that is open.
+// frame is an open array or object.
 type frame struct {
-	// self is its node, base the first of its names.
+	// self is its node, base the index of its first name in Parser.names.
 	self, base uint32
 	// closing is the byte that ends it.
 	closing byte
 }
 
-// mostKept is for how many nodes a parser keeps room from text to text.
+// mostKept limits the nodes for which a parser keeps memory between texts.
 const mostKept = 8192
 
-// Parse reads one JSON text. Its error is an *Error. The document is valid
-// until the next Parse.
+// Parse parses one JSON text. The document is valid until the next Parse. The error is an
+// *Error.
 func (p *Parser) Parse(source []byte) (*Document, error) {
 	if len(source) > maxLength {
 		return nil, &Error{maxLength, "longer than 2 GiB"}
@@ -45,8 +45,8 @@ func (p *Parser) Parse(source []byte) (*Document, error) {
 	return &p.document, nil
 }
 
-// reset makes room for what a usual text of this length holds, which is a node
-// in six bytes, and for no more than a text that is not JSON deserves.
+// reset allocates memory for a typical text of this length, which has one node in six bytes.
+// The limit avoids large allocations for texts that are not JSON.
 func (p *Parser) reset(source []byte) {
 	d := &p.document
 	room := min(8+len(source)/6, 1024)
@@ -65,19 +65,19 @@ func (p *Parser) reset(source []byte) {
 	p.source, p.frames, p.names = d.source, p.frames[:0], p.names[:0]
 }
 
-// Forget keeps nothing of the text that was parsed last from the collector.
+// Forget drops all references to the last text, so that it can be garbage collected.
 func (p *Parser) Forget() { p.reset(nil) }
 
-// Parse reads one JSON text. Its error is an *Error.
+// Parse parses one JSON text. The error is an *Error.
 func Parse(source []byte) (*Document, error) { return new(Parser).Parse(source) }
 
-// Check reports whether source is one JSON text, as Parse does.
+// Check returns the error that Parse returns for source.
 func Check(source []byte) error {
 	_, err := Parse(source)
 	return err
 }
 
-// peek skips space and returns the next byte, 0 at the end.
+// peek skips space and returns the next byte with its index, 0 at the end.
 func peek(source []byte, i int) (int, byte) {
 	if i = skipSpace(source, i); i == len(source) {
 		return i, 0
@@ -85,8 +85,8 @@ func peek(source []byte, i int) (int, byte) {
 	return i, source[i]
 }
 
-// at is the byte at i, 0 at the end. What is above a space peek need not see:
-// compact JSON has no space, and at is inlined where peek is not.
+// at returns the byte at i, 0 at the end. It does not skip space like peek, but is inlined.
+// Only bytes up to a space need a call of peek, and compact JSON has none.
 func at(source []byte, i int) byte {
 	if i < len(source) {
 		return source[i]
@@ -94,8 +94,8 @@ func at(source []byte, i int) byte {
 	return 0
 }
 
-// text reads the value and returns its end. It keeps what is open in a list
-// and not on the stack.
+// text parses the value and returns its end. Open arrays and objects are kept in a list
+// instead of on the stack.
 func (p *Parser) text() (i int, fault *Error) {
 	for {
 		c := at(p.source, i)
@@ -130,7 +130,7 @@ func (p *Parser) add(start, end int) *node {
 	return &p.document.nodes[len(p.document.nodes)-1]
 }
 
-// word reads true, false and null, and says what is wrong where no value begins.
+// word parses true, false and null. It returns the error if no value begins at i.
 func (p *Parser) word(i int, c byte) (int, *Error) {
 	word := ""
 	switch c {
@@ -147,14 +147,14 @@ func (p *Parser) word(i int, c byte) (int, *Error) {
 		p.add(i, i+len(word))
 		return i + len(word), nil
 	case len(rest) == 0:
-		return i, &Error{i, "the text ends where a value must stand"}
+		return i, &Error{i, "the text ends where a value is expected"}
 	case bytes.HasPrefix(rest, []byte("\xef\xbb\xbf")):
 		return i, &Error{i, "a byte-order mark"}
 	}
 	return i, &Error{i, "no value begins here"}
 }
 
-// open reads the bracket at i and, of an object, the first name.
+// open parses the opening bracket at i and, for an object, the first name.
 func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) {
 	if len(p.frames) == MaxDepth {
 		return i, false, &Error{i, "nested deeper than 1000"}
@@ -173,8 +173,8 @@ func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) 
 	return next, false, fault
 }
 
-// behind reads on behind a value: it closes what ends there, up to the comma,
-// and of an object, the next name.
+// behind parses what follows a value: closing brackets up to a comma and, in an object, the
+// next name.
 func (p *Parser) behind(i int) (int, *Error) {
 	for len(p.frames) > 0 {
 		f := p.frames[len(p.frames)-1]
@@ -214,12 +214,12 @@ func (p *Parser) close(f frame, end int) *Error {
 	return fault
 }
 
-// name reads a member's name and the colon.
+// name parses a member name and the colon.
 func (p *Parser) name(start int) (int, *Error) {
 	if at(p.source, start) != '"' {
 		var c byte
 		if start, c = peek(p.source, start); c != '"' {
-			return start, &Error{start, "a member's name must stand here"}
+			return start, &Error{start, "a member name is expected here"}
 		}
 	}
 	end, fault := p.str(start)
@@ -230,7 +230,7 @@ func (p *Parser) name(start int) (int, *Error) {
 	if at(p.source, end) != ':' {
 		var c byte
 		if end, c = peek(p.source, end); c != ':' {
-			return end, &Error{end, "a colon must stand here"}
+			return end, &Error{end, "a colon is expected here"}
 		}
 	}
 	return end + 1, nil

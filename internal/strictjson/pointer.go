@@ -13,14 +13,14 @@ type Pointer struct{ tokens []token }
 // token is one step of a pointer.
 type token struct {
 	name string
-	// prefix is the name's, as prefixOf makes it.
+	// prefix is prefixOf the name.
 	prefix uint64
-	// index is the element of an array that is meant, -1 if none can be.
+	// index is the index in an array that the token selects, -1 if it is not an index.
 	index int
 }
 
-// ParsePointer reads a JSON pointer: empty, or tokens that each begin with a
-// slash, with ~0 for ~ and ~1 for a slash.
+// ParsePointer parses a JSON pointer: empty, or tokens that each begin with a slash, with ~0
+// for ~ and ~1 for a slash.
 func ParsePointer(s string) (Pointer, error) {
 	if s == "" {
 		return Pointer{}, nil
@@ -40,7 +40,8 @@ func ParsePointer(s string) (Pointer, error) {
 	return Pointer{tokens}, nil
 }
 
-// indexOf is the index that a token means: a number without leading zeros.
+// indexOf returns the array index that a token means, -1 if it is not a number without leading
+// zeros.
 func indexOf(name string) int {
 	index, err := strconv.ParseUint(name, 10, 31)
 	if err != nil || strconv.FormatUint(index, 10) != name {

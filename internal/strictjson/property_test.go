@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// writer spells values in random ways.
+// writer writes values in random spellings.
 type writer struct {
 	*rand.Rand
 	bytes.Buffer
@@ -89,7 +89,7 @@ func (w *writer) number(n int64) {
 	}
 }
 
-// value makes a random value.
+// value returns a random value.
 func value(r *rand.Rand, depth int) any {
 	kind := r.IntN(7)
 	if depth == 0 {
@@ -181,7 +181,7 @@ func TestADecimalIsExact(t *testing.T) {
 	}
 }
 
-func TestTheParserOfManyTextsGivesWhatAFreshOneGives(t *testing.T) {
+func TestAReusedParserMatchesANewOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var parser Parser
 	for i := range 1000 {

@@ -9,20 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// This is the reference that the parser is compared with: the parser as it was
-// first written, byte by byte, into a tree, with its own canonical form. It
-// shares no code with the package but Kind, Error and MaxDepth. What it refuses,
-// why and where, and what it writes must never change.
+// This is the reference for the parser: the first version of the parser, which reads byte by
+// byte into a tree and has its own canonical form. It shares only Kind, Error and MaxDepth
+// with the package. Its errors, their offsets, and its canonical form must never change.
 
 // refValue is a value of the reference.
 type refValue struct {
 	kind       Kind
 	start, end int
-	// text is a string's, decoded.
+	// text is the decoded text of a string.
 	text     []byte
 	elements []*refValue
-	// names and elements of an object go together, in the text's order; sorted
-	// are their indexes by name.
+	// names and elements of an object are parallel, in the order of the text; sorted contains
+	// their indexes by name.
 	names, sorted []int
 	nameTexts     [][]byte
 }
@@ -84,7 +83,7 @@ func (p *refParser) value(depth int) *refValue {
 	case c == '-' || isRefDigit(c):
 		return p.number()
 	case p.at == len(p.source):
-		p.refuse(p.at, "the text ends where a value must stand")
+		p.refuse(p.at, "the text ends where a value is expected")
 	case bytes.HasPrefix(p.source[p.at:], []byte("\xef\xbb\xbf")):
 		p.refuse(p.at, "a byte-order mark")
 	}
@@ -144,13 +143,13 @@ func (p *refParser) list(v *refValue, closing byte, depth int) {
 
 func (p *refParser) name(v *refValue) {
 	if p.peek() != '"' {
-		p.refuse(p.at, "a member's name must stand here")
+		p.refuse(p.at, "a member name is expected here")
 	}
 	name := p.str()
 	v.names = append(v.names, name.start)
 	v.nameTexts = append(v.nameTexts, name.text)
 	if p.peek() != ':' {
-		p.refuse(p.at, "a colon must stand here")
+		p.refuse(p.at, "a colon is expected here")
 	}
 	p.at++
 }
@@ -214,7 +213,7 @@ func (p *refParser) unicode() rune {
 	return r
 }
 
-// hex4 reads the \uXXXX at i.
+// hex4 decodes the \uXXXX at i.
 func (p *refParser) hex4(i int) (rune, bool) {
 	if i+6 > len(p.source) || p.source[i] != '\\' || p.source[i+1] != 'u' {
 		return 0, false
@@ -230,7 +229,7 @@ func (p *refParser) hex4(i int) (rune, bool) {
 
 func isRefDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// number reads a number by the grammar of RFC 8259, section 6.
+// number parses a number by the grammar of RFC 8259, section 6.
 func (p *refParser) number() *refValue {
 	start, end := p.at, p.at
 	if p.source[end] == '-' {
@@ -269,7 +268,7 @@ func (p *refParser) digits(i int) int {
 	return i
 }
 
-// refDecimal is the exact decimal of a number.
+// refDecimal returns the exact decimal of a number.
 func refDecimal(number []byte) []byte {
 	sign, unsigned := "", bytes.TrimPrefix(number, []byte("-"))
 	if len(unsigned) < len(number) {
@@ -329,7 +328,7 @@ func refTagged(dst []byte, tag byte, text []byte) []byte {
 	return append(binary.AppendUvarint(append(dst, tag), uint64(len(text))), text...)
 }
 
-// lookup walks names and indexes, as a pointer's tokens are.
+// lookup follows names and indexes, like the tokens of a pointer.
 func (v *refValue) lookup(names []string) *refValue {
 	for _, name := range names {
 		i := -1

@@ -1,12 +1,12 @@
 package strictjson
 
-// The functions of this file step over parts of a text that is proven to be
-// strict JSON. But for white space, they check nothing.
+// The functions of this file skip parts of a text that is proven to be strict JSON. They check
+// nothing except white space.
 
 // isSpace reports whether c is white space between values.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// skipSpace returns where white space at i ends.
+// skipSpace returns the end of the white space that begins at i.
 func skipSpace(text []byte, i int) int {
 	for i < len(text) && text[i] <= ' ' && isSpace(text[i]) {
 		i++
@@ -29,8 +29,8 @@ func skipValue(text []byte, i int) int {
 	return i
 }
 
-// skipString returns the end of the string whose text begins at i, behind its
-// closing quote, and whether it has escapes.
+// skipString returns the end of the string whose text begins at i, after its closing quote,
+// and whether the string has escapes.
 func skipString(text []byte, i int) (end int, escaped bool) {
 	for {
 		word := wordAt(text, i)
@@ -47,20 +47,19 @@ func skipString(text []byte, i int) (end int, escaped bool) {
 	}
 }
 
-// stringEnds marks the lowest quote or backslash. Higher bytes may be marked
-// without reason.
+// stringEnds marks the lowest quote or backslash. Higher bytes may be marked wrongly.
 func stringEnds(word uint64) uint64 {
 	quotes, backslashes := word^'"'*ones, word^'\\'*ones
 	return ((quotes-ones)&^quotes | (backslashes-ones)&^backslashes) & highs
 }
 
-// skipNested returns the end of the array or object that is open at i: behind
-// the bracket that closes it. It takes eight bytes at a time: which of them
-// are in strings follows from the number of quotes before them.
+// skipNested returns the end of the array or object that is open at i, after its closing
+// bracket. It processes eight bytes at a time; the number of quotes before a byte shows
+// whether the byte is inside a string.
 func skipNested(text []byte, i int) int {
 	depth := 1
-	inString := uint64(0) // the lowest bit of each byte, for the text before i
-	escaped := uint64(0)  // whether a backslash stands right before i
+	inString := uint64(0) // the lowest bit of each byte is set if the text before i ends inside a string
+	escaped := uint64(0)  // whether a backslash escapes the byte at i
 	for ; ; i += 8 {
 		word := wordAt(text, i)
 		quotes := marks(word, '"')
@@ -83,11 +82,11 @@ func skipNested(text []byte, i int) int {
 	}
 }
 
-// count is how many bytes of a mask of lowest bits are set.
+// count returns how many bytes of a mask of lowest bits are set.
 func count(mask uint64) int { return int(mask * ones >> 56) }
 
-// closing is the end of the byte that closes the outermost of depth brackets,
-// 0 if none does.
+// closing returns the end of the bracket in a word that closes the outermost of depth
+// brackets, 0 if there is none.
 func closing(opened, closed uint64, depth int) int {
 	for all := opened | closed; all != 0; all &= all - 1 {
 		if lowest := all & -all; opened&lowest != 0 {
@@ -101,8 +100,8 @@ func closing(opened, closed uint64, depth int) int {
 	return 0
 }
 
-// behindBackslashes marks the bytes that are escaped by a backslash before
-// them; carry says whether the first is, and what follows the word.
+// behindBackslashes marks the bytes that are escaped by a backslash. carry tells whether the
+// first byte is escaped, and after whether the first byte of the next word is.
 func behindBackslashes(backslashes, carry uint64) (hidden, after uint64) {
 	hidden = carry * 0x80
 	for backslashes &^= hidden; backslashes != 0; {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestTextsThatTwoReadersCouldUnderstandDifferentlyAreRefusedWithTheirOffset(t *testing.T) {
+func TestAmbiguousTextsAreRejectedWithTheirOffset(t *testing.T) {
 	refused := []struct {
 		name, text string
 		offset     int
@@ -64,7 +64,7 @@ func TestTextsThatTwoReadersCouldUnderstandDifferentlyAreRefusedWithTheirOffset(
 	}
 }
 
-func TestAnErrorSaysNothingOfTheText(t *testing.T) {
+func TestErrorsContainNothingFromTheText(t *testing.T) {
 	err := Check([]byte(`{"password-hunter2":1,"password-hunter2":2}`))
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%v", err)
@@ -167,7 +167,7 @@ func canonicalSum(t testing.TB, text []byte) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-func TestTheCanonicalFormIsOfTheValueNotOfItsSpelling(t *testing.T) {
+func TestTheCanonicalFormDoesNotDependOnSpelling(t *testing.T) {
 	equal := [][]string{
 		{`{"a":1,"b":[true,null]}`, ` { "b" : [ true , null ] , "a" : 1.0 } `, `{"\u0062":[true,null],"\u0061":10e-1}`},
 		{`"ä😀/"`, `"\u00e4\ud83d\ude00\/"`},
@@ -219,7 +219,7 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-// isOurRule reports whether the text breaks a rule that encoding/json lacks.
+// isOurRule reports whether the text breaks a rule that encoding/json does not have.
 func isOurRule(text []byte, err error) bool {
 	for _, rule := range []string{"invalid UTF-8", "a lone surrogate", "a repeated member name", "nested deeper", "exponent has more"} {
 		if strings.Contains(err.Error(), rule) {

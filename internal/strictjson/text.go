@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// str reads the string whose quote is at start, and returns its end.
+// str parses the string whose quote is at start, and returns its end.
 func (p *Parser) str(start int) (int, *Error) {
 	i := quick(p.source, start+1)
 	if i < len(p.source) && p.source[i] == '"' {
@@ -17,8 +17,8 @@ func (p *Parser) str(start int) (int, *Error) {
 	return p.anyString(start, i)
 }
 
-// quick returns where a word has something special, or where too little of the
-// text is left for a word.
+// quick skips words without special bytes. It returns the index of the first special byte, or
+// of the last bytes that are less than a word.
 func quick(source []byte, i int) int {
 	for len(source)-i >= 8 {
 		if found := special(binary.LittleEndian.Uint64(source[i:])); found != 0 {
@@ -29,7 +29,7 @@ func quick(source []byte, i int) int {
 	return i
 }
 
-// anyString reads on at i in the string whose quote is at start.
+// anyString continues at i to parse the string whose quote is at start.
 func (p *Parser) anyString(start, i int) (int, *Error) {
 	i, fault := p.plain(i)
 	if fault != nil {
@@ -42,7 +42,7 @@ func (p *Parser) anyString(start, i int) (int, *Error) {
 	return p.withEscapes(start, i)
 }
 
-// plain returns where the quote that ends the string is, or the next backslash.
+// plain returns the index of the closing quote or the next backslash.
 func (p *Parser) plain(i int) (int, *Error) {
 	source := p.source
 	for {
@@ -66,7 +66,7 @@ func (p *Parser) plain(i int) (int, *Error) {
 	}
 }
 
-// runes steps over characters that are not ASCII.
+// runes skips characters that are not ASCII.
 func (p *Parser) runes(i int) (int, *Error) {
 	for i < len(p.source) && p.source[i] >= utf8.RuneSelf {
 		r, size := utf8.DecodeRune(p.source[i:])
@@ -78,7 +78,7 @@ func (p *Parser) runes(i int) (int, *Error) {
 	return i, nil
 }
 
-// withEscapes reads on at the first backslash and keeps the decoded text.
+// withEscapes continues at the first backslash, and stores the decoded text.
 func (p *Parser) withEscapes(start, at int) (int, *Error) {
 	d := &p.document
 	begin, from := len(d.text), start+1
@@ -105,8 +105,8 @@ func (p *Parser) withEscapes(start, at int) (int, *Error) {
 	return at + 1, nil
 }
 
-// appendDecoded appends the text of a string that is valid; source is what
-// stands between its quotes.
+// appendDecoded appends the decoded text of a valid string; source is the text between its
+// quotes.
 func appendDecoded(dst, source []byte) []byte {
 	for {
 		i := bytes.IndexByte(source, '\\')
@@ -114,16 +114,16 @@ func appendDecoded(dst, source []byte) []byte {
 			return append(dst, source...)
 		}
 		decoded, length, _ := appendEscape(append(dst, source[:i]...), source[i:])
-		if length == 0 { // the text is not what was parsed; see Find
+		if length == 0 { // the text was not proven; see Find
 			return decoded
 		}
 		dst, source = decoded, source[i+length:]
 	}
 }
 
-// appendEscape appends what the escape at the begin of source stands for. The
-// length is the escape's, or 0 with what is wrong with it; nothing is said of
-// one that the text ends in.
+// appendEscape appends the character that the escape at the start of source means. It returns
+// the length of the escape; or 0 and the problem, which is empty if the text ends within the
+// escape.
 func appendEscape(dst, source []byte) (text []byte, length int, problem string) {
 	if len(source) < 2 {
 		return dst, 0, ""
@@ -166,7 +166,7 @@ func appendUnicode(dst, source []byte) (text []byte, length int, problem string)
 	return utf8.AppendRune(dst, r), length, ""
 }
 
-// hex4 reads the \uXXXX at the begin of source.
+// hex4 decodes the \uXXXX at the start of source.
 func hex4(source []byte) (rune, bool) {
 	if len(source) < 6 || source[0] != '\\' || source[1] != 'u' {
 		return 0, false
@@ -194,7 +194,7 @@ func hexDigit(c byte) (rune, bool) {
 	return 0, false
 }
 
-// textOf is the text of string node i.
+// textOf returns the text of string node i.
 func (d *Document) textOf(i uint32) []byte {
 	n := &d.nodes[i]
 	if n.next != 0 {

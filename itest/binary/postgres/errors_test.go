@@ -110,16 +110,16 @@ func TestARoleThatIsRefusedIsAnErrorWithARemedyAndWithoutThePassword(t *testing.
 	as := func(user string) string { return strings.Replace(server.DSN(), "postgres@", user+"@", 1) }
 	s := example(t, as("shop:hunter2"))
 	run := []string{"run", "--config", "postgres.yaml"}
-	s.refused(t, []string{"28P01", "the password in the connection string is refused"}, run...)
+	s.refused(t, []string{"28P01", "rejects the password in the connection string"}, run...)
 	if r := s.semel(t, run...); strings.Contains(r.out+r.errors, "hunter2") {
 		t.Errorf("the password is shown: %+v", r)
 	}
 	s.dsn = as("nobody")
-	s.refused(t, []string{"28000", "pg_hba.conf refuses it"}, run...)
+	s.refused(t, []string{"28000", "pg_hba.conf rejects it"}, run...)
 	s.dsn = as("shop:p%40ss%2Fw%3Ard")
 	s.refused(t, []string{"42501", "grant"}, run...)
 	s.dsn = strings.Replace(s.dsn, "/postgres?", "/nothing?", 1)
-	s.refused(t, []string{"3D000", "names a database that is not there"}, run...)
+	s.refused(t, []string{"3D000", "the database in the connection string does not exist"}, run...)
 	t.Run("with_the_right_to_create_it_works", func(t *testing.T) {
 		services.Exec(t, server.DSN(), "grant create on schema public to shop")
 		s.dsn = as("shop:p%40ss%2Fw%3Ard")

@@ -112,7 +112,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 		if n := count(t, "select count(pg_terminate_backend(pid)) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()"); n != 1 {
 			t.Fatalf("%d connections were ended", n)
 		}
-		if err := <-l.ended; err == nil || !strings.Contains(err.Error(), "the connection that listens has ended") {
+		if err := <-l.ended; err == nil || !strings.Contains(err.Error(), "the listening connection has ended") {
 			t.Error(err)
 		}
 		again := listening(t, s, "billing")
@@ -143,7 +143,7 @@ func TestNotificationsBehindAPooler(t *testing.T) {
 	t.Run("D6_a_pooler_that_keeps_what_is_heard_is_found_at_the_start", func(t *testing.T) {
 		s := newStore(t, pool, pgxstore.Options{Listen: pooler})
 		err := s.Listen(t.Context(), "billing", func() { t.Error("it says that it hears") })
-		if err == nil || !strings.Contains(err.Error(), "give Options.Listen the address of the server") {
+		if err == nil || !strings.Contains(err.Error(), "set Options.Listen to the address") {
 			t.Error(err)
 		}
 	})

@@ -40,11 +40,11 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 		{"J2_a_value_that_the_column_cannot_hold_is_refused", "create table in.processed (message_id text primary key, state varchar(3) not null)",
 			func(a *sqlstore.Adopted) { a.Values = map[string]string{"state": "done"} }, "the value for state has 4 characters"},
 		{"J2_a_value_of_another_type_is_refused", "create table in.processed (message_id text primary key, state int not null)",
-			func(a *sqlstore.Adopted) { a.Values = map[string]string{"state": "done"} }, "the database refuses what would be written"},
+			func(a *sqlstore.Adopted) { a.Values = map[string]string{"state": "done"} }, "the database would reject the markers"},
 		{"J2_a_value_for_a_column_that_takes_none_is_refused", "create table in.processed (message_id text primary key, n int generated always as identity)",
-			func(a *sqlstore.Adopted) { a.Values = map[string]string{"n": "1"} }, "the database refuses what would be written"},
+			func(a *sqlstore.Adopted) { a.Values = map[string]string{"n": "1"} }, "the database would reject the markers"},
 		{"J2_sources_without_a_column_are_refused_by_name", "create table in.processed (message_id text primary key)",
-			func(a *sqlstore.Adopted) { a.Source = "semel:x" }, "outside of semel's own"},
+			func(a *sqlstore.Adopted) { a.Source = "semel:x" }, "a source that does not begin with"},
 		{"trap_T98_an_unlogged_table_is_refused", "create unlogged table in.processed (message_id text primary key)", nil, `set logged`},
 		{"trap_T98_an_unlogged_partition_is_refused", `create table in.processed (message_id text primary key) partition by hash (message_id);
 			create table in.kept partition of in.processed for values with (modulus 2, remainder 0);

@@ -115,7 +115,7 @@ func TestAPasswordThatIsChanged(t *testing.T) {
 			goesOn(t, w, func() {
 				exec(t, admin, `alter role app password 'the second'`)
 				cutOff(t, admin, "app")
-			}, func() { exec(t, admin, `alter role app password 'the first'`) }, "the password in the connection string is refused")
+			}, func() { exec(t, admin, `alter role app password 'the first'`) }, "rejects the password in the connection string")
 			t.Run("law_15_nobody_is_told_the_password", func(t *testing.T) {
 				if n := w.told(semel.EventNotReady, "the first") + w.told(semel.EventNotReady, "the%20first"); n != 0 {
 					t.Errorf("%d errors carry it", n)

@@ -194,7 +194,7 @@ func TestSetup(t *testing.T) {
 			"create table half (id);\ncommit; create table other (id)":     "line 2, column 1: COMMIT",
 			"create table half (id); rollback; create table half (id)":     "line 1, column 25: ROLLBACK",
 			"begin; create table half (id); end":                           "line 1, column 1: BEGIN",
-			"create table half (id);\ufeffcommit; create table other (id)": "begins no statement",
+			"create table half (id);\ufeffcommit; create table other (id)": "does not begin a statement",
 		} {
 			ran, err := s.Setup(t.Context(), "half.sql", text)
 			if ran || err == nil || !strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), "nothing of it ran") {

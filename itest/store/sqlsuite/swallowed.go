@@ -38,7 +38,7 @@ func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 	by := store.Act{Verb: "discard", Who: "ana", Why: "test"}
 	noticed := func(t *testing.T, err error) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), "a trigger or a rule keeps the others out") || s.Classify(err) != store.ClassDown {
+		if err == nil || !strings.Contains(err.Error(), "a trigger or a rule prevents the others") || s.Classify(err) != store.ClassDown {
 			t.Errorf("nobody noticed: %v", err)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MakeDays makes what is missing of the days up to three after this one. A day is attached
-// without a lock that keeps anybody from marking, and the mark up to which ids are kept is
-// raised in a transaction of its own after that, so that whoever reads it finds the day.
+// MakeDays creates the missing days up to three days after today. Attaching a day does not
+// lock out transactions that mark. The mark up to which ids are kept is raised in a later
+// transaction, so that a process that reads the mark also sees the day.
 func MakeDays(ctx context.Context, db *database.DB) error {
 	if db.Days == nil {
 		return nil
@@ -30,7 +30,7 @@ func MakeDays(ctx context.Context, db *database.DB) error {
 			return err
 		}
 		if w.name == made {
-			return fmt.Errorf("the day %s was made, and the mark up to which ids are kept stays before it: something keeps %sdated from being written, such as a trigger; semel migrate status names it: %w", w.name, db.Prefix, semel.ErrSchema)
+			return fmt.Errorf("the day %s was created, but the end of the kept days was not raised: something prevents %sdated from being written, such as a trigger; semel migrate status names it: %w", w.name, db.Prefix, semel.ErrSchema)
 		}
 		made = w.name
 		if err := db.Write(ctx, func(tx *sql.Tx) error { return createDay(ctx, d, tx, w) }); err != nil {
@@ -42,13 +42,13 @@ func MakeDays(ctx context.Context, db *database.DB) error {
 	}
 }
 
-// day is a partition, or what is to be one.
+// day is a partition that exists or is to be created.
 type day struct {
 	name, next string
 	from, to   []byte
 }
 
-// wanted is the first day that is to be made; nil if none is.
+// wanted returns the first missing day, nil if there is none.
 func wanted(ctx context.Context, d *database.Days, db database.Queryer) (*day, error) {
 	var w day
 	err := db.QueryRowContext(ctx, d.SQL.Wanted).Scan(&w.name, &w.from, &w.to, &w.next)
@@ -58,7 +58,7 @@ func wanted(ctx context.Context, d *database.Days, db database.Queryer) (*day, e
 	return &w, err
 }
 
-// createDay makes a day, unless it stands.
+// createDay creates a day unless it exists.
 func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error {
 	if _, err := tx.ExecContext(ctx, d.SQL.Keeping); err != nil {
 		return err
@@ -68,7 +68,7 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 		return err
 	}
 	if covered(stand, w) {
-		return nil // another process was first, or a person was
+		return nil // another process, or an operator, has created it
 	}
 	names := strings.NewReplacer("{day}", w.name, "{from}", `\x`+hex.EncodeToString(w.from), "{to}", `\x`+hex.EncodeToString(w.to))
 	for _, text := range []string{d.SQL.CreateDay, d.SQL.AttachDay} {
@@ -79,12 +79,12 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 	return nil
 }
 
-// covered reports whether a day is among the partitions.
+// covered reports whether the partitions cover the day.
 func covered(stand []day, w *day) bool {
 	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
 
-// standing are the partitions, by where they begin.
+// standing returns the existing partitions, ordered by their begin.
 func standing(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) {
 	return database.List(ctx, tx, d.SQL.Days, func(rows *sql.Rows) (day, error) {
 		var p day
@@ -93,7 +93,7 @@ func standing(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) 
 	})
 }
 
-// AdvanceDays raises the mark below which ids are not looked for any more.
+// AdvanceDays raises the mark below which ids are no longer looked up.
 func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 	if db.Days == nil {
 		return nil
@@ -104,7 +104,7 @@ func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 	return db.Exec(ctx, db.Days.SQL.RaiseLow, cutoff)
 }
 
-// Kept are the days that stand.
+// Kept returns statistics of the existing days.
 func Kept(ctx context.Context, d *database.Days, cutoff time.Time) (k store.MarkerDays, err error) {
 	var first sql.NullInt64
 	err = d.DB.Pool.QueryRowContext(ctx, d.SQL.MarkerDays, database.MicrosecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
@@ -112,11 +112,11 @@ func Kept(ctx context.Context, d *database.Days, cutoff time.Time) (k store.Mark
 	return k, err
 }
 
-// dropTries is how often a call of Reap tries to drop days that others have locked.
+// dropTries is how often one call of Reap tries to drop days that are locked.
 const dropTries = 3
 
-// ReapDays removes rows of days below the low mark, and at the beginning of a pass the days
-// themselves. One that others use, or that holds what has not ended, is left to the next.
+// ReapDays removes rows of days below the low mark and, at the start of a pass, drops these
+// days. A day that is in use, or contains an unfinished message, is left for the next pass.
 func ReapDays(ctx context.Context, db *database.DB, o store.Reaping, done *store.Reaped) error {
 	if o.After != (store.ReapMark{}) {
 		return nil
@@ -176,11 +176,11 @@ func reapRows(ctx context.Context, db *database.DB, most int, done *store.Reaped
 	})
 }
 
-// resultRounds is how many slices of results a pass removes at most: more would keep the
-// days of a consumer from being dropped that has very many.
+// resultRounds limits the slices of results that a pass removes. Without a limit, a consumer
+// with many results would not get its days dropped.
 const resultRounds = 1000
 
-// reapResults removes what was kept beside the markers of days below the low mark.
+// reapResults removes the results of markers in days below the low mark.
 func reapResults(ctx context.Context, db *database.DB, most int) error {
 	for range resultRounds {
 		var n int64
@@ -195,14 +195,14 @@ func reapResults(ctx context.Context, db *database.DB, most int) error {
 	return nil
 }
 
-// dropDays drops days that end at or below the low mark, each in a transaction that waits
-// for a lock no longer than others may wait behind it.
+// dropDays drops the days that end at or below the low mark, each in its own transaction. The
+// transaction waits for a lock only briefly, because other transactions wait behind it.
 func dropDays(ctx context.Context, db *database.DB) (dropped int64, err error) {
 	due, err := listDueDays(ctx, db)
 	if err != nil {
 		return 0, err
 	}
-	var used error // by others, which keeps no other day
+	var used error // a locked day does not stop the others
 	for _, p := range due {
 		var gone bool
 		err := db.Write(ctx, func(tx *sql.Tx) (err error) {
@@ -221,7 +221,7 @@ func dropDays(ctx context.Context, db *database.DB) (dropped int64, err error) {
 	return dropped, used
 }
 
-// listDueDays are the days that end at or below the low mark.
+// listDueDays returns the days that end at or below the low mark.
 func listDueDays(ctx context.Context, db *database.DB) (due []day, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		due, err = dueDays(ctx, db.Days, tx)
@@ -247,8 +247,9 @@ func dueDays(ctx context.Context, d *database.Days, tx *sql.Tx) (due []day, err 
 	return due, err
 }
 
-// drop drops a day that holds nothing that has not ended. It looks before it locks, so that
-// nobody waits for a day that stays, and again when nobody can write there any more.
+// drop drops a day that contains no unfinished message. It checks that before it locks the
+// table, so that no transaction waits for a day that stays, and again when the lock prevents
+// writes.
 func drop(ctx context.Context, d *database.Days, tx *sql.Tx, p day) (bool, error) {
 	var settings [3]sql.NullString
 	var alone bool

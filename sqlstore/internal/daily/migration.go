@@ -14,23 +14,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Moved is what an end of a move has done; see sqlstore.Moved.
+// Moved is the result of EndMove; see sqlstore.Moved.
 type Moved struct {
 	Copied, Removed int64
 	Held            time.Duration
 	Fenced          bool
 }
 
-// How markers are moved.
+// Settings of a move.
 const (
 	// movedAtOnce is how many markers one statement copies or removes.
 	movedAtOnce = 5000
-	// fewLeft is how many a round may have found for the end to copy the rest.
+	// fewLeft is the largest number of markers in a round after which the rest is copied while
+	// marking is blocked.
 	fewLeft = 4 * movedAtOnce
-	// The end waits for those that mark, and all others of the consumer behind it. It begins
-	// to wait for so long, and twice as long each time, up to the longest.
+	// The end of a move waits for transactions that mark, and all others of the consumer wait
+	// behind it. It first waits for firstPatience, and doubles that for each attempt up to
+	// longestPatience.
 	firstPatience, longestPatience = 20 * time.Millisecond, 5 * time.Second
-	// fenceTries is how often the table of all is asked for, for firstPatience each.
+	// fenceTries is how often the lock of the common table is tried, for firstPatience each.
 	fenceTries = 50
 )
 
@@ -49,7 +51,7 @@ func EndMove(ctx context.Context, db *database.DB, consumer string) (done Moved,
 	return done, db.Answer("move to days", err)
 }
 
-// moveOf is the move of a consumer, under way or over.
+// moveOf returns the move of a consumer, whether it has ended or not.
 func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error) {
 	number, kind, err := movingTo(ctx, db, db.Pool, consumer)
 	moving := err == nil
@@ -70,11 +72,12 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 	return m, m.load()
 }
 
-// since is up to where markers are copied for certain: transactions that have a number below
-// Next may have written earlier ones when it was read.
+// since is the position up to which all markers are copied. Transactions with a number below
+// next may have written markers dated before at when it was read.
 type since struct{ next, at int64 }
 
-// end copies round by round, until few are left that are copied while nobody marks.
+// end copies round by round until few markers are left, and copies those while marking is
+// blocked.
 func (m *move) end(ctx context.Context, done *Moved) error {
 	for _, text := range []string{m.moves.NoMoreByTime, m.moves.ByTime} {
 		if _, err := m.DB.Pool.ExecContext(ctx, text); err != nil {
@@ -107,14 +110,14 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 		if m.DB.Classify(err) != store.ClassContended {
 			return err
 		}
-		if !timing.Wait(ctx, patience) { // so that others have their turn
+		if !timing.Wait(ctx, patience) { // let other transactions run
 			return ctx.Err()
 		}
 	}
 }
 
-// round copies what was written since the last one, once all have ended that wrote then, and
-// returns from where the next one has to copy and how many it looked at.
+// round waits until all transactions that were open have ended, and copies what was written
+// since from. It returns the position for the next round and how many markers it examined.
 func (m *move) round(ctx context.Context, from since, done *Moved) (next since, found int64, err error) {
 	db := m.DB.Pool
 	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
@@ -137,8 +140,8 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 	return next, found, err
 }
 
-// copyAll copies the consumer's markers from some time on, each slice in a transaction that
-// in gives it, and returns how many it looked at and wrote.
+// copyAll copies the consumer's markers from a position on, each slice in a transaction of in.
+// It returns how many it examined and how many it wrote.
 func (m *move) copyAll(ctx context.Context, db database.Queryer, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	scopes, err := m.scopesOf(ctx, db)
 	for i := 0; i < len(scopes) && err == nil; i++ {
@@ -158,14 +161,15 @@ func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []da
 			return tx.QueryRowContext(ctx, m.moves.Copy, scope, at.Int64, id, movedAtOnce, low, high).Scan(&looked, &wrote, &odd, &at, &id)
 		})
 		if err == nil && odd > 0 {
-			err = fmt.Errorf("consumer %q has markers in another spelling of ids than a store of days has, so that their copies would be fresh; the move can end when they are past the retention and reaped: %w", m.Consumer, semel.ErrState)
+			err = fmt.Errorf("consumer %q has markers whose ids have another spelling than in a table of days, so that their duplicates would count as fresh; the move can end after these markers were reaped: %w", m.Consumer, semel.ErrState)
 		}
 		copied += wrote
 	}
 	return found, copied, err
 }
 
-// finish ends the move in a transaction: it waits for those that mark, and has others wait.
+// finish ends the move in a transaction, which waits for other transactions that mark and then
+// blocks marking.
 func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
 	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
 		return err
@@ -188,7 +192,7 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) 
 	if err := m.takeNames(ctx, tx); err != nil {
 		return err
 	}
-	if err := database.ExecOne(ctx, tx, fmt.Errorf("the move of consumer %q was ended meanwhile; look again: %w", m.Consumer, semel.ErrState), m.moves.EndMoving, name, first.name, last.next, first.from, last.to); err != nil {
+	if err := database.ExecOne(ctx, tx, fmt.Errorf("the move of consumer %q was ended by another process; check again: %w", m.Consumer, semel.ErrState), m.moves.EndMoving, name, first.name, last.next, first.from, last.to); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, m.SQL.MoveRows, name)
@@ -196,7 +200,7 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) 
 	return err
 }
 
-// takeNames gives the table and its days the names that they keep.
+// takeNames gives the table and its days their final names.
 func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	days, err := standing(ctx, m.Days, tx)
 	if err != nil {
@@ -208,7 +212,7 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	for _, p := range days {
 		date := dateOf(p.name)
 		if !strings.HasSuffix(strings.Trim(p.name, `"`), filling+"_"+date) {
-			continue // a person's
+			continue // an operator created this partition
 		}
 		if _, err := tx.ExecContext(ctx, strings.NewReplacer("{day}", p.name, "{date}", date).Replace(m.moves.RenameDay)); err != nil {
 			return err
@@ -217,7 +221,7 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// leave keeps others from marking in the table of all, and removes what was left there.
+// leave prevents marking in the common table, and removes the consumer's markers from it.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if _, err = m.DB.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
 		return err
@@ -229,7 +233,7 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if !left {
 		err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&done.Fenced)
 		if err == nil && !done.Fenced {
-			err = fmt.Errorf("the markers of consumer %q lie in days and were never moved there: %w", m.Consumer, semel.ErrState)
+			err = fmt.Errorf("the markers of consumer %q are in a table of days and were never moved there: %w", m.Consumer, semel.ErrState)
 		}
 		return err
 	}
@@ -251,7 +255,8 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
-// fence has the table of all refuse the consumer's markers, if it can have its lock.
+// fence makes the common table reject the consumer's markers. stands is false if the lock of
+// the table was not free.
 func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
 	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
 	for range fenceTries {
@@ -278,7 +283,7 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 	return false, nil
 }
 
-// clear removes the markers of a scope from the table of all.
+// clear removes the markers of a scope from the common table.
 func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
 	for looked := int64(movedAtOnce); looked == movedAtOnce; {
 		err := m.DB.Write(ctx, func(tx *sql.Tx) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// BeginMove begins a move to days, unless one has begun.
+// BeginMove begins a move to days unless one has begun.
 func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	if err := keepsDays(db, &o); err != nil {
 		return err
@@ -24,7 +24,7 @@ func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 		}
 		if found, err := find(ctx, m.Days, tx); err != nil || found {
 			if err == nil && !m.Moving {
-				err = fmt.Errorf("the markers of consumer %q lie in a table of days: %w", o.Consumer, semel.ErrState)
+				err = fmt.Errorf("the markers of consumer %q are in a table of days: %w", o.Consumer, semel.ErrState)
 			}
 			return err
 		}
@@ -32,24 +32,24 @@ func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	}))
 }
 
-// move is a table of days that fills while its consumer marks in the table of all.
+// move is a table of days that is filled while its consumer still marks in the common table.
 type move struct {
 	*database.Days
 	moves sqlform.Moving
-	// named are the statements about the table as it is named when it has moved.
+	// named are the statements about the table under its final name.
 	named sqlform.Dated
 }
 
-// filling is what the table's name has behind it meanwhile.
+// filling is the suffix of the table's name until the move ends.
 const filling = "_days"
 
-// load reads the statements: those about the table as it is named while it fills.
+// load reads the statements about the table, under its temporary and its final name.
 func (m *move) load() error {
 	return errors.Join(m.Fill(&m.SQL, "dated.sql", filling), m.Fill(&m.named, "dated.sql", ""), m.Fill(&m.moves, "moving.sql", ""))
 }
 
 func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
-	// The statement's text has no number yet.
+	// The statement that assigns the number does not use it yet.
 	if err := m.load(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
 	return m.makeAll(ctx, tx, wanted, nil)
 }
 
-// makeAll makes those of the days that do not stand.
+// makeAll creates the wanted days that do not exist.
 func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) error {
 	for i := range wanted {
 		if covered(stand, &wanted[i]) {
@@ -82,8 +82,7 @@ func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) err
 	return nil
 }
 
-// daysFrom are the days from a first one, or from as far back as is asked for, up to three
-// after this one.
+// daysFrom returns the days from first, or from m.Back days ago, up to three days after today.
 func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, error) {
 	return database.List(ctx, tx, m.moves.DaysFrom, func(rows *sql.Rows) (day, error) {
 		var w day
@@ -92,8 +91,8 @@ func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, e
 	}, first, m.Back)
 }
 
-// all are the days from the first that was made up to three after this one, which are made
-// if they are missing.
+// all returns the days from the first existing one up to three days after today, and creates
+// the missing ones.
 func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	if _, err := tx.ExecContext(ctx, m.SQL.Hexadecimal); err != nil {
 		return nil, err
@@ -103,7 +102,7 @@ func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 		return nil, err
 	}
 	if len(stand) == 0 {
-		return nil, fmt.Errorf("the table of days of consumer %q has no day any more: %w", m.Consumer, semel.ErrSchema)
+		return nil, fmt.Errorf("the table of days of consumer %q has no days: %w", m.Consumer, semel.ErrSchema)
 	}
 	wanted, err := m.daysFrom(ctx, tx, dateOf(stand[0].name))
 	if err != nil {
@@ -112,12 +111,12 @@ func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	return wanted, m.makeAll(ctx, tx, wanted, stand)
 }
 
-// dateOf is the date that the name of a day ends with.
+// dateOf returns the date at the end of a day's name.
 func dateOf(name string) string {
 	return strings.Trim(name[strings.LastIndexByte(name, '_')+1:], `"`)
 }
 
-// scopesOf are the numbers of a consumer's scopes.
+// scopesOf returns the numbers of the consumer's scopes.
 func (m *move) scopesOf(ctx context.Context, db database.Queryer) (all []int64, err error) {
 	return database.List(ctx, db, m.moves.ScopesOf, func(rows *sql.Rows) (int64, error) {
 		var n int64

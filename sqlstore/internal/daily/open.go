@@ -1,5 +1,5 @@
-// Package daily keeps the markers of a consumer in a table with a partition for each day, and moves
-// them there.
+// Package daily stores the markers of a consumer in a table with a partition for each day, and
+// moves markers to such a table.
 package daily
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// OpenDays returns the store of a consumer whose markers lie in days.
+// OpenDays returns the store of a consumer whose markers are in a table of days.
 func OpenDays(ctx context.Context, db *database.DB, o database.Dated) (*database.DB, error) {
 	if err := keepsDays(db, &o); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func OpenDays(ctx context.Context, db *database.DB, o database.Dated) (*database
 	return own, nil
 }
 
-// keepsDays returns an error if the store cannot keep such days.
+// keepsDays returns an error if the store cannot have a table of days.
 func keepsDays(db *database.DB, o *database.Dated) error {
 	switch {
 	case db.Postgres == nil || !db.MarksAlone() || db.Days != nil:
@@ -51,7 +51,7 @@ func keepsDays(db *database.DB, o *database.Dated) error {
 	return nil
 }
 
-// register finds the consumer's number, or makes its table.
+// register finds the number of the consumer's table, or creates the table.
 func register(ctx context.Context, d *database.Days) error {
 	found, err := find(ctx, d, d.DB.Pool)
 	if err != nil || found {
@@ -85,8 +85,8 @@ func find(ctx context.Context, d *database.Days, db database.Queryer) (bool, err
 }
 
 func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
-	// A table of days whose row in dated is gone may be this consumer's: another table would
-	// let everything take effect again.
+	// If the row of a table of days is missing in dated, that table may belong to this
+	// consumer. With a new table, every message would take effect again.
 	if err := d.DB.Faults(ctx, d.DB.SQL.LintRows); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 		return err
 	}
 	if elsewhere && !d.Move {
-		return fmt.Errorf("consumer %q has markers in %smarkers, where a store of days does not look; move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.DB.Prefix, semel.ErrState)
+		return fmt.Errorf("consumer %q has markers in %smarkers, which a store with a table of days does not read; move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.DB.Prefix, semel.ErrState)
 	}
 	if err := tx.QueryRowContext(ctx, d.DB.Postgres.NewDated, []byte(d.Consumer), d.IDTime.String(), d.Back).Scan(&d.Number); err != nil {
 		return err
@@ -112,12 +112,12 @@ func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	return moveNow(ctx, d, tx)
 }
 
-// execAll sends statements one by one, of which a text may hold several.
+// execAll executes statements one by one. A text may contain several.
 func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
 	for _, text := range texts {
 		for statement := range strings.SplitSeq(text, ";\n\n") {
 			if strings.HasPrefix(statement, "--") {
-				continue // a comment of the next
+				continue // the comment of the next statement
 			}
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return err
@@ -127,14 +127,14 @@ func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
 	return nil
 }
 
-// moveNow moves the consumer's markers into its table, which no other transaction sees yet.
+// moveNow moves the consumer's markers into its table, which no other transaction can see yet.
 func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	var odd int64
 	if err := tx.QueryRowContext(ctx, d.SQL.OddlySpelled, []byte(d.Consumer)).Scan(&odd); err != nil {
 		return err
 	}
 	if odd > 0 {
-		return fmt.Errorf("consumer %q has %d markers whose ids are spelled in another case than a store of days spells them, so that their copies would be fresh; keep them where they are: %w", d.Consumer, odd, semel.ErrState)
+		return fmt.Errorf("consumer %q has %d markers whose ids differ in case from the spelling in a table of days, so that their duplicates would count as fresh; do not move them: %w", d.Consumer, odd, semel.ErrState)
 	}
 	for {
 		w, err := wanted(ctx, d, tx)
@@ -159,21 +159,21 @@ func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	return nil
 }
 
-// Dated is the number and the kind of the table of days where the markers of a consumer
-// are; sql.ErrNoRows: they are in none.
+// Dated returns the number and the kind of the consumer's table of days; sql.ErrNoRows if it
+// has none.
 func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Dated, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// movingTo is Dated for a consumer whose markers move to days.
+// movingTo is Dated for a consumer whose markers are being moved to days.
 func movingTo(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Moving, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// OfActs is OfConsumer for those who write: a move waits for whoever marks by the name of
-// the table of days, and for nobody else.
+// OfActs is OfConsumer for callers that write: a move waits for transactions that mark under
+// the name of the table of days, and for no others.
 func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil
@@ -185,7 +185,7 @@ func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB
 	return OfDays(db, consumer, kind, number, err)
 }
 
-// OfConsumer is the store where the markers of a consumer are: this one, or one of days.
+// OfConsumer returns the database of the consumer's markers: db, or one of its table of days.
 func OfConsumer(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil
@@ -194,7 +194,7 @@ func OfConsumer(ctx context.Context, db *database.DB, consumer string) (*databas
 	return OfDays(db, consumer, kind, number, err)
 }
 
-// OfRow is the store where the marker of a row is, for acts of people.
+// OfRow returns the database of the marker of a row, for acts of operators.
 func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, error) {
 	stores, err := OfRows(ctx, db, []store.RowRevision{{Number: number}})
 	for own := range stores {
@@ -203,7 +203,8 @@ func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, er
 	return nil, err
 }
 
-// OfRows is OfRow for several rows: the places of the rows by the store where their markers are.
+// OfRows is OfRow for several rows: it returns the indexes of the rows by the database of
+// their markers.
 func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map[*database.DB][]int, error) {
 	stores, byTable, byRow := map[*database.DB][]int{}, map[int64]*database.DB{}, map[int64]*database.DB{}
 	if db.Postgres != nil && db.Days == nil {
@@ -232,8 +233,8 @@ func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map
 	return stores, nil
 }
 
-// OfDays returns the database of a consumer whose markers lie in the table of days with this number; with
-// sql.ErrNoRows they do not, and it returns db.
+// OfDays returns the database of a consumer whose markers are in the table of days with this
+// number. With sql.ErrNoRows it returns db.
 func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*database.DB, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return db, nil
@@ -252,7 +253,7 @@ func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*d
 	return d.View()
 }
 
-// kindOf is the kind of a consumer's ids by its name.
+// kindOf returns the kind of a consumer's ids by its name.
 func kindOf(consumer, kind string) (identity.IDTime, error) {
 	for k := range database.Ceilings {
 		if k.String() == kind {
@@ -262,8 +263,8 @@ func kindOf(consumer, kind string) (identity.IDTime, error) {
 	return identity.NoIDTime, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
 }
 
-// NotDated refuses a consumer whose markers lie in a table of days to a store that does not
-// look there.
+// NotDated returns an error if the consumer's markers are in a table of days, which this store
+// does not read.
 func NotDated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) error {
 	if s.Postgres == nil || s.Days != nil {
 		return nil
@@ -273,7 +274,7 @@ func NotDated(ctx context.Context, s *database.DB, db database.Queryer, consumer
 		return nil
 	}
 	if err == nil {
-		err = fmt.Errorf("the markers of consumer %q are kept by day, for ids of the kind %s, and are not looked for here; say so in its policy, or use Store.Dated: %w", consumer, kind, semel.ErrState)
+		err = fmt.Errorf("the markers of consumer %q are kept by day, for ids of the kind %s, and this store does not read them; configure that in the consumer's policy, or use Store.Dated: %w", consumer, kind, semel.ErrState)
 	}
 	return err
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// statements are the files of SQL of package sqlstore.
+// statements contains the SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// coded is an error as SQLite's drivers make them.
+// coded is an error like those of SQLite's drivers.
 type coded struct {
 	code int
 	text string

@@ -15,20 +15,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Foreign is the table in which a store writes its markers if that is not Semel's table of all
-// markers alone: the user's own, which internal/adoption knows, or a table of days.
+// Foreign is the table in which a store writes its markers, if it does not use Semel's common
+// table alone: a table of the user, which internal/adoption knows, or a table of days.
 type Foreign interface {
-	// Admit refuses a scope that its rows do not tell apart from others.
+	// Admit returns an error if the rows of the table cannot distinguish a scope from others.
 	Admit(consumer, source string, generation int64) error
-	// Fit is an id in the one spelling that it gives back, or why it holds none.
+	// Fit returns the id in the spelling of the table, or an error if the table cannot hold
+	// the id.
 	Fit(source, id string) (string, error)
-	// Check reports whether it is still what it has to be.
+	// Check returns an error if the table is not as required.
 	Check(ctx context.Context) error
-	// Missing adds to an error of marks that are neither written nor there.
+	// Missing adds the likely cause to an error about marks that were neither written nor
+	// found.
 	Missing(err error) error
 }
 
-// NoForeign is the Foreign of a store that marks in Semel's table of all markers alone.
+// NoForeign is the Foreign of a store that uses Semel's common table alone.
 type NoForeign struct{}
 
 func (NoForeign) Admit(string, string, int64) error { return nil }
@@ -36,20 +38,20 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone reports whether the store's statements use Semel's tables only, so that advice about
-// these tables fits an error of a statement.
+// MarksAlone reports whether the store's statements use Semel's tables only, so that advice
+// about these tables applies to their errors.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
-// Scope is what a number of a scope stands for.
+// Scope is the key of a scope's number.
 type Scope struct {
 	Consumer, Source string
 	Generation       int64
 }
 
-// Args are the arguments of statements that look for a scope.
+// Args returns the arguments of statements that look up a scope.
 func (s Scope) Args() []any { return []any{[]byte(s.Consumer), []byte(s.Source), s.Generation} }
 
-// mostScopes bounds the cache of scopes; a full cache starts anew.
+// mostScopes limits the cache of scopes; a full cache is cleared.
 const mostScopes = 10_000
 
 // Remembered returns the numbers of scopes that the cache has, and 0 for the others.
@@ -63,7 +65,7 @@ func (s *DB) Remembered(consumer string, sources []string, generation int64) []i
 	return numbers
 }
 
-// Remember puts the numbers of scopes into the cache.
+// Remember stores the numbers of scopes in the cache.
 func (s *DB) Remember(consumer string, sources []string, generation int64, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +77,7 @@ func (s *DB) Remember(consumer string, sources []string, generation int64, numbe
 	}
 }
 
-// forgetScopes empties the cache after an outage: see the scopes of package consumer.
+// forgetScopes clears the cache after an outage: see the scopes of package consumer.
 func (s *DB) forgetScopes() {
 	s.mu.Lock()
 	clear(s.scopes)
@@ -91,27 +93,27 @@ type Options struct {
 	Code           func(err error) (code int, ok bool)
 }
 
-// DB is a database with the statements of its dialect. A DB of a table of days has that table's names in its
-// statements.
+// DB is a database with the statements of its dialect. The statements of a DB of a table of
+// days use the name of that table.
 type DB struct {
 	Pool    *sql.DB
 	Dialect *Dialect
 	Prefix  string
 	Names   *strings.Replacer
 	SQL     *sqlform.Statements
-	// The dialect's own statements, of which SQL is a part; nil for another's.
+	// The dialect's own statements, which include SQL; nil for the other dialect.
 	Postgres *sqlform.Postgres
 	SQLite   *sqlform.SQLite
-	Crypt    sqlform.Crypt // what is kept of messages
+	Crypt    sqlform.Crypt // encrypts messages
 	Guards   bool
-	Alone    bool               // a batch is one message
-	Level    sql.IsolationLevel // of batches
-	writers  chan struct{}      // a place each; nil if any number may write
-	Foreign  Foreign            // where it marks in addition
-	Days     *Days              // where its markers lie; nil: in the table of all
+	Alone    bool               // batches have one message
+	Level    sql.IsolationLevel // the isolation level of batches
+	writers  chan struct{}      // one slot for each writer; nil if their number is not limited
+	Foreign  Foreign            // the table of markers besides the common one
+	Days     *Days              // the table of days; nil for the common table
 	File     *openedFile        // nil unless the database is a file of this process
 
-	outdated atomic.Int64 // how often a connection's plans were
+	outdated atomic.Int64 // counts errors about outdated plans
 	Prepared prepared
 
 	mu     sync.Mutex
@@ -129,7 +131,7 @@ func open(db *sql.DB, d *Dialect, o Options) (*DB, error) {
 	return openAs(db, d, o, names)
 }
 
-// openAs opens a store whose tables are called so.
+// openAs opens a store with these table names.
 func openAs(db *sql.DB, d *Dialect, o Options, names *strings.Replacer) (*DB, error) {
 	texts, err := d.Load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "sample.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {

@@ -13,65 +13,63 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Dialect is what differs between databases beside the text of their SQL.
+// Dialect contains the differences between databases, except the text of their SQL.
 type Dialect struct {
 	// Name names the folder of the dialect's SQL and appears in errors.
 	Name  string
 	Files fs.FS
-	// fill gives a store the dialect's statements.
+	// fill sets the dialect's statements of a store.
 	fill func(s *DB, texts map[string]string) error
-	// Writers is how many transactions may write at once; 0 is any number.
+	// Writers is how many transactions may write at once; 0 means no limit.
 	Writers int
-	// Lengths are those for which statements with a list are prepared, the longest
-	// that one may have first and 1 last; none: any number, given as an array a
-	// column.
+	// Lengths are the lengths of lists for which statements are prepared, the longest first
+	// and 1 last. If it is empty, lists of any length are passed as one array for each column.
 	Lengths []int
-	// Text says how the text of SQL is read.
+	// Text is the syntax of the dialect's SQL.
 	Text sqltext.Dialect
-	// Bind begins a numbered parameter.
+	// Bind is the start of a numbered parameter.
 	Bind string
-	// Moment is a time to compare with a column; its parameter ? is in
-	// milliseconds since 1970.
+	// Moment is an SQL expression for a time; its parameter ? is in milliseconds since 1970.
 	Moment string
-	// Now is the time by the database's clock, to compare with a column.
+	// Now is an SQL expression for the time by the database's clock.
 	Now string
-	// Isolation is the level that is asked for with BEGIN where no handler runs.
+	// Isolation is the isolation level of transactions without handlers.
 	Isolation sql.IsolationLevel
-	// handle is what a driver's connection offers beside database/sql; nil if
-	// nothing is looked for.
+	// handle returns additional functions of a driver's connection; nil if the dialect needs
+	// none.
 	handle func(conn any) handle
-	// commitHook: the one of a driver's connection is used, if it has one.
+	// commitHook: use the commit hook of a driver's connection, if it has one.
 	commitHook bool
 	// Coded reports whether an error has the database's own code.
 	Coded func(err error) bool
-	// Believes says that an error with such a code is taken for the database's
-	// also where the transaction goes on.
+	// Believes: an error with such a code is taken for the database's own even if the
+	// transaction continues.
 	Believes bool
-	// classify judges an error by its code; 0 if it has none.
+	// classify returns the class of an error by its code; 0 if it has no code.
 	classify func(err error) store.Class
-	// exonerates reports whether an error says that somebody else holds a lock,
-	// or that the database lacks what every transaction needs.
+	// exonerates reports whether an error means that another transaction holds a lock, or that
+	// the database lacks something that every transaction needs.
 	exonerates func(err error) bool
-	// outdated reports whether an error is of what connections keep and a new one
-	// has not; nil if there is no such error.
+	// outdated reports whether an error comes from outdated state of a connection, so that a
+	// new connection helps; nil if there are no such errors.
 	outdated func(err error) bool
-	// remedy says what to do about an error; empty if it cannot tell.
+	// remedy returns what to do about an error; empty if unknown.
 	remedy func(err error) string
-	// ownRemedy says what to do about an error of the store's own statements
-	// that would mislead about those of others.
+	// ownRemedy returns what to do about an error of the store's own statements. The advice
+	// would be misleading for other statements.
 	ownRemedy func(err error) string
-	// Ids are the types of a column of ids that is not Semel's; any if empty.
+	// Ids are the allowed types of a user's column of ids; empty means any.
 	Ids []string
-	// Old writes the value of such a column as bytes, and what a value read
-	// before is compared with.
+	// Old returns SQL expressions for such a column: its value as bytes, and the last value
+	// read, to compare with.
 	Old func(c *adoption.Column) (value, last string)
 	// RolledBack reports whether an error of COMMIT proves that nothing was
 	// committed.
 	RolledBack func(err error) bool
 }
 
-// Load reads the dialect's statements, puts the names in, and has what is built in named with
-// its schema; see sqltext.Dialect.Exact.
+// Load reads the dialect's statements and inserts the names. It qualifies built-in objects
+// with their schema; see sqltext.Dialect.Exact.
 func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]string, error) {
 	texts := make([]string, len(files))
 	for i, name := range files {
@@ -86,18 +84,18 @@ func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]str
 	return sqlform.Texts(texts...)
 }
 
-// exacts holds, by a text of this package's files with its names but for the schema, what
-// sqltext.Dialect.Exact makes of it. Reading all files takes longer than all else that opening
-// a store does, and what a process opens differs by the schema at most.
+// exacts caches the results of sqltext.Dialect.Exact by text, with a placeholder for the
+// schema. Scanning all files takes longer than the rest of opening a store, and the stores of
+// a process differ at most by the schema.
 var exacts sync.Map
 
-// anySchema is the placeholder for the schema's name in exacts. No schema has this name.
+// anySchema is the placeholder for the schema's name in exacts. No schema can have this name.
 const anySchema = `"{schema}"`
 
-// Exact puts the names into a text and has what is built in named with its schema.
+// Exact inserts the names into a text and qualifies built-in objects with their schema.
 func (d *Dialect) Exact(names *strings.Replacer, text string) (string, error) {
 	text, schema := names.Replace(text), names.Replace("{schema}")
-	if d.Text.Catalog == "" || !strings.HasPrefix(schema, `"`) { // names of one table are no others'
+	if d.Text.Catalog == "" || !strings.HasPrefix(schema, `"`) { // texts with table names are not shared
 		return d.Text.Exact(text)
 	}
 	common := strings.ReplaceAll(text, schema, anySchema)
@@ -112,8 +110,8 @@ func (d *Dialect) Exact(names *strings.Replacer, text string) (string, error) {
 	return strings.ReplaceAll(known.(string), anySchema, schema), nil
 }
 
-// names are what stands for tables in a dialect's SQL: {prefix} before every
-// name of a table, view or function, {name} before what takes no schema.
+// names returns the replacements for table names in a dialect's SQL: {prefix} precedes every
+// name of a table, view or function, and {name} every name that takes no schema.
 func (d *Dialect) names(o Options) (*strings.Replacer, error) {
 	if !prefixForm.MatchString(o.Prefix) {
 		return nil, fmt.Errorf("sqlstore: table prefix %q: use a letter or underscore, then at most 31 letters, digits or underscores", o.Prefix)

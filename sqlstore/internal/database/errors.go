@@ -10,12 +10,13 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/store"
 )
 
-// Remedy says what to do about an error of a PostgreSQL server, from any
-// driver; it is empty if there is nothing to say. own says that the statement
-// was the store's: an error of another's gets no advice about Semel's tables.
+// Remedy returns what to do about an error of a PostgreSQL server, from any driver; empty if
+// there is no advice. own means that the statement was the store's; other statements get no
+// advice about Semel's tables.
 func Remedy(err error, own bool) string {
 	if remedy := postgresOwnRemedy(err); own && remedy != "" {
 		return remedy
@@ -23,34 +24,32 @@ func Remedy(err error, own bool) string {
 	return postgresRemedies[SQLState(err)]
 }
 
-// ErrDry ends the transaction of a call that only counts.
+// ErrDry rolls back the transaction of a call that only counts.
 var ErrDry = errors.New("nothing was to be removed")
 
-// ErrElsewhere: another process reaps for the consumer.
+// ErrElsewhere means that another process reaps for the consumer.
 var ErrElsewhere = errors.New("another process reaps")
 
-// readable is err, or where something of it cannot be read, an error that says
-// so: whoever looks for a type in it would meet what panics. What the store has
-// decided about it stays.
+// readable returns err, or an error with a description if a method of err panics, so that
+// errors.As is safe. An *Error in err keeps its class.
 func readable(err error) error {
 	return legible.Error(err, func(decided *Error, r error) error { return &Error{decided.Doing, decided.Class, r} })
 }
 
-// stateError is an error of a server, as every driver makes it.
+// stateError is an error of a server; the errors of all drivers have this method.
 type stateError interface {
 	error
 	SQLState() string
 }
 
-// serverError is the error of a server in err with its code.
+// serverError returns the server's error in err, and its code.
 func serverError(err error) (by stateError, state string) {
 	by, state, _ = findError(err, stateError.SQLState)
 	return by, state
 }
 
-// findError finds an error of this type in err, and what it answers. One that cannot
-// answer, such as a nil of a driver's type that somebody returned as an error, is
-// nothing that a database said.
+// findError finds an error of type E in err, and returns it with the result of ask. It ignores
+// an error whose method panics, such as a nil pointer of a driver's type.
 func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {
 	var none E
 	var nothing V
@@ -65,7 +64,7 @@ func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok boo
 	return by, answer, ok
 }
 
-// Error is a failure of the store that no message is to blame for.
+// Error is a failure of the store for which no message is charged.
 type Error struct {
 	Doing string
 	Class store.Class
@@ -76,8 +75,8 @@ func (e *Error) Error() string { return fmt.Sprintf("sqlstore: %s: %v", e.Doing,
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Blameless says what an error of the store's own statements means: waiting
-// may mend it or a person must, but it is no message's attempt.
+// Blameless converts an error of the store's own statements: waiting or an operator can
+// resolve it, and no message is charged with an attempt.
 func (s *DB) Blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -89,8 +88,8 @@ func (s *DB) Blameless(doing string, err error) error {
 	return &Error{doing, class, s.Hint(s.Advised(err))}
 }
 
-// Advised adds to an error of the store's own statements what to do about its
-// tables. A fault of the schema that was found says so itself.
+// Advised adds advice about the tables to an error of the store's own statements. A schema
+// fault already contains its remedy.
 func (s *DB) Advised(err error) error {
 	if remedy := s.Dialect.ownRemedy(err); remedy != "" && s.MarksAlone() && !errors.Is(err, semel.ErrSchema) {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -98,8 +97,7 @@ func (s *DB) Advised(err error) error {
 	return err
 }
 
-// Hint adds to an error of the driver what to do about it, whoever's statement
-// it is of.
+// Hint adds advice to an error of the driver, for any statement.
 func (s *DB) Hint(err error) error {
 	if remedy := s.Dialect.remedy(err); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -107,7 +105,7 @@ func (s *DB) Hint(err error) error {
 	return err
 }
 
-// UnknownError is an error of a COMMIT that may have happened.
+// UnknownError is an error of a COMMIT that may have succeeded.
 type UnknownError struct{ err error }
 
 func (e *UnknownError) Error() string {
@@ -116,13 +114,13 @@ func (e *UnknownError) Error() string {
 
 func (e *UnknownError) Unwrap() error { return e.err }
 
-// IsOver reports whether the transaction was ended by someone else.
+// IsOver reports whether the transaction had already ended.
 func IsOver(err error) bool { return errors.Is(err, sql.ErrTxDone) }
 
-// Classify implements store.TxStore. It goes by the database's codes, never by
-// the text of an error. Of an error of PostgreSQL that a prepared statement is
-// outdated, because its table was changed, it takes note: no batch that is open
-// gives its connection back, so that the next run prepares it anew.
+// Classify implements store.TxStore. It uses the codes of the database, never the text of an
+// error. If PostgreSQL reports that a prepared statement is outdated because its table
+// changed, Classify records that: the connections of open batches are then closed, so that the
+// next run prepares the statement again.
 func (s *DB) Classify(err error) store.Class {
 	err = readable(err)
 	if s.Dialect.outdated != nil && s.Dialect.outdated(err) {
@@ -145,15 +143,16 @@ func (s *DB) Classify(err error) store.Class {
 	return cmp.Or(class, store.ClassRetry)
 }
 
-// IsStoreFault implements store.TxStore: for lock time-outs, full disks, lack
-// of memory and files that cannot be read or written.
+// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack
+// of memory, and files that cannot be read or written.
 func (s *DB) IsStoreFault(err error) bool { return s.Dialect.exonerates(readable(err)) }
 
-// Violates reports whether err says that this unique constraint refused a row; see sqlstore.Violates.
+// Violates reports whether err means that this unique constraint rejected a row; see
+// sqlstore.Violates.
 func Violates(err error, constraint string) bool {
 	err = readable(err)
 	switch SQLState(err) {
-	case stateUnique, stateExclusion:
+	case sqlstate.UniqueViolation, sqlstate.ExclusionViolation:
 		return constraint != "" && constraintOf(err) == constraint
 	}
 	code, ok := methodCode(err)
@@ -168,12 +167,12 @@ func Violates(err error, constraint string) bool {
 	}
 }
 
-// constraintOf is the constraint that an error names.
+// constraintOf returns the constraint that an error names.
 func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
 
-// fieldOf reads the first of these fields that a server's error has, of a type
-// that only the driver has a name for. A type that wraps a nil of the driver's
-// has none.
+// fieldOf returns the first of these fields that the server's error has. It uses reflection
+// because the types belong to the drivers. It returns "" for a type that wraps a nil of the
+// driver's type.
 func fieldOf(err error, names ...string) string {
 	by, _ := serverError(err)
 	v := reflect.Indirect(reflect.ValueOf(by))
@@ -188,8 +187,8 @@ func fieldOf(err error, names ...string) string {
 	return ""
 }
 
-// fieldNamed is a field of a structure or of what it embeds, the zero Value if
-// there is none.
+// fieldNamed returns a field of a struct, or of an embedded struct; the zero Value if there is
+// none.
 func fieldNamed(v reflect.Value, name string) reflect.Value {
 	field, ok := v.Type().FieldByName(name)
 	if !ok {
@@ -202,8 +201,8 @@ func fieldNamed(v reflect.Value, name string) reflect.Value {
 	return f
 }
 
-// columnsOf is what stands after the last colon, without the code that some
-// drivers append, in one spelling.
+// columnsOf returns the column list after the last colon in one spelling, without the code
+// that some drivers append.
 func columnsOf(text string) string {
 	columns := text[strings.LastIndex(text, ": ")+1:]
 	if at := strings.LastIndex(columns, " ("); at > 0 {

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/store"
 )
 
-// driven is an error as drivers make them, whose methods need more than a nil.
+// driven is an error like those of drivers, whose methods panic on a nil pointer.
 type driven struct{ SQL, ConstraintName, Routine string }
 
 func (e *driven) Error() string { return e.SQL }
@@ -17,12 +18,12 @@ func (e *driven) SQLState() string { return e.SQL }
 
 func (e *driven) Code() int { return len(e.SQL) }
 
-// calm can be printed also as a nil.
+// calm can be printed even if it is nil.
 type calm struct{ driven }
 
 func (*calm) Error() string { return "calm" }
 
-// hollow embeds a driver's error that is not there.
+// hollow embeds a driver's error that is nil.
 type hollow struct{ *driven }
 
 func (hollow) Error() string { return "hollow" }
@@ -31,7 +32,7 @@ func (hollow) SQLState() string { return "23505" }
 
 func (hollow) Code() int { return 2067 }
 
-// loud panics wherever errors looks.
+// loud panics in each method that package errors calls.
 type loud struct{}
 
 func (loud) Error() string { return "loud" }
@@ -40,14 +41,14 @@ func (loud) As(any) bool { panic("as") }
 
 func (loud) Is(error) bool { panic("is") }
 
-// deep panics when it is unwrapped.
+// deep panics in Unwrap.
 type deep struct{}
 
 func (deep) Error() string { return "deep" }
 
 func (deep) Unwrap() error { panic("unwrap") }
 
-func TestErrorsThatCannotBeRead(t *testing.T) {
+func TestPanickingErrors(t *testing.T) {
 	postgres, err := open(nil, postgresDialect(statements), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	t.Run("an_error_that_wraps_a_nil_of_the_drivers_has_a_code_and_no_fields", func(t *testing.T) {
-		if state := SQLState(hollow{}); state != stateUnique || fieldOf(hollow{}, "ConstraintName") != "" || Violates(hollow{}, "x") {
+		if state := SQLState(hollow{}); state != sqlstate.UniqueViolation || fieldOf(hollow{}, "ConstraintName") != "" || Violates(hollow{}, "x") {
 			t.Errorf("its code is %q, its constraint %q", state, fieldOf(hollow{}, "ConstraintName"))
 		}
 		there := hollow{&driven{ConstraintName: "x"}}

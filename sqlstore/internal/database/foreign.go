@@ -22,10 +22,10 @@ type Dated struct {
 	Move     bool
 }
 
-// MostBack bounds Dated.Back.
+// MostBack limits Dated.Back.
 const MostBack = 3650
 
-// View returns the database of a store whose markers are these.
+// View returns a database whose statements use the table of days.
 func (d *Days) View() (*DB, error) {
 	s := d.DB
 	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
@@ -37,7 +37,7 @@ func (d *Days) View() (*DB, error) {
 	own.Postgres = own.Postgres.WithDays(&d.SQL, s.Postgres)
 	own.Postgres.Look = strings.Replace(own.Postgres.Look, "{owned}", own.Postgres.Owned, 1)
 	own.SQL = &own.Postgres.Statements
-	table := s.Names.Replace("{prefix}" + d.name()) // its days are dropped: row by row goes what stands aside
+	table := s.Names.Replace("{prefix}" + d.name()) // days are dropped as a whole; only markers outside of days are removed row by row
 	for _, text := range []*string{&own.Postgres.Place, &own.Postgres.Part, &own.Postgres.ReapRows} {
 		*text = strings.ReplaceAll(*text, table, table+"_aside")
 	}
@@ -45,27 +45,27 @@ func (d *Days) View() (*DB, error) {
 	return own, nil
 }
 
-// Days are the markers of one consumer by day.
+// Days is the table of one consumer's markers by day.
 type Days struct {
 	Dated
-	DB     *DB // of all
+	DB     *DB // the database of all consumers
 	Number int64
-	// Moving: the markers were in the table of all when the store was opened. Since then they
-	// may have moved to days. See package daily.
+	// Moving: the markers were in the common table when the store was opened. They may have
+	// moved to days since. See package daily.
 	Moving bool
 	SQL    sqlform.Dated
 }
 
-// name is the table's, without the prefix.
+// name returns the table's name without the prefix.
 func (d *Days) name() string { return "markers_" + strconv.FormatInt(d.Number, 10) }
 
-// Ceilings are the keys that lie above all ids of a kind, of those that carry a time.
+// Ceilings are, for each kind of id with a time, a key above all ids of this kind.
 var Ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`, identity.Snowflake: `\x003a`}
 
-// Load reads the statements with the table's names.
+// Load reads the statements, with the table's name inserted.
 func (d *Days) Load() error { return d.Fill(&d.SQL, "dated.sql", "") }
 
-// Fill reads a file of statements, with what the table's name has behind it.
+// Fill reads a file of statements. The name of the table gets the suffix behind.
 func (d *Days) Fill(statements any, file, behind string) error {
 	table := d.DB.Names.Replace("{prefix}" + d.name() + behind)
 	names := strings.NewReplacer("{markers}", table, "{name}", d.DB.Prefix+d.name(), "{number}", strconv.FormatInt(d.Number, 10),
@@ -80,7 +80,7 @@ func (d *Days) Fill(statements any, file, behind string) error {
 // Admit implements Foreign.
 func (d *Days) Admit(consumer, _ string, generation int64) error {
 	if generation != 0 {
-		return fmt.Errorf("the markers of consumer %q are kept by day, by the time of ids of one derivation: %w", consumer, semel.ErrUnsupported)
+		return fmt.Errorf("the markers of consumer %q are kept by day, which supports only one derivation of ids: %w", consumer, semel.ErrUnsupported)
 	}
 	if consumer != d.Consumer {
 		return fmt.Errorf("consumer %q cannot use the markers by day of consumer %q: %w", consumer, d.Consumer, semel.ErrState)
@@ -88,17 +88,17 @@ func (d *Days) Admit(consumer, _ string, generation int64) error {
 	return nil
 }
 
-// Fit implements Foreign: one spelling of an id, whose order is that of its time.
+// Fit implements Foreign. It returns the spelling of an id that sorts by time.
 func (d *Days) Fit(_, id string) (string, error) {
 	spelled := strings.ToLower(id)
 	if d.IDTime == identity.ULID {
 		spelled = strings.ToUpper(id)
 	}
 	if _, ok := d.IDTime.Of(spelled); !ok {
-		return "", fmt.Errorf("it is no %v, by whose time markers are kept", d.IDTime)
+		return "", fmt.Errorf("it is not a %v, whose time determines the day of its marker", d.IDTime)
 	}
-	if d.Moving && spelled != id { // processes of before take it for another id
-		return "", fmt.Errorf("it is spelled in another case than %q, which a consumer that moves to days does not understand", spelled)
+	if d.Moving && spelled != id { // processes without days treat this spelling as another id
+		return "", fmt.Errorf("it differs in case from %q, which is not supported while the consumer moves to days", spelled)
 	}
 	return spelled, nil
 }
@@ -109,8 +109,8 @@ func (d *Days) Check(ctx context.Context) error { return d.DB.Faults(ctx, d.SQL.
 // Missing implements Foreign.
 func (d *Days) Missing(err error) error { return err }
 
-// NoPartition reports whether a marker met no partition of its day: it was dropped after
-// the marks of what is kept were read, and another try reads them anew.
+// NoPartition reports whether the partition for a marker is missing, because its day was
+// dropped after the range of kept days was read. A retry reads the range again.
 func (s *DB) NoPartition(err error) bool {
 	return s.Days != nil && SQLState(err) == "23514" && fieldOf(err, "Routine") == "ExecFindPartition"
 }
@@ -121,7 +121,7 @@ func (s *DB) Adopt(ctx context.Context, a adoption.Options) (*DB, error) {
 		return nil, fmt.Errorf("sqlstore: a %s table cannot be adopted, seed its ids instead: %w", s.Dialect.Name, semel.ErrUnsupported)
 	}
 	if a.Consumer == "" || strings.HasPrefix(a.Source, "semel:") {
-		return nil, errors.New("sqlstore: adopting needs the name of a consumer, and a source outside of semel's own, which begin with \"semel:\"")
+		return nil, errors.New("sqlstore: adopting needs the name of a consumer, and a source that does not begin with \"semel:\"")
 	}
 	adopted, err := adoption.New(ctx, s.Pool, s.Postgres, s.Prefix, a)
 	if err != nil {
@@ -148,8 +148,8 @@ func (s *DB) Adopt(ctx context.Context, a adoption.Options) (*DB, error) {
 	return own, nil
 }
 
-// rehearse has the database plan what would be written, so that a value of
-// another type or a missing right is not found with the first message.
+// rehearse lets the database plan the statement that marks, so that a value of the wrong type
+// or a missing privilege is found before the first message.
 func (s *DB) rehearse(ctx context.Context, table string) error {
 	const none = "{}"
 	_, err := s.Pool.ExecContext(ctx, "explain "+s.SQL.Mark, none, none, none, none, none, none)
@@ -157,7 +157,7 @@ func (s *DB) rehearse(ctx context.Context, table string) error {
 		err = fmt.Errorf("%w: correct it: %w", err, semel.ErrSchema)
 	}
 	if err != nil {
-		return fmt.Errorf("sqlstore: adopting %s: the database refuses what would be written: %w", table, err)
+		return fmt.Errorf("sqlstore: adopting %s: the database would reject the markers: %w", table, err)
 	}
 	return nil
 }

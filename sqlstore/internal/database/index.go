@@ -9,12 +9,13 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// ExtraIndex is an index that Migrate also builds in a table that is in use: concurrently, so that
-// it blocks no writer.
+// ExtraIndex is an index that Migrate builds concurrently, also on a table in use, so that it
+// does not block writers.
 type ExtraIndex struct {
-	// Build builds the index, drop removes it. missing returns a row if the index cannot be used.
+	// Build creates the index, and drop removes it. missing returns a row if the index cannot
+	// be used.
 	Build, missing, drop string
-	// what the index is for, as errors say it.
+	// what describes the use of the index in errors.
 	what string
 }
 
@@ -27,21 +28,21 @@ func (s *DB) ExtraIndexes() []ExtraIndex {
 }
 
 func (s *DB) ofClaims() ExtraIndex {
-	return ExtraIndex{s.Postgres.IndexDue, s.Postgres.UnindexedDue, s.Postgres.UnindexDue, "rows that are due are found"}
+	return ExtraIndex{s.Postgres.IndexDue, s.Postgres.UnindexedDue, s.Postgres.UnindexDue, "due rows are found"}
 }
 
 func (s *DB) ofScopes() ExtraIndex {
 	return ExtraIndex{s.Postgres.IndexLow, s.Postgres.UnindexedLow, s.Postgres.UnindexLow, "a new source finds its consumer's low-water mark"}
 }
 
-// OfReaper is the index by which the reaper finds what is due.
+// OfReaper returns the index with which the reaper finds markers to remove.
 func (s *DB) OfReaper() ExtraIndex {
-	return ExtraIndex{s.Postgres.Index, s.Postgres.Unindexed, s.Postgres.Unindex, "the reaper finds what is due"}
+	return ExtraIndex{s.Postgres.Index, s.Postgres.Unindexed, s.Postgres.Unindex, "the reaper finds markers to remove"}
 }
 
-// OfCauses is the index by which rows are found that a message caused.
+// OfCauses returns the index that finds the rows that a message caused.
 func (s *DB) OfCauses() ExtraIndex {
-	return ExtraIndex{s.Postgres.IndexCauses, s.Postgres.UnindexedCauses, s.Postgres.UnindexCauses, "what a message caused is found"}
+	return ExtraIndex{s.Postgres.IndexCauses, s.Postgres.UnindexedCauses, s.Postgres.UnindexCauses, "the rows that a message caused are found"}
 }
 
 // Indexed returns an error if the index cannot be used.
@@ -55,13 +56,13 @@ func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
 		return s.Blameless("check", err)
 	}
 	if missing {
-		return fmt.Errorf("sqlstore: an index is missing by which %s (tables %s*): run semel migrate up, which builds it while consumers go on: %w", b.what, s.Prefix, semel.ErrSchema)
+		return fmt.Errorf("sqlstore: an index is missing by which %s (tables %s*): run semel migrate up, which builds it while consumers run: %w", b.what, s.Prefix, semel.ErrSchema)
 	}
 	return nil
 }
 
-// unindexed reports whether an index cannot be used, and whether it exists all the same because
-// its build was interrupted.
+// unindexed reports whether an index cannot be used, and whether it exists nevertheless
+// because its build was interrupted.
 func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool, err error) {
 	err = s.Pool.QueryRowContext(ctx, b.missing).Scan(&broken)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Arrays are the columns of tuples that stand one after the other, each as a
-// PostgreSQL array in its text form, which every driver passes on as a string.
+// Arrays returns the columns of a flat list of tuples, each as a PostgreSQL array in text
+// form, which every driver accepts as a string.
 func Arrays(width int, flat []any) []any {
 	columns := make([]any, width)
 	for c := range columns {
@@ -32,7 +32,7 @@ func Arrays(width int, flat []any) []any {
 	return columns
 }
 
-// Columns are lists of values, each as a PostgreSQL array in its text form.
+// Columns returns lists of values, each as a PostgreSQL array in text form.
 func Columns(of []any) []any {
 	texts := make([]any, len(of))
 	for c, column := range of {
@@ -44,13 +44,13 @@ func Columns(of []any) []any {
 		case []string:
 			texts[c] = Array(column)
 		default:
-			panic("sqlstore: a column of something else")
+			panic("sqlstore: a column of an unsupported type")
 		}
 	}
 	return texts
 }
 
-// Array is a list of values as a PostgreSQL array in its text form.
+// Array returns a list of values as a PostgreSQL array in text form.
 func Array[T any](values []T) string {
 	text := []byte{'{'}
 	for i, v := range values {
@@ -62,8 +62,7 @@ func Array[T any](values []T) string {
 	return string(append(text, '}'))
 }
 
-// appendElement appends a number, a text, or bytes in hexadecimal form, of which nil
-// is NULL.
+// appendElement appends a number, a text, or bytes in hexadecimal form; nil bytes become NULL.
 func appendElement(text []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:
@@ -85,12 +84,12 @@ func appendElement(text []byte, v any) []byte {
 		}
 		return append(text, '"')
 	default:
-		panic("sqlstore: an array of something else")
+		panic("sqlstore: an array of an unsupported type")
 	}
 }
 
-// prepared are statements with lists of each of the dialect's lengths. SQLite
-// needs twice as long to read one with 500 tuples as to carry it out.
+// prepared contains statements with lists, prepared for each of the dialect's lengths. SQLite
+// takes twice as long to parse a list of 500 tuples as to execute it.
 type prepared struct {
 	ByLength atomic.Pointer[map[ofLength]*sql.Stmt]
 	busy     atomic.Bool
@@ -101,7 +100,7 @@ type ofLength struct {
 	n         int
 }
 
-// Of returns the statement that is prepared for lists of n tuples; nil: none is.
+// Of returns the prepared statement for lists of n tuples, nil if there is none.
 func (p *prepared) Of(statement string, n int) *sql.Stmt {
 	if all := p.ByLength.Load(); all != nil {
 		return (*all)[ofLength{statement, n}]
@@ -109,10 +108,10 @@ func (p *prepared) Of(statement string, n int) *sql.Stmt {
 	return nil
 }
 
-// PrepareLists prepares what marks need, once and before a batch has its
-// connection, because a pool may have no second one. What cannot be prepared
-// now, such as before the tables are there, is sent as text until it can. The
-// error is of who waited for a lock: a batch would wait as long again.
+// PrepareLists prepares the statements that mark, once, before a batch takes its connection,
+// because the pool may have no second one. Statements that cannot be prepared yet, for example
+// because the tables are missing, are sent as text. An error means that a lock was not free; a
+// batch would wait as long again.
 func (s *DB) PrepareLists(ctx context.Context) error {
 	p := &s.Prepared
 	if len(s.Dialect.Lengths) == 0 || p.ByLength.Load() != nil || !p.busy.CompareAndSwap(false, true) {
@@ -135,9 +134,9 @@ func (s *DB) PrepareLists(ctx context.Context) error {
 	return nil
 }
 
-// prepare prepares on a connection that is open, and opens none: each one that is
-// opened could make an empty database where a file was. Without a statement and
-// an error there is nothing to prepare it on, or not yet.
+// prepare prepares a statement on an open idle connection. It opens none, because opening a
+// connection could create an empty database file. It returns nil without an error if there is
+// no connection, or if the statement cannot be prepared yet.
 func (s *DB) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s.Pool.Stats().Idle == 0 || s.File.Check() != nil {
 		return nil, nil
@@ -161,8 +160,7 @@ var (
 	listForm   = regexp.MustCompile(`(?s)\{list:(.*?)\}`)
 )
 
-// Bulk is a statement over tuples and its arguments, which are the tuples one
-// after the other.
+// Bulk returns a statement over tuples, and its arguments: the concatenated tuples.
 func (s *DB) Bulk(statement string, width int, flat []any) (text string, args []any) {
 	if len(s.Dialect.Lengths) == 0 {
 		return statement, Arrays(width, flat)
@@ -170,7 +168,7 @@ func (s *DB) Bulk(statement string, width int, flat []any) (text string, args []
 	return list(statement, len(flat)/width), flat
 }
 
-// Chunks are the pieces of a list that statements take.
+// Chunks splits a list into the pieces that a statement accepts.
 func (d *Dialect) Chunks(of []int) iter.Seq[[]int] {
 	if len(d.Lengths) == 0 {
 		return slices.Values([][]int{of})
@@ -178,7 +176,7 @@ func (d *Dialect) Chunks(of []int) iter.Seq[[]int] {
 	return slices.Chunk(of, d.Lengths[0])
 }
 
-// list is the statement with its {list:tuple} repeated n times.
+// list returns the statement with its {list:tuple} repeated n times.
 func list(statement string, n int) string {
 	at := listForm.FindStringSubmatchIndex(statement)
 	tuple := statement[at[2]:at[3]]

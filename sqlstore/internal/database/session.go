@@ -12,31 +12,30 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Session is one write transaction on a connection of its own, from the moment
-// it may write until it is over.
+// Session is a write transaction on its own connection.
 type Session struct {
 	DB      *DB
 	conn    *sql.Conn
 	InTx    *sql.Tx
 	Handle  handle
 	cancel  context.CancelFunc
-	release func() // of the writer's place; safe to call twice
+	release func() // releases the writer's slot; safe to call twice
 	Killed  atomic.Bool
-	plans   int64 // the store's count of outdated plans when it began
-	// hooked: nothing but commit commits on the connection; commits says that
-	// it is under way.
+	plans   int64 // DB.outdated when the session began
+	// hooked: the commit hook rejects every commit while commits is false.
 	hooked  bool
 	commits atomic.Bool
-	// spoiled: the connection may be why the store's own statements fail.
+	// spoiled: the state of the connection may be the reason why the store's own statements
+	// fail.
 	spoiled bool
 
 	mu      sync.Mutex
-	gone    bool // guarded by mu: the connection is no longer this session's
-	wounded bool // guarded by mu: it was cut
+	gone    bool // guarded by mu: the connection was released
+	wounded bool // guarded by mu: the connection was cut
 }
 
-// Open waits for the writer's place and begins a transaction there. ctx ends
-// the wait and the call, not the transaction.
+// Open waits for a writer's slot and begins a transaction. ctx limits the wait and the call,
+// but not the transaction.
 func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, error) {
 	release, err := s.AcquireWriter(ctx)
 	if err != nil {
@@ -66,8 +65,8 @@ func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, erro
 	return e, nil
 }
 
-// connection takes one to a database whose file is where it was: SQLite would
-// make an empty one where there is none.
+// connection returns a connection if the database file is still in its place. Otherwise SQLite
+// would create an empty file.
 func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	if err := s.File.Check(); err != nil {
 		return nil, err
@@ -75,8 +74,8 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	return s.Pool.Conn(ctx)
 }
 
-// within does what database/sql gives no context to, and cuts it off when ctx
-// ends. In SQLite nothing of that kind waits for a network.
+// within calls do, and closes the connection when ctx ends. It is for functions of
+// database/sql that take no context. In SQLite such functions never wait for a network.
 func (e *Session) within(ctx context.Context, do func() error) error {
 	if e.DB.Dialect.handle != nil {
 		defer context.AfterFunc(ctx, e.cut)()
@@ -84,8 +83,8 @@ func (e *Session) within(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// cut ends the transaction from any goroutine, by the connection if the driver
-// shows it, also under a statement.
+// cut ends the transaction from any goroutine, even during a statement. It closes the
+// connection if the driver exposes it.
 func (e *Session) cut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,7 +98,7 @@ func (e *Session) cut() {
 	}
 }
 
-// AcquireWriter waits for one of the places of those who may write.
+// AcquireWriter waits for a writer's slot.
 func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	if s.writers == nil {
 		return func() {}, nil
@@ -108,11 +107,11 @@ func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	case s.writers <- struct{}{}:
 		return sync.OnceFunc(func() { <-s.writers }), nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for the writer before this one: %w", ctx.Err())
+		return nil, fmt.Errorf("waiting for another writer: %w", ctx.Err())
 	}
 }
 
-// closeTimeout is how long a server may take to be told that a connection ends.
+// closeTimeout limits the time to tell the server that a connection ends.
 const closeTimeout = time.Second
 
 // Suspect decides, by an error of the store's own statements, whether the connection is closed.
@@ -137,8 +136,8 @@ func (e *Session) close() {
 	_ = e.Handle.close(ctx)
 }
 
-// Release gives the connection back, or throws it away with everything that it
-// may still hold, unless the transaction ended cleanly.
+// Release returns the connection to the pool, or closes it unless the transaction ended
+// cleanly.
 func (e *Session) Release(clean bool) {
 	e.mu.Lock()
 	e.gone = true
@@ -150,7 +149,7 @@ func (e *Session) Release(clean bool) {
 	}
 	switch {
 	case e.Handle.close == nil:
-	case wounded: // the driver may not have noticed, or be at it
+	case wounded: // the driver may not know yet, or may be using the connection
 		_ = e.conn.Raw(func(any) error { e.close(); return nil })
 	case e.spoiled:
 		e.close()
@@ -163,9 +162,8 @@ func (e *Session) Release(clean bool) {
 	e.release()
 }
 
-// CommitTx is the only way to commit. A file that was moved or deleted meanwhile
-// may have the commit, and nobody may find it there: whether it happened is then
-// not known.
+// CommitTx is the only way to commit. If the database file was moved or deleted meanwhile, the
+// commit may be lost with it, so its outcome counts as unknown.
 func (e *Session) CommitTx(ctx context.Context) error {
 	e.commits.Store(true)
 	if err := e.within(ctx, e.InTx.Commit); err != nil {
@@ -174,20 +172,20 @@ func (e *Session) CommitTx(ctx context.Context) error {
 	return e.DB.File.Check()
 }
 
-// RollbackTx rolls back and gives the connection back.
+// RollbackTx rolls back and releases the connection.
 func (e *Session) RollbackTx(ctx context.Context) {
 	e.Release(e.within(ctx, e.InTx.Rollback) == nil)
 }
 
-// KillTx ends the transaction from any goroutine: the statement under way is the
-// last. Others may write as soon as the database has rolled back.
+// KillTx ends the transaction from any goroutine: no statement follows the running one. Other
+// writers can begin after the database has rolled back.
 func (e *Session) KillTx() {
 	e.Killed.Store(true)
 	e.cut()
 	e.release()
 }
 
-// Write runs do in a transaction of its own. It rolls back if do fails.
+// Write runs do in its own transaction, and rolls back if do fails.
 func (s *DB) Write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	e, err := s.Open(ctx, s.Dialect.Isolation)
 	if err != nil {
@@ -206,8 +204,8 @@ func (s *DB) Write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	return err
 }
 
-// lockAnd writes before it reads: a transaction that reads first could find,
-// when it writes, that what it read is old, and fail at once.
+// lockAnd writes before it reads. A transaction that reads first could find its snapshot
+// outdated when it writes, and would fail at once.
 func (s *DB) lockAnd(ctx context.Context, tx *sql.Tx, do func(tx *sql.Tx) error) error {
 	if _, err := tx.ExecContext(ctx, s.SQL.Lock); err != nil {
 		return err

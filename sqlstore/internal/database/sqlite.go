@@ -89,14 +89,14 @@ func methodCode(err error) (int, bool) {
 	return code, ok
 }
 
-// numbering is an error of SQLite, as most drivers make it.
+// numbering is an error of SQLite; most drivers' errors have this method.
 type numbering interface {
 	error
 	Code() int
 }
 
-// SQLite's result codes: https://www.sqlite.org/rescode.html. The low byte is
-// the primary code, the rest tells more.
+// SQLite's result codes: https://www.sqlite.org/rescode.html. The low byte is the primary
+// code, and the rest is more specific.
 const (
 	sqliteError      = 1
 	sqlitePerm       = 3
@@ -130,7 +130,7 @@ func sqliteClass(code int) store.Class {
 	switch code {
 	case sqliteBusySnapshot:
 		return store.ClassContended
-	case sqliteAbortRollback, sqliteConstraintCommitHook: // rolled back before, or outside of the store's transaction
+	case sqliteAbortRollback, sqliteConstraintCommitHook: // the transaction was rolled back earlier, or a commit was sent outside of it
 		return store.ClassAborted
 	}
 	switch code & 0xff {
@@ -144,9 +144,9 @@ func sqliteClass(code int) store.Class {
 	}
 }
 
-// sqliteExonerates names the codes that are not the doing of the transaction
-// that met them. A lock is not among them: inside a transaction, which has the
-// writer's place, it is a handler's that waits for itself.
+// sqliteExonerates reports whether an error with this code has a cause outside of the
+// transaction. A lock is not such a cause: the transaction has the writer's slot, so the
+// handler waits for its own lock.
 func sqliteExonerates(code int) bool {
 	switch code & 0xff {
 	case sqliteNoMemory, sqliteReadOnly, sqliteIOError, sqliteCorrupt, sqliteFull, sqliteCantOpen, sqliteNotADB:
@@ -155,20 +155,19 @@ func sqliteExonerates(code int) bool {
 	return false
 }
 
-// sqliteRemedies say what an operator does about a failure, by primary code.
+// sqliteRemedies say by primary code how an operator fixes a failure.
 var sqliteRemedies = map[int]string{
 	sqliteBusy:     "another process holds the lock: let it finish, or open the database with a longer busy_timeout",
 	sqliteLocked:   "another connection of this process holds the lock: write only through the handler's transaction",
 	sqliteReadOnly: "make the file and its folder writable, or open the database without mode=ro",
 	sqliteFull:     "free space on the disk, or raise max_page_count",
-	sqliteCantOpen: "see that the folder exists and may be written",
+	sqliteCantOpen: "check that the folder exists and is writable",
 	sqliteCorrupt:  "restore the file from a backup",
 	sqliteNotADB:   "the path names another kind of file",
 }
 
-// sqliteRolledBack names the codes with which COMMIT leaves the transaction
-// open, or takes it back; an error of input and output may come after the
-// commit was written.
+// sqliteRolledBack reports whether a COMMIT with this code left the transaction open or rolled
+// it back. After an I/O error the commit may have been written.
 func sqliteRolledBack(code int) bool {
 	switch code & 0xff {
 	case sqliteBusy, sqliteLocked, sqliteConstraint, sqliteFull, sqliteReadOnly:
@@ -182,16 +181,15 @@ func lostConnection(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// openedFile is the file that a SQLite database was opened in. SQLite goes on
-// reading and writing a file whose name was removed, and says that it commits:
-// what it writes then is gone when the last connection closes.
+// openedFile is the file of an open SQLite database. SQLite keeps reading and writing a file
+// that was deleted, and reports successful commits, but the data is lost when the last
+// connection closes.
 type openedFile struct {
 	path   string
 	opened os.FileInfo
 }
 
-// openedFileOf asks a connection for its file. It is nil for a database that
-// has none, as one in memory.
+// openedFileOf returns the file of a connection; nil for an in-memory database.
 func openedFileOf(ctx context.Context, conn *sql.Conn, statement string) (*openedFile, error) {
 	var path string
 	if err := conn.QueryRowContext(ctx, statement).Scan(&path); err != nil {
@@ -202,14 +200,13 @@ func openedFileOf(ctx context.Context, conn *sql.Conn, statement string) (*opene
 	}
 	opened, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("sqlstore: the database has no file: %w: open one that is there", err)
+		return nil, fmt.Errorf("sqlstore: the database file does not exist: %w: open an existing file", err)
 	}
 	return &openedFile{path, opened}, nil
 }
 
-// Check reports whether the path still names the file. Its error is the store's.
-// Another file is never taken while the store lives: whoever uses it keeps
-// numbers of scopes and positions that are the first one's.
+// Check returns an error of the store unless the path still leads to the same file. Another
+// file is never accepted, because the store has cached scopes and positions of the first one.
 func (f *openedFile) Check() error {
 	if f == nil {
 		return nil
@@ -220,25 +217,24 @@ func (f *openedFile) Check() error {
 		err = fmt.Errorf("the database file %s was moved or deleted: "+
 			"move it back with its -wal file, or stop, restore a backup there and start again", f.path)
 	case err != nil:
-		err = fmt.Errorf("the database file cannot be looked at: %w", err)
+		err = fmt.Errorf("the database file cannot be inspected: %w", err)
 	case !os.SameFile(f.opened, there):
 		err = fmt.Errorf("the database file %s was replaced by another file: "+
-			"move the first one back with its -wal file, or start again to work with the one that is there", f.path)
+			"move the first file back with its -wal file, or restart to use the new file", f.path)
 	default:
 		return nil
 	}
 	return &Error{"the file", store.ClassDown, err}
 }
 
-// hookCommits keeps everything but the store's own commit from committing on a
-// connection of SQLite: whatever a handler's own COMMIT holds is taken back, and
-// so is a statement that it sends after its own ROLLBACK, when each statement
-// commits by itself. It uses the commit hook of the connection, of which there
-// is one: https://www.sqlite.org/c3ref/commit_hook.html
+// hookCommits installs a commit hook on a SQLite connection that rejects every commit while
+// open returns false. So a handler's own COMMIT is rolled back, and so is each statement after
+// a handler's own ROLLBACK, which would otherwise commit on its own. A connection has one
+// commit hook: https://www.sqlite.org/c3ref/commit_hook.html
 //
-// No driver is imported: the method is looked for by its name, and its
-// parameter is a function that returns a number, of which anything but zero
-// refuses. It reports false if the driver has no such method.
+// No driver is imported: hookCommits finds the method by its name. The method takes a function
+// that returns a number; a number other than zero rejects the commit. hookCommits returns
+// false if the driver has no such method.
 func hookCommits(conn any, open func() bool) bool {
 	hook, of := commitHook(conn)
 	if of == nil {
@@ -255,15 +251,15 @@ func hookCommits(conn any, open func() bool) bool {
 	return true
 }
 
-// unhookCommits takes the hook away.
+// unhookCommits removes the hook.
 func unhookCommits(conn any) {
 	if hook, of := commitHook(conn); of != nil {
 		hook.Call([]reflect.Value{reflect.Zero(of)})
 	}
 }
 
-// commitHook is the method that sets the hook and the type of what it takes,
-// which is nil if there is none.
+// commitHook returns the method that installs the hook, and the type of its parameter; nil if
+// there is no such method.
 func commitHook(conn any) (hook reflect.Value, of reflect.Type) {
 	if conn == nil {
 		return reflect.Value{}, nil
@@ -279,7 +275,7 @@ func commitHook(conn any) (hook reflect.Value, of reflect.Type) {
 	return hook, of
 }
 
-// canHookCommits reports whether the driver of a connection has what that needs.
+// canHookCommits reports whether the driver of a connection supports commit hooks.
 func canHookCommits(conn *sql.Conn) (can bool) {
 	_ = conn.Raw(func(c any) error {
 		_, of := commitHook(c)

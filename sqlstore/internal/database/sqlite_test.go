@@ -6,25 +6,25 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/mute"
 )
 
-// hooked is a connection as modernc.org/sqlite has it: the hook's type has a
-// name of its own.
+// hooked is a connection like that of modernc.org/sqlite: the type of the hook has its own
+// name.
 type hooked struct{ hook namedHook }
 
 type namedHook func() int32
 
 func (h *hooked) RegisterCommitHook(hook namedHook) { h.hook = hook }
 
-// plainly is one as mattn/go-sqlite3 has it.
+// plainly is a connection like that of mattn/go-sqlite3.
 type plainly struct{ hook func() int }
 
 func (p *plainly) RegisterCommitHook(hook func() int) { p.hook = hook }
 
-// textual has a method of that name that is another.
+// textual has another method with that name.
 type textual struct{}
 
 func (textual) RegisterCommitHook(func() string) {}
 
-func TestFences(t *testing.T) {
+func TestCommitHooks(t *testing.T) {
 	t.Run("trap_T99_a_fence_refuses_every_commit_but_the_stores_own", func(t *testing.T) {
 		open := false
 		h, p := &hooked{}, &plainly{}

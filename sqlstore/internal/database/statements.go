@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Faults are what the statement finds, each with what to do. They
-// wrap semel.ErrSchema.
+// Faults returns the faults that the statement finds, each with its remedy. The error wraps
+// semel.ErrSchema.
 func (s *DB) Faults(ctx context.Context, statement string) error {
 	faults, err := List(ctx, s.Pool, statement, func(rows *sql.Rows) (error, error) {
 		var what, remedy string
@@ -27,7 +27,7 @@ func (s *DB) Faults(ctx context.Context, statement string) error {
 	return errors.Join(faults...)
 }
 
-// withRows are the statements that return rows.
+// withRows returns the statements that return rows.
 func (s *DB) withRows() []*string {
 	all := []*string{&s.SQL.Rows, &s.SQL.Held}
 	if s.Postgres != nil {
@@ -44,7 +44,7 @@ func Indexes(ctx context.Context, from Queryer, query string, args ...any) ([]in
 	}, args...)
 }
 
-// MomentOf is zero for 0.
+// MomentOf converts milliseconds to a time; 0 to the zero time.
 func MomentOf(milliseconds int64) time.Time {
 	if milliseconds == 0 {
 		return time.Time{}
@@ -52,7 +52,7 @@ func MomentOf(milliseconds int64) time.Time {
 	return time.UnixMilli(milliseconds)
 }
 
-// Queryer is a transaction, or a database.
+// Queryer is a transaction or a database.
 type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -73,10 +73,10 @@ func ChangedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (
 	return n > 0, err
 }
 
-// MostRows is the limit of Rows and Acts where none is given.
+// MostRows is the default limit of Rows and Acts.
 const MostRows = 1000
 
-// Anys are numbers as arguments.
+// Anys returns numbers as arguments.
 func Anys(numbers []int64) []any {
 	all := make([]any, len(numbers))
 	for i, n := range numbers {
@@ -85,7 +85,7 @@ func Anys(numbers []int64) []any {
 	return all
 }
 
-// fillParts puts what several statements share into each of them.
+// fillParts inserts the shared parts of statements.
 func (s *DB) fillParts() {
 	for _, text := range s.withRows() {
 		*text = strings.Replace(*text, "{columns}", s.SQL.RowColumns, 1)
@@ -141,8 +141,8 @@ func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement strin
 	return WriteIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
 }
 
-// WriteIn runs a statement that has to write this number of rows of a table. Another number is
-// an error: a trigger or a rule has kept rows from being written.
+// WriteIn runs a statement that must write this number of rows of a table. Another number is
+// an error, because a trigger or a rule has prevented rows from being written.
 func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	if err != nil {
@@ -151,7 +151,7 @@ func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement 
 	return sqlform.WrittenIn(table, n, rows)
 }
 
-// NotNil are bytes that no driver takes for NULL.
+// NotNil returns b, or an empty slice for nil, which drivers would treat as NULL.
 func NotNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -159,10 +159,10 @@ func NotNil(b []byte) []byte {
 	return b
 }
 
-// latest is a time that every database can hold: a producer's clock may say anything.
+// latest is a time that every database can store; the clock of a producer may be far off.
 var latest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
-// MicrosecondsOf is a time as a statement takes it; nil for none.
+// MicrosecondsOf returns a time as an argument of statements; nil for the zero time.
 func MicrosecondsOf(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -170,10 +170,10 @@ func MicrosecondsOf(t time.Time) any {
 	return min(max(t.UnixMicro(), 0), latest)
 }
 
-// Milli is a duration in milliseconds.
+// Milli converts milliseconds to a duration.
 func Milli(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Moment is a time that may be missing.
+// Moment converts microseconds to a time; NULL to the zero time.
 func Moment(n sql.NullInt64) time.Time {
 	if !n.Valid {
 		return time.Time{}
@@ -196,7 +196,7 @@ func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Row
 	return rows.Err()
 }
 
-// List returns what read makes of each row that a statement returns.
+// List returns the results of read for each row of a statement.
 func List[T any](ctx context.Context, from Queryer, query string, read func(*sql.Rows) (T, error), args ...any) (all []T, err error) {
 	err = EachRow(ctx, from, query, func(rows *sql.Rows) error {
 		one, err := read(rows)
@@ -217,8 +217,8 @@ func Affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// ExecOne runs a statement that changes one row. If it changes another number of rows, or the driver
-// does not say how many, the error wraps otherwise.
+// ExecOne runs a statement that must change exactly one row. If it changes another number, or
+// the driver does not report the number, the error wraps otherwise.
 func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -230,7 +230,7 @@ func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string,
 	return nil
 }
 
-// Exec runs a statement in a transaction of its own.
+// Exec runs a statement in its own transaction.
 func (s *DB) Exec(ctx context.Context, statement string, args ...any) error {
 	return s.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, statement, args...)
@@ -238,14 +238,15 @@ func (s *DB) Exec(ctx context.Context, statement string, args ...any) error {
 	})
 }
 
-// ActedArg is a row in the argument of statements about acts.
+// ActedArg identifies a row in the argument of statements about acts.
 type ActedArg struct {
 	K int   `json:"k"`
 	N int64 `json:"n"`
 	R int64 `json:"r"`
 }
 
-// ActedNumbers returns the argument of statements about acts for rows whose revisions do not matter.
+// ActedNumbers returns the argument of statements about acts, for rows whose revisions do not
+// matter.
 func ActedNumbers(numbers ...int64) string {
 	all := make([]ActedArg, len(numbers))
 	for k, n := range numbers {
@@ -254,7 +255,7 @@ func ActedNumbers(numbers ...int64) string {
 	return sqlform.JSON(all)
 }
 
-// NumbersSeen returns the numbers of the rows that the caller of an act names.
+// NumbersSeen returns the numbers of rows.
 func NumbersSeen(rows []store.RowRevision) []int64 {
 	all := make([]int64, len(rows))
 	for k, r := range rows {
@@ -263,17 +264,17 @@ func NumbersSeen(rows []store.RowRevision) []int64 {
 	return all
 }
 
-// RecordOn records an act on each row with one of these numbers, of which 0 is no row.
+// RecordOn records an act on each row with one of these numbers; 0 means no row.
 func (s *DB) RecordOn(ctx context.Context, tx *sql.Tx, a store.Act, result string, numbers ...int64) error {
 	return WriteIn(ctx, tx, sqlform.Acts, len(numbers), s.SQL.RecordActs, ActedNumbers(numbers...), sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 }
 
-// Record records an act on a row; number 0 is no row.
+// Record records an act on a row; number 0 means no row.
 func (s *DB) Record(ctx context.Context, tx *sql.Tx, a store.Act, number int64, result string) error {
 	return s.RecordOn(ctx, tx, a, result, number)
 }
 
-// Answer passes on what an act's caller asks for and wraps the rest.
+// Answer returns errors that concern the caller of an act unchanged, and wraps all others.
 func (s *DB) Answer(doing string, err error) error {
 	if err == nil || errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) || errors.Is(err, semel.ErrConflict) {
 		return err

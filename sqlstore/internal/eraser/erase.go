@@ -24,10 +24,10 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostErased is how many rows, results or keys one call looks at where nobody says.
+// mostErased is the default number of rows, results or keys that one call examines.
 const mostErased = 50
 
-// Erase implements admin.Eraser. A call that only counts does the same, and rolls back.
+// Erase implements admin.Eraser. A dry run does the same and rolls back.
 func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostErased)
 	if err := erasure.Fits(&o.Filter); err != nil {
@@ -53,8 +53,8 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	return done, s.db.Answer("erase", err)
 }
 
-// overwriting makes the settings of an erasure's transaction: in PostgreSQL how long it
-// waits, in SQLite that what it deletes is overwritten, which is of the connection.
+// overwriting configures an erasure's transaction and calls do. In PostgreSQL it limits the
+// waits. In SQLite it makes the connection overwrite deleted data.
 func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
 	if db.Postgres != nil {
 		var settings [3]sql.NullString
@@ -78,9 +78,9 @@ func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() err
 	return errors.Join(err, undone)
 }
 
-// Scrub implements admin.Eraser: SQLite empties its log of writes into the file, and with
-// whole it is rewritten before; PostgreSQL is vacuumed with whole. In SQLite it fails while
-// another connection reads or writes for long.
+// Scrub implements admin.Eraser. In PostgreSQL, whole runs VACUUM. SQLite moves its
+// write-ahead log into the file, and whole first rewrites the file; it fails while another
+// connection reads or writes for long.
 func (s *Store) Scrub(ctx context.Context, whole bool) error {
 	if whole {
 		if _, err := s.db.Pool.ExecContext(ctx, s.db.SQL.Vacuum); err != nil {
@@ -95,7 +95,7 @@ func (s *Store) Scrub(ctx context.Context, whole bool) error {
 		return s.db.Blameless("checkpoint", err)
 	}
 	if busy != 0 {
-		return s.db.Blameless("checkpoint", errors.New("another connection reads or writes, so that the log of writes, which still has what was erased, could not be emptied; try again, or when no consumer runs"))
+		return s.db.Blameless("checkpoint", errors.New("the write-ahead log still contains erased data and could not be emptied, because another connection reads or writes; try again, or stop the consumers first"))
 	}
 	return nil
 }
@@ -107,16 +107,16 @@ type erasing struct {
 	o     *admin.Erasing
 }
 
-// found is an identity that is chosen by a row, a result or a leased key.
+// found is an identity that was selected by a row, a result or a leased key.
 type found struct {
 	key admin.ErasureMark // where it was found
 	id  erasure.Identity
-	at  time.Time // zero: look it up
-	// readable: the id is known, and not only its hash.
+	at  time.Time // zero if it must be looked up
+	// readable: the id itself is stored, not only its hash.
 	readable bool
 }
 
-// slice looks through some of a part.
+// slice processes some identities of a part.
 func (e *erasing) slice(ctx context.Context, done *admin.Erased) error {
 	read := map[admin.ErasurePart]func(context.Context) ([]found, error){
 		admin.ErasureRows: e.rows, admin.ErasureResults: e.results, admin.ErasureKeys: e.keys,
@@ -159,13 +159,13 @@ func (f *found) rowNumber() int64 {
 	return 0
 }
 
-// identityOf is what columns say of an identity; false: its id is there as a hash alone.
+// identityOf returns the identity in the columns; false if only a hash of its id is stored.
 func identityOf(consumer, source, id, long []byte) (erasure.Identity, bool) {
 	original, ok := sqlform.OriginalID(id, long)
 	return erasure.Identity{Key: semel.Key{Consumer: string(consumer), Source: string(source), ID: original}}, ok
 }
 
-// markedAt is when a message was marked, zero if it is not.
+// markedAt returns when a message was marked; zero if it has no marker.
 func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, err error) {
 	own := e.store
 	if own.Postgres != nil && own.Days == nil {
@@ -248,7 +248,7 @@ func (e *erasing) EraseRow(ctx context.Context, r *erasure.Row) error {
 	if err == nil && n == 1 {
 		_, err = e.changed(ctx, e.store.SQL.EraseEdits, r.Number)
 	} else if err == nil {
-		err = fmt.Errorf("row %d was not written: a trigger or a rule keeps that out; look for it with semel migrate status", r.Number)
+		err = fmt.Errorf("row %d was not written: a trigger or a rule prevents it; find it with semel migrate status", r.Number)
 	}
 	return err
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// MostAhead is how many rows PostgreSQL cuts with one statement.
+// MostAhead is how many rows PostgreSQL changes with one statement.
 const MostAhead = 1000
 
-// CutAhead cuts waits of rows that were written while the clock was ahead, of named ones or of all, and
-// returns how many, and by how much the furthest. In SQLite it looks before it takes the writer's place,
-// which others need.
+// CutAhead shortens the waits of rows that were written while the clock was ahead: of the rows
+// in only, or of all. It returns their number, and the largest difference. In SQLite it checks
+// before it takes the writer's slot, which other transactions need.
 func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by time.Duration, err error) {
 	if s.Postgres != nil {
 		return cut(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, only))
@@ -28,7 +28,7 @@ func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by ti
 	return rows, by, err
 }
 
-// cut reads how many rows are dated ahead, and by how much at most.
+// cut reads how many rows are dated in the future, and the largest difference.
 func cut(row *sql.Row) (rows int, by time.Duration, err error) {
 	var ms int64
 	err = row.Scan(&rows, &ms)

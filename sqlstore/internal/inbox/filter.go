@@ -9,17 +9,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// In adds that a column has one of these values.
+// In adds the condition that a column has one of these values.
 func (c *Conditions) In(column string, values []any) {
 	c.And(column+" in (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
 
-// Of is a statement with the conditions in its place.
+// Of returns a statement with the conditions inserted.
 func (c *Conditions) Of(statement string) string {
 	return strings.Replace(statement, "{filter}", c.text.String(), 1)
 }
 
-// Blobs are texts as arguments of the type bytes.
+// Blobs returns texts as arguments of type bytes.
 func Blobs(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, t := range texts {
@@ -28,14 +28,14 @@ func Blobs(texts []string) []any {
 	return all
 }
 
-// Conditions are a filter as SQL, with the arguments of the whole statement.
+// Conditions is a filter in SQL, with the arguments of the whole statement.
 type Conditions struct {
 	Dialect *database.Dialect
 	text    strings.Builder
 	Args    []any
 }
 
-// And adds a condition; each ? is the parameter of a value.
+// And adds a condition; each ? stands for a value.
 func (c *Conditions) And(condition string, values ...any) {
 	c.text.WriteString(" and ")
 	for _, v := range values {
@@ -78,7 +78,7 @@ func (c *Conditions) filter(f *store.RowFilter) {
 	}
 }
 
-// stream chooses rows of a stream, behind the last of the page before.
+// stream selects rows of a stream after the last row of the previous page.
 func (c *Conditions) stream(f *store.RowFilter) {
 	s := f.Stream
 	c.And("s.source = ? and i.stream = ?", []byte(s.Source), []byte(s.Name))
@@ -88,7 +88,7 @@ func (c *Conditions) stream(f *store.RowFilter) {
 	}
 }
 
-// States are states as arguments.
+// States returns states as arguments.
 func States(names []store.RowState) []any {
 	all := make([]any, len(names))
 	for i, n := range names {

@@ -1,4 +1,4 @@
-// Package inbox reads rows of the inbox: those that a filter chooses, and those that a claim returns.
+// Package inbox reads rows of the inbox, for filters and for claims.
 package inbox
 
 import (
@@ -25,7 +25,7 @@ func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow,
 	return Rows(ctx, s.db, f, func(*Conditions) {})
 }
 
-// Rows are those that the filter chooses, and what more asks beside it.
+// Rows returns the rows that match the filter and the conditions that more adds.
 func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Conditions)) ([]store.StoredRow, error) {
 	if f.Limit <= 0 {
 		f.Limit = database.MostRows
@@ -37,8 +37,8 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 		order, c.Args[1] = "i.stream_version, i.number", int64(0)
 		c.stream(&f)
 	case f.After > 0 && s.SQLite != nil:
-		// Of a page that was full another follows: by number, instead of by an index of
-		// all states, whose rows would be sorted anew for each page.
+		// After a full page, the next page reads by number. An index over states would sort
+		// all matching rows again for each page.
 		by = " not indexed"
 	}
 	c.filter(&f)
@@ -48,15 +48,15 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 	return found, s.Answer("rows", err)
 }
 
-// cells are the columns of a row, read one by one so that a broken one hides
-// neither the others nor the rows after it.
+// cells are the columns of a row. They are read one by one, so that a broken column hides
+// neither the other columns nor later rows.
 type cells struct {
 	table  string
 	crypt  sqlform.Crypt
 	values []any
 	next   int
 	faults []string
-	hidden string // why nobody may work on it: what is encrypted cannot be read, or what is not should be
+	hidden string // why the row must not be processed: it cannot be decrypted, or is not encrypted although it should be
 }
 
 func (c *cells) take(what string) any {
@@ -79,11 +79,11 @@ func (c *cells) integer(what string) int64 {
 	return n
 }
 
-// bytes is nil for NULL; with a name NULL is a fault.
+// bytes returns nil for NULL. If what is not empty, NULL is a fault.
 func (c *cells) bytes(what string) []byte {
 	switch v := c.take(what).(type) {
 	case []byte:
-		if v == nil { // a driver of SQLite gives such bytes for none, and nil for NULL
+		if v == nil { // a SQLite driver returns this for empty bytes, and an untyped nil for NULL
 			return []byte{}
 		}
 		return v
@@ -99,7 +99,7 @@ func (c *cells) bytes(what string) []byte {
 
 func (c *cells) text(what string) string { return string(c.bytes(what)) }
 
-// mayTime is zero for NULL.
+// mayTime returns the zero time for NULL.
 func (c *cells) mayTime() time.Time {
 	if n, ok := c.take("").(int64); ok {
 		return time.UnixMilli(n)
@@ -111,7 +111,7 @@ func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(wh
 
 const rowColumns = 39
 
-// ScanRow reads a row, and the columns that a statement returns beside it.
+// ScanRow reads a row, and additional columns into more.
 func ScanRow(db *database.DB, rows *sql.Rows, more ...any) (store.StoredRow, error) {
 	c := &cells{table: db.SQL.Inbox, crypt: db.Crypt, values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
@@ -124,7 +124,7 @@ func ScanRow(db *database.DB, rows *sql.Rows, more ...any) (store.StoredRow, err
 	r := c.row()
 	r.Unreadable = c.hidden
 	if len(c.faults) > 0 {
-		r.LastError = fmt.Sprintf("the row cannot be read whole: %s; %s", strings.Join(c.faults, ", "), r.LastError)
+		r.LastError = fmt.Sprintf("the row cannot be read completely: %s; %s", strings.Join(c.faults, ", "), r.LastError)
 	}
 	return r, nil
 }
@@ -136,7 +136,7 @@ func (c *cells) row() store.StoredRow {
 	id, long := c.bytes("id"), c.bytes("")
 	var ok bool
 	if r.Key.ID, ok = sqlform.OriginalID(id, long); !ok {
-		c.fault("id", "is in no known form")
+		c.fault("id", "has an unknown form")
 	}
 	r.Conflict = len(c.bytes("conflict")) > 0
 	version := c.integer("fingerprint version")
@@ -170,7 +170,8 @@ func (c *cells) row() store.StoredRow {
 	return r
 }
 
-// steps are those of the row. One whose steps cannot be read says so, and that it has some.
+// steps returns the steps of the row. If they cannot be read, that is a fault, and one empty
+// step shows that there are some.
 func (c *cells) steps(row int64) []store.StepDone {
 	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))
 	if err != nil {
@@ -180,7 +181,8 @@ func (c *cells) steps(row int64) []store.StepDone {
 	return done
 }
 
-// state is the row's, also one that only a newer release knows: people may read it.
+// state returns the state of the row, even one that only a newer release knows, so that people
+// can read it.
 func (c *cells) state() store.RowState {
 	state, err := sqlform.State(c.text("state"), c.table)
 	if err != nil {

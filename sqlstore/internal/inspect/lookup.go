@@ -1,5 +1,5 @@
-// Package inspect answers questions of people and of metrics: what is known of a message, which rows
-// contradict their markers, and how many rows there are. Nothing is decided by its answers.
+// Package inspect provides information for people and metrics: what is known about a message,
+// which rows contradict their markers, and how many rows there are. No decision depends on it.
 package inspect
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store answers questions about a database.
+// Store reads information from a database.
 type Store struct {
 	db      *database.DB
 	mu      sync.Mutex
@@ -32,19 +32,19 @@ type Store struct {
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db: db} }
 
-// Known is what the store knows of an identity under one source.
+// Known is what the store knows about an identity under one source.
 type Known struct {
 	Key semel.Key
-	// Generation is that of the derivation; see admin.Derivation.
+	// Generation is the generation of the derivation; see admin.Derivation.
 	Generation int64
-	// The marker may have an outcome that only a newer release knows: people may read it.
+	// The outcome of the marker may be one that only a newer release knows.
 	admin.StoredMarker
-	// Result says that what its handler made is kept.
+	// Result: the handler's result is stored.
 	Result bool
 }
 
-// Known returns what the store knows of an id that a consumer has met, under each of its
-// sources, by source: at most 1,000. It is for people and decides nothing.
+// Known returns what the store knows about an id of a consumer, for each of its sources,
+// ordered by source; at most 1,000. It is informative only.
 func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 	return all, s.db.Answer("known markers", err)
 }
 
-// RowsOf are rows of an id that a consumer has met, by number, those of conflicts among them,
-// also of one that stands aside of a table of days; bodies asks for their messages' bodies.
+// RowsOf returns the rows of an id of a consumer, by number, including conflicts and rows
+// whose id lies outside of a table of days. bodies includes the bodies of their messages.
 func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]store.StoredRow, error) {
 	key, _ := sqlform.ID([]byte(id))
 	return inbox.Rows(ctx, s.db, store.RowFilter{Consumer: consumer, Bodies: bodies}, func(c *inbox.Conditions) {
@@ -72,20 +72,19 @@ func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([
 	})
 }
 
-// Caused are rows of what a message caused, such as intents, by number: those behind this
-// one, at most a thousand. Without the index that a consumer makes which sends again
-// (admin.Emitter) PostgreSQL reads all rows for that.
+// Caused returns the rows that a message caused, such as intents, by number: at most 1,000,
+// after the given number. PostgreSQL reads all rows for that unless the index exists that is
+// created for consumers that send again (admin.Emitter).
 func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]store.StoredRow, error) {
 	return inbox.Rows(ctx, s.db, store.RowFilter{After: after}, func(c *inbox.Conditions) { c.And("i.cause = ?", intents.Cause(by)) })
 }
 
-// Erased are acts that erased an identity of which no row was kept, oldest first, at most
-// 1,000.
+// Erased returns the acts that erased an identity without rows, oldest first; at most 1,000.
 func (s *Store) Erased(ctx context.Context, key semel.Key) ([]store.Act, error) {
 	return operators.Acts(ctx, s.db, s.db.SQL.Erased, erasure.Result(key), database.MostRows)
 }
 
-// Clock is what the store's clock says, by which leases and waits end.
+// Clock returns the time by the store's clock, which decides when leases and waits end.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	var now int64
 	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.Clock).Scan(&now); err != nil {
@@ -94,20 +93,21 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(now), nil
 }
 
-// Upkeep is what of a consumer wants an eye. Counts end at ten thousand.
+// Upkeep counts what needs attention in a consumer. Counts stop at ten thousand.
 type Upkeep struct {
-	// Parked rows are set aside, but for suppressed intents, the first of them Oldest ago.
+	// Parked counts parked rows without suppressed intents. Oldest is the age of the oldest.
 	Parked int64
 	Oldest time.Duration
-	// Stale are claims whose lease has ended a minute ago, or longer; Unknown are rows with
-	// a call of which nobody knows what became; Killing were parked since processes that
-	// began them never came to an end.
+	// Stale counts claims whose lease ended a minute ago or earlier. Unknown counts rows with
+	// a call of unknown outcome. Killing counts rows that were parked because the processes
+	// that ran them always died.
 	Stale, Unknown, Killing int64
-	// Repeated are rows on which a copy was counted, of the Latest that were looked at.
+	// Repeated counts the rows with at least one duplicate, among the Latest rows that were
+	// examined.
 	Repeated, Latest int64
 }
 
-// Upkeep says what of a consumer wants an eye.
+// Upkeep returns the counts of a consumer.
 func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	var n Upkeep
 	var oldest int64
@@ -119,21 +119,21 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	return n, nil
 }
 
-// KnownKey is a leased key as people see it.
+// KnownKey is the state of a leased key, for people.
 type KnownKey struct {
-	// Ended is how the last claim ended; 0: it has not.
+	// Ended tells how the last claim ended; 0 if it has not ended.
 	Ended keystore.Event
-	// First is when the key was claimed first, Until when the lease ends of who has it, Kept
-	// until when it is kept.
+	// First is the time of the first claim, Until the end of the current lease, and Kept the
+	// time until which the key is kept.
 	First, Until, Kept time.Time
-	// Started are claims, Finished those of which the end is known.
+	// Started counts the claims, Finished those with a known outcome.
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
-	// Result says that a result is kept.
+	// Result: a result is stored.
 	Result bool
 }
 
-// LeasedKey returns a leased key that is kept still; false: there is none.
+// LeasedKey returns a leased key; found is false if the store does not have it any more.
 func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found bool, err error) {
 	var ended, first, until, kept, version int64
 	var sum []byte
@@ -146,6 +146,6 @@ func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found
 	}
 	k.Ended, k.First, k.Until, k.Kept = keystore.Event(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
 	k.Fingerprint = s.db.Crypt.ReadPrint(sqlform.PrintOfKey, sqlform.KeySum(key), version, sum)
-	k.Result = k.Result && (k.Ended == keystore.Complete || k.Ended == keystore.Fail) // else it is a note
+	k.Result = k.Result && (k.Ended == keystore.Complete || k.Ended == keystore.Fail) // otherwise it is a note
 	return k, true, nil
 }

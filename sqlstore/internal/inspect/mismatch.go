@@ -24,10 +24,10 @@ type MismatchKind int
 const (
 	// MismatchMarker: the row's marker has another outcome, or there is none.
 	MismatchMarker MismatchKind = iota
-	// MismatchStream: the row took effect and its stream has not come to its version, or it
-	// waits for one before it that its stream has passed.
+	// MismatchStream: the row took effect, but its stream has not reached its version. Or the
+	// row waits for an earlier version that its stream has passed.
 	MismatchStream
-	// MismatchCause: the row is an intent, and the message that wrote it has not taken effect.
+	// MismatchCause: the row is an intent, but the message that wrote it has not taken effect.
 	MismatchCause
 )
 
@@ -36,35 +36,37 @@ type Mismatch struct {
 	Row   int64
 	State store.RowState
 	By    MismatchKind
-	// Marker is the outcome of the row's marker or, of an intent, of that of its cause; 0:
-	// there is none.
+	// Marker is the outcome of the row's marker, or for an intent of the marker of its cause;
+	// 0 if there is none.
 	Marker store.Outcome
-	// Last is the last version of the row's stream that took effect; -1: it has not begun.
+	// Last is the last version of the row's stream that took effect; -1 if the stream has not
+	// started.
 	Last int64
 	// Cause is the message that wrote an intent.
 	Cause semel.Key
 }
 
-// Looked is what a look at some rows found.
+// Looked is the result of Denials.
 type Looked struct {
 	Denied []Mismatch
-	// Last is the number of the last row, Rows are as many that were looked at.
+	// Last is the number of the last examined row, and Rows the number of examined rows.
 	Last, Rows int64
-	// Intents are as many intents as were compared with what their causes' markers say. Left
-	// out are those of which the cause cannot be read, for they are erased or encrypted, and
-	// those that were sent again, for nobody knows when they were written.
+	// Intents counts the intents that were compared with the markers of their causes. Intents
+	// with an unreadable cause (erased or encrypted) are not compared, and neither are intents
+	// that were sent again, because the time when they were written is unknown.
 	Intents int64
 }
 
-// lateIntent is how much later than its message's marker an intent may have been written, and
-// more than a handler is given.
+// lateIntent is the longest time by which an intent may be written after the marker of its
+// message. It is longer than the timeout of any handler.
 const lateIntent = time.Hour
 
-// Denials looks at so many rows behind the one of this number, of all consumers, and finds
-// those of this one which their markers or streams deny, and what it wrote as intents that
-// its markers deny: no commit of this store's leaves any. Of no rows at all: that was all.
-// A row, its marker and its stream are read in one statement, intents before their causes,
-// which are no longer written then: no snapshot is held for longer than a statement.
+// Denials examines up to most rows after the given number, of all consumers. It returns the
+// rows of this consumer that contradict their markers or streams, and its intents that
+// contradict the markers of their causes. No commit of this store leaves such a row. If no
+// rows were examined, all have been. A row, its marker and its stream are read by one
+// statement, and intents before their causes, so that no snapshot is held for longer than one
+// statement.
 func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
@@ -99,18 +101,18 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 	return found, err
 }
 
-// intended is an intent that a consumer wrote, and the message that wrote it.
+// intended is an intent of a consumer and its cause, the message that wrote it.
 type intended struct {
 	store.StoredRow
 	cause semel.Key
-	// was is what the marker of its cause says, 0 if there is none; done: nothing speaks
-	// against it.
+	// was is the outcome of the cause's marker, 0 if there is none. done: the intent is
+	// consistent.
 	was  store.Outcome
 	done bool
 }
 
-// uncaused finds which intents of a consumer, among the rows that were looked at, are of
-// messages that have not taken effect.
+// uncaused finds intents of a consumer, among the examined rows, whose causes have not taken
+// effect.
 func uncaused(ctx context.Context, db *database.DB, consumer string, after int64, most int, found *Looked) error {
 	all, marks, of, err := readIntents(ctx, db, consumer, after, most, found.Last)
 	if err != nil || len(all) == 0 {
@@ -125,7 +127,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 		in.was = max(in.was, v.Was)
 		in.done = in.done || v.Kind != store.Fresh && (v.Kind != store.Seen || v.Was == store.Applied)
 	}
-	// Asked last: of what was removed by then, this is the time.
+	// Read last, so that it covers all markers that were removed until now.
 	removed, err := reaper.New(db).Removed(ctx, consumer)
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 	for i := range all {
 		in := &all[i]
 		if in.done || !in.ReceivedAt.Add(-lateIntent).After(removed) {
-			continue // a marker that is there now may be of a copy that came after that
+			continue // the marker was removed; a present marker may belong to a later duplicate
 		}
 		if denied, err := deniesIntent(ctx, db, in); err != nil {
 			return err
@@ -145,8 +147,8 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 	return nil
 }
 
-// readIntents are the intents of a consumer among some rows with the marks that their causes have
-// or would have, in each generation, and of which intent each mark is.
+// readIntents returns the intents of a consumer among some rows, the possible marks of their
+// causes in each generation, and for each mark the index of its intent.
 func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intended, marks []store.Mark, of []int, err error) {
 	from := []byte(url.PathEscape(consumer))
 	causes, err := causes(ctx, db, from, after, last)
@@ -176,7 +178,7 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 	return all, marks, of, err
 }
 
-// causes are what stands for the causes of intents, by row.
+// causes returns the stored causes of intents by row.
 func causes(ctx context.Context, db *database.DB, from []byte, after, last int64) (map[int64][]byte, error) {
 	all := map[int64][]byte{}
 	err := database.EachRow(ctx, db.Pool, db.SQL.Causes, func(rows *sql.Rows) error {
@@ -209,10 +211,10 @@ func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numb
 	return all, db.Answer("scopes", err)
 }
 
-// deniesIntent reports whether nothing explains an intent whose cause has not taken effect: a
-// message that failed keeps what its steps wrote before, and one that was called, or is sent
-// again, may have taken effect earlier. That stands in its row. One that has ended may have
-// lost its row, and nobody knows then.
+// deniesIntent reports whether an intent is unexplained although its cause has not taken
+// effect. A failed message keeps what its earlier steps wrote, and a message that was called
+// or sent again may have taken effect earlier; its row shows that. A message that has ended
+// may have lost its row; then the cause of the intent is unknown.
 func deniesIntent(ctx context.Context, db *database.DB, in *intended) (bool, error) {
 	if in.was == 0 {
 		return true, nil

@@ -11,44 +11,42 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MostSampled is up to which number a Sampled counts.
+// MostSampled is the number up to which a Sampled counts.
 const MostSampled = 10_000
 
-// sampleAnswer is how long a statement of a sample may take on the whole, with what it waits
-// for a connection; the server ends what it computes after 50 ms.
+// sampleAnswer limits a statement of a sample, including the wait for a connection. The server
+// itself stops after 50 ms.
 const sampleAnswer = 500 * time.Millisecond
 
-// sampleRuns is how long SQLite, which has no server, may compute.
+// sampleRuns limits the run time in SQLite, which has no server.
 const sampleRuns = 50 * time.Millisecond
 
-// Sampled is what rows of the inbox in one state are, by consumer.
+// Sampled contains the counts of rows in one state, by consumer.
 type Sampled struct {
-	// Consumers are by name, generations among them.
+	// Consumers are the counts by consumer name; each generation has its own name.
 	Consumers map[string]SampledRows
-	// AtLeast says that there are more than were counted, MostSampled or fewer, and that the
-	// figures are at least so much.
+	// AtLeast: there are more rows than were counted, so the figures are lower bounds.
 	AtLeast bool
 }
 
-// SampledRows are rows of one consumer. Ages are by the store's clock.
+// SampledRows are the counts of one consumer. Ages are by the store's clock.
 type SampledRows struct {
 	Rows int64
-	// Oldest is how long ago the oldest was received.
+	// Oldest is the time since the oldest row was received.
 	Oldest time.Duration
-	// Gap is the same of those that wait for an earlier version; 0: none does.
+	// Gap is the same for rows that wait for an earlier version; 0 if there are none.
 	Gap time.Duration
-	// Suppressed are those that a replay without effects wrote; see reason "suppressed".
+	// Suppressed counts rows that a replay without effects wrote; see reason "suppressed".
 	Suppressed int64
 }
 
-// sampleFewer are up to which numbers rows of a state are counted. The database may need more
-// than 50 ms for the first: rows that wait lie anywhere in a large table, and each may be read
-// from a disk, or be looked for among many that are dead.
+// sampleFewer are the limits up to which rows of a state are counted. The first may need more
+// than 50 ms: waiting rows are spread over a large table, and each may have to be read from
+// disk, or searched among many dead rows.
 var sampleFewer = []int{MostSampled, MostSampled / 5, MostSampled / 25}
 
-// SampleRows counts the rows of a state. It reads MostSampled of them at most, within 50 ms;
-// where the database does not come so far, fewer, and then as few the next time, until that
-// takes so little time that more can be read.
+// SampleRows counts the rows of a state, at most MostSampled. If the database needs more than
+// 50 ms, it counts fewer, now and the next times, until counting is fast enough for more.
 func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampled, err error) {
 	err = s.counting(ctx, state, func(most int) (err error) {
 		out, err = s.sampleRows(ctx, state, most)
@@ -57,17 +55,17 @@ func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampl
 	return out, s.db.Answer("sample of rows", err)
 }
 
-// sampledTo says by which of sampleFewer a state is counted, and how often in a row that took
-// so little time that five times as much could be read.
+// sampledTo is the index into sampleFewer with which a state is counted, and how many counts
+// in a row were fast enough that five times as much could be counted.
 type sampledTo struct{ level, quick int }
 
-// quickSamples are after how many in a row more is tried. The rows that are read each time are
-// in the server's memory, and those behind them may not be: what a few more would take cannot be
-// told from that.
+// quickSamples is how many fast counts in a row are required before a higher limit is tried.
+// The rows that are counted each time are cached by the server, so their time says little
+// about more rows.
 const quickSamples = 40
 
-// counting has rows of a state counted up to the number that was counted in time before, or to
-// the next lower one where that takes too long.
+// counting calls count with the limit that was fast enough before, and with lower limits if
+// that takes too long.
 func (s *Store) counting(ctx context.Context, state store.RowState, count func(most int) error) error {
 	s.mu.Lock()
 	to := s.sampled[state]
@@ -97,12 +95,12 @@ func (s *Store) counting(ctx context.Context, state store.RowState, count func(m
 	}
 }
 
-// sampleRows counts up to a number.
+// sampleRows counts the rows of a state up to most.
 func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) (Sampled, error) {
 	out := Sampled{Consumers: map[string]SampledRows{}}
 	var total int64
-	// The number stands in the statement: of one that is given later the server knows nothing
-	// when it makes its plan.
+	// The limit is part of the text, because the server does not know a parameter's value when
+	// it plans the statement.
 	query := strings.Replace(s.db.SQL.SampleRows, "limit "+strconv.Itoa(MostSampled+1), "limit "+strconv.Itoa(most+1), 1)
 	err := sample(ctx, s.db, query, func(rows *sql.Rows) error {
 		var name []byte
@@ -117,21 +115,21 @@ func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) 
 	return out, err
 }
 
-// microseconds is a duration that is not negative.
+// microseconds converts to a duration that is not negative.
 func microseconds(n int64) time.Duration { return max(0, time.Duration(n)*time.Microsecond) }
 
-// SampledReaping is how far the reaper of a consumer is.
+// SampledReaping is the progress of the reaper for a consumer.
 type SampledReaping struct {
-	// Progress is how long ago one of its processes told how far it is.
+	// Progress is the time since a process last recorded its progress.
 	Progress time.Duration
-	// Lag is by how much the last whole walk of the reaper is behind the retention; Walked
-	// is false where there was none.
+	// Lag is how far the last complete pass of the reaper is behind the retention. Walked is
+	// false if there was no complete pass.
 	Lag    time.Duration
 	Walked bool
 }
 
-// SampleReaping tells of each consumer how far its reaper is, but of those that keep all for
-// ever, of which nothing is to be removed.
+// SampleReaping returns the progress of the reaper for each consumer, except those that keep
+// everything forever.
 func (s *Store) SampleReaping(ctx context.Context) (map[string]SampledReaping, error) {
 	all := map[string]SampledReaping{}
 	err := sample(ctx, s.db, s.db.SQL.SampleReaping, func(rows *sql.Rows) error {
@@ -158,11 +156,11 @@ func (s *Store) SampleReplays(ctx context.Context) (map[string]int64, error) {
 	return all, s.db.Answer("sample of replays", err)
 }
 
-// SampledTable is what a server estimates of a table.
+// SampledTable contains the server's estimates for a table.
 type SampledTable struct{ Rows, Dead int64 }
 
-// SampleTables are the estimates of the tables markers and inbox; none in SQLite, which has
-// none.
+// SampleTables returns the server's estimates for the tables markers and inbox; none in
+// SQLite.
 func (s *Store) SampleTables(ctx context.Context) (map[string]SampledTable, error) {
 	all := map[string]SampledTable{}
 	if s.db.Postgres == nil {
@@ -178,8 +176,9 @@ func (s *Store) SampleTables(ctx context.Context) (map[string]SampledTable, erro
 	return all, s.db.Answer("sample of tables", err)
 }
 
-// SampleOutcomes is how many markers have which outcome, as the server estimates it from a
-// sample of each partition; none in SQLite, and before the server has taken one.
+// SampleOutcomes returns how many markers have each outcome, by the server's statistics of
+// each partition. It returns nothing in SQLite, and before the server has collected
+// statistics.
 func (s *Store) SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error) {
 	all := map[store.Outcome]int64{}
 	if s.db.Postgres == nil {
@@ -195,8 +194,8 @@ func (s *Store) SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, er
 	return all, s.db.Answer("sample of outcomes", err)
 }
 
-// sample reads with one statement. In PostgreSQL that stands in a transaction of its own, so
-// that the server ends it; in SQLite one would wait for who writes.
+// sample reads with one statement. In PostgreSQL it uses a transaction with a server-side
+// limit. In SQLite a transaction would wait for writers.
 func sample(ctx context.Context, s *database.DB, query string, each func(*sql.Rows) error, args ...any) error {
 	if s.Postgres == nil {
 		ctx, cancel := context.WithTimeout(ctx, sampleRuns)

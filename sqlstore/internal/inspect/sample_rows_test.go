@@ -16,12 +16,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waiting is a driver of a database in which so many rows of two consumers wait, and which
-// counts as far as it is asked to.
+// waiting is a driver of a database with this many waiting rows of two consumers. It counts up
+// to the requested limit.
 type waiting struct {
 	mute.Conn
 	billing, audit int64
-	asked          int64 // how many rows it was asked to read at most
+	asked          int64 // the requested limit
 }
 
 func (w *waiting) Connect(context.Context) (driver.Conn, error) { return w, nil }
@@ -45,7 +45,7 @@ func (w *waiting) QueryContext(_ context.Context, query string, _ []driver.Named
 	return &counts{all: [][]driver.Value{{[]byte("billing"), billing, int64(60_000_000), nil, int64(2)}, {[]byte("audit"), min(w.audit, most-billing), int64(-5), int64(30_000_000), int64(0)}}}, err
 }
 
-// counts are an answer.
+// counts is the result of a query.
 type counts struct{ all [][]driver.Value }
 
 func (c *counts) Columns() []string { return make([]string, 5) }
@@ -61,13 +61,13 @@ func (c *counts) Next(to []driver.Value) error {
 	return nil
 }
 
-func TestWhenThereAreMoreRowsThanAreCounted(t *testing.T) {
+func TestMoreRowsThanAreCounted(t *testing.T) {
 	for level, most := range sampleFewer {
 		for _, c := range []struct {
 			name           string
 			billing, audit int64
 			atLeast        bool
-			rows           int64 // of billing
+			rows           int64 // rows of consumer billing
 		}{
 			{"fewer", 3, 4, false, 3},
 			{"as_many", int64(most) - 4, 4, false, int64(most) - 4},

@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// statements are the files of SQL of package sqlstore.
+// statements contains the SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// slow is a database that takes so long for a row, and is ended after 50 ms.
+// slow is a database that needs this time for a row, and stops after 50 ms.
 func slow(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error {
 	return func(most int) error {
 		*asked = append(*asked, most)
@@ -35,11 +35,11 @@ func slow(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error
 	}
 }
 
-func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
+func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		aRow  time.Duration
-		asked [3][]int // of three samples
+		asked [3][]int // the limits that three samples requested
 		fails bool
 	}{
 		{"trap_T81_K4_all_where_it_is_fast", time.Microsecond, [3][]int{{10_000}, {10_000}, {10_000}}, false},
@@ -77,7 +77,7 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 				times[most]++
 			}
 			if times[400] != 2+quickSamples || times[2_000] != 2+quickSamples || times[10_000] != 1+quickSamples-2 {
-				t.Errorf("it asked so often for so many: %v", times)
+				t.Errorf("the requested limits were %v", times)
 			}
 		})
 	})
@@ -93,7 +93,7 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 			}
 			ask(1, 100*time.Microsecond)
 			ask(quickSamples, time.Microsecond)
-			ask(1, 50*time.Microsecond) // in time, and five times as many would not be
+			ask(1, 50*time.Microsecond) // fast enough, but not for five times as many
 			asked = nil
 			ask(quickSamples+1, time.Microsecond)
 			if slices.Max(asked) != 400 {

@@ -33,8 +33,8 @@ func (s *Store) SaveRequest(ctx context.Context, key semel.Key, t store.Token, n
 	})
 }
 
-// AbandonedKeys implements admin.RequestStore. Keys stand in the order of their hashes, by the
-// primary key of their table: no call reads more rows than it is to look at.
+// AbandonedKeys implements admin.RequestStore. It reads keys in the order of their hashes,
+// which is the primary key of the table, so that no call reads more rows than it examines.
 func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
 	err = database.EachRow(ctx, s.db.Pool, s.db.SQL.AbandonedKeys, func(rows *sql.Rows) error {
 		var sum, source, id, note []byte
@@ -61,8 +61,8 @@ func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) 
 	return left, s.db.Answer("left keys", err)
 }
 
-// forgotten is how many keys whose time is over a claim removes at most, of which it may add
-// one: so they are removed as fast as they come.
+// forgotten is how many expired keys a claim removes at most. A claim adds at most one key, so
+// expired keys do not accumulate.
 const forgotten = 3
 
 // ClaimKey implements keystore.Store.
@@ -84,7 +84,8 @@ func (s *Store) ClaimKey(ctx context.Context, c keystore.Claim) (a keystore.Answ
 	return a, s.db.Answer("claim a key", err)
 }
 
-// claimKey claims a key; false: another was faster in making it, and is to be looked at.
+// claimKey claims a key. done is false if another transaction has inserted the key first, so
+// that it must be read again.
 func claimKey(ctx context.Context, db *database.DB, tx *sql.Tx, c *keystore.Claim, a *keystore.Answer) (done bool, err error) {
 	sum := sqlform.KeySum(c.Key)
 	k, row, now, err := readKey(ctx, db, tx, sum)
@@ -107,8 +108,7 @@ func claimKey(ctx context.Context, db *database.DB, tx *sql.Tx, c *keystore.Clai
 	return n == 1, err
 }
 
-// readKey reads a key and the time, and has it to itself until the transaction ends; false: there
-// is none.
+// readKey locks a key and returns it, with the time. row is false if the key does not exist.
 func readKey(ctx context.Context, db *database.DB, tx *sql.Tx, sum []byte) (k sqlform.Key, row bool, now int64, err error) {
 	var ended, token, first, until, over, started, finished, version, leased sql.NullInt64
 	var print []byte
@@ -124,7 +124,7 @@ func readKey(ctx context.Context, db *database.DB, tx *sql.Tx, sum []byte) (k sq
 	return k, err == nil, now, err
 }
 
-// valuesOf are the columns that change, in the order of the statements.
+// valuesOf returns the values of the columns that change, in the order of the statements.
 func valuesOf(db *database.DB, sum []byte, k *sqlform.Key) ([]any, error) {
 	result, err := db.Crypt.Hide(sqlform.OfKey, sum, k.Result)
 	version, print := db.Crypt.Print(sqlform.PrintOfKey, sum, k.Fingerprint)
@@ -173,7 +173,7 @@ func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e keys
 	})
 }
 
-// ofKey does something with a key that is there.
+// ofKey calls do with an existing key, in a transaction.
 func ofKey(ctx context.Context, db *database.DB, what string, key semel.Key, do func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error) error {
 	lost := false
 	err := db.Write(ctx, func(tx *sql.Tx) error {

@@ -23,24 +23,25 @@ import (
 type Store struct {
 	db    *database.DB
 	mu    sync.Mutex
-	ahead time.Time // when cutAhead looks at all rows again; guarded by mu
+	ahead time.Time // when cutAhead examines all rows again; guarded by mu
 }
 
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db: db} }
 
-// How often rows are looked for that were written while the database's clock was ahead. All rows
-// that wait for later are read for it, so it takes at most one part in aheadShare of the time.
+// How often the store looks for rows that were written while the database's clock was ahead.
+// The search reads all rows that are due later, so it may use at most one part in aheadShare
+// of the time.
 const (
 	aheadEvery = 30 * time.Second
 	aheadShare = 200
 )
 
-// cutAhead cuts the waits of rows that were written while the database's clock was ahead: of all
-// rows every half a minute, and of named ones at once. It is no part of the claim's statement,
-// whose rows are found by an index that says nothing of when a row was changed. A failure keeps
-// no claim from being made: rows that are due are found all the same, and the next look comes
-// later, by as much as this one took.
+// cutAhead shortens the waits of rows that were written while the database's clock was ahead:
+// of all rows every half minute, or at once of the rows named in o. It is not part of the
+// claiming statement, because the index of that statement does not contain the time of the
+// change. An error does not prevent the claim: due rows are found anyway, and the next search
+// is delayed by the duration of this one.
 func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	only := ""
 	if len(o.Numbers) > 0 {
@@ -49,14 +50,14 @@ func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 		return
 	}
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, o.Lease/4) // the claim has what is left of its time
+	limited, cancel := context.WithTimeout(ctx, o.Lease/4) // leave the rest of the time for the claim
 	rows, by, err := inbox.CutAhead(limited, s.db, only)
 	cancel()
 	if only == "" {
 		s.mu.Lock()
 		s.ahead = time.Now().Add(max(aheadEvery, aheadShare*time.Since(began)))
 		if err == nil && rows >= inbox.MostAhead {
-			s.ahead = time.Time{} // and the next claim goes on
+			s.ahead = time.Time{} // the next claim continues
 		}
 		s.mu.Unlock()
 	}
@@ -65,7 +66,7 @@ func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	}
 }
 
-// cutsAhead reports whether it is time to look, and nobody does.
+// cutsAhead reports whether a search for such rows is due, and schedules the next one.
 func (s *Store) cutsAhead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,26 +84,27 @@ func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time
 	return all, s.db.Answer("start of calls", err)
 }
 
-// errClaimLost: a claim does not stand that a batch was to end.
+// errClaimLost means that a claim that a batch was to end is no longer valid.
 var errClaimLost = &database.Error{Doing: "end of claims", Class: store.ClassClaimLost, Err: store.ErrClaimLost}
 
-// claiming is what differs between dialects of claims.
+// claiming contains the operations on claims that differ between dialects.
 type claiming interface {
 	claim(ctx context.Context, s *database.DB, o store.ClaimOptions) ([]store.Claimed, error)
 	held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error)
-	// extend, start and end return the indexes of the claims that do not stand.
+	// extend, start and end return the indexes of the claims that are not valid.
 	extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]int, error)
 	start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error)
 	calls(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error)
 	end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error)
 	retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error)
-	// Look answers for claims that stand, in a batch's transaction; done says that
-	// other code has applied the identity. Close ends them there, or returns errClaimLost.
+	// Look calls stands for each valid claim, in a batch's transaction; done reports that
+	// other code has applied the identity. Close ends the claims there, or returns
+	// errClaimLost.
 	Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error
 	Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error
 }
 
-// ClaimsOf returns the statements about claims of a database's dialect.
+// ClaimsOf returns the operations on claims of a database's dialect.
 func ClaimsOf(s *database.DB) claiming {
 	if s.Postgres != nil {
 		return postgresClaims{}
@@ -121,16 +123,16 @@ func (s *Store) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claime
 	return all, s.db.Answer("claim", err)
 }
 
-// refuseForeign marks claimed rows as unreadable that belong to another consumer's scope. Claims
-// find rows by a column of their own, which whoever can write the table can change; the scope is
-// what an encrypted message is bound to.
+// refuseForeign marks claimed rows as unreadable if their scope belongs to another consumer.
+// Claims find rows by a separate column, which anybody who can write the table can change,
+// while an encrypted message is bound to the scope.
 func refuseForeign(db *database.DB, all []store.Claimed, consumer string) {
 	if db.Crypt.Cipher == nil {
 		return
 	}
 	for i := range all {
 		if r := &all[i].Row; r.Key.Consumer != consumer && r.Unreadable == "" {
-			r.Unreadable = fmt.Sprintf("the row was changed in the database: it is listed for consumer %q and belongs to consumer %q", consumer, r.Key.Consumer)
+			r.Unreadable = fmt.Sprintf("the row was changed in the database: it is listed for consumer %q but belongs to consumer %q", consumer, r.Key.Consumer)
 			r.Message.Key, r.Message.Body, r.Message.Headers = nil, nil, nil
 		}
 	}
@@ -179,7 +181,7 @@ func (s *Store) Pending(ctx context.Context, consumer string) (store.Pending, er
 	return p, nil
 }
 
-// claimedNow is a row that was read before it was claimed.
+// claimedNow returns the state after the claim of a row that was read before it.
 func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
 	if suspect {
 		r.Started = max(r.Started, 1)
@@ -203,9 +205,10 @@ func lostOf(n int, stand []int) (lost []int) {
 	return lost
 }
 
-// withoutOver ends those claims whose markers do not wait for their rows, and returns the others:
-// no end of such a claim would stand, and its row would be claimed for ever. It asks about suspect
-// claims alone, which such a row becomes with its second claim, so that claims cost no more.
+// withoutOver ends claims whose markers do not wait for their rows, and returns the others. No
+// regular end of such a claim would be accepted, and its row would be claimed forever. It
+// checks suspect claims only, because such a row becomes suspect with its second claim; so
+// other claims cost no more.
 func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]store.Claimed, error) {
 	kept := all[:0]
 	for _, c := range all {
@@ -223,7 +226,7 @@ func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]s
 	return kept, nil
 }
 
-// endIfOver ends a claim whose marker does not wait for its row, and reports whether it did.
+// endIfOver ends a claim if the marker does not wait for its row, and reports whether it did.
 func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool, err error) {
 	db, err = daily.OfRow(ctx, db, c.Number)
 	if err != nil {
@@ -253,7 +256,7 @@ func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool
 		return ordering.LeaveLines(ctx, db, tx, []int64{r.Number})
 	})
 	if errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) {
-		return false, nil // somebody else was faster, or a newer release knows better: the claim says so
+		return false, nil // the row was changed meanwhile, or a newer release wrote it: ending the claim will report that
 	}
 	return over, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/sqlstate"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 	"github.com/semel-go/semel/sqlstore/internal/inbox"
 	"github.com/semel-go/semel/sqlstore/internal/ordering"
@@ -29,7 +30,7 @@ func (postgresClaims) calls(ctx context.Context, s *database.DB, claims []store.
 	return all, err
 }
 
-// postgresClaims are claims by one statement each, whatever their number.
+// postgresClaims uses one statement for any number of claims.
 type postgresClaims struct{}
 
 func (postgresClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOptions) ([]store.Claimed, error) {
@@ -83,7 +84,7 @@ func (postgresClaims) end(ctx context.Context, s *database.DB, endings []store.C
 	return lost, err
 }
 
-// endedClaims ends claims, and returns those that do not stand.
+// endedClaims ends claims, and returns the indexes of those that are not valid.
 func endedClaims(ctx context.Context, s *database.DB, in database.Queryer, endings []store.ClaimEnding) ([]int, error) {
 	stood, err := database.Indexes(ctx, in, s.Postgres.EndClaims, sqlform.EndingsArgument(s.Crypt, endings))
 	if err != nil {
@@ -115,7 +116,7 @@ func (postgresClaims) Look(ctx context.Context, s *database.DB, tx *sql.Tx, clai
 func (postgresClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {
 	text, args := sqlform.ClosingClaims(s.Crypt, s.Postgres, endings)
 	_, err := tx.ExecContext(ctx, text, args...)
-	if database.SQLState(err) == database.StateClaimLost {
+	if database.SQLState(err) == sqlstate.ClaimLost {
 		return errClaimLost
 	}
 	if err != nil {
@@ -124,7 +125,7 @@ func (postgresClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, end
 	return stepClaims(ctx, s, tx, endings)
 }
 
-// stepClaims writes the steps of claims that have ended in tx.
+// stepClaims writes the steps of claims that ended in tx.
 func stepClaims(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {
 	argument, err := sqlform.StepsArgument(s.Crypt, endings)
 	if argument == "" {
@@ -134,8 +135,7 @@ func stepClaims(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store
 	return err
 }
 
-// withSteps are those of the endings that say something of steps, without those that were
-// lost.
+// withSteps returns the endings with steps, without the lost ones.
 func withSteps(endings []store.ClaimEnding, lost []int) (all []store.ClaimEnding) {
 	for i := range endings {
 		if len(lost) > 0 && lost[0] == i {

@@ -31,11 +31,11 @@ func (sqliteClaims) calls(ctx context.Context, s *database.DB, claims []store.Cl
 	return all, err
 }
 
-// sqliteClaims are claims one by one, in a transaction that has the writer's place:
-// nothing of it is a round trip.
+// sqliteClaims handles claims one by one, in a transaction with the writer's slot. No
+// statement is a round trip.
 type sqliteClaims struct{}
 
-// claimable is a row that is due. suspect and blocked are as in store.Claimed.
+// claimable is a due row. suspect and blocked are as in store.Claimed.
 type claimable struct {
 	row     store.StoredRow
 	suspect bool
@@ -68,8 +68,8 @@ func (sqliteClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOpti
 	return all, err
 }
 
-// mayBeDue looks for rows that wait before it takes the writer's place, which
-// others need: an inbox is mostly empty.
+// mayBeDue checks for waiting rows without the writer's slot, which other transactions need,
+// because an inbox is usually empty.
 func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error) {
 	if err := s.File.Check(); err != nil {
 		return false, err
@@ -79,8 +79,8 @@ func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error
 	return some, err
 }
 
-// dueRows returns the rows that are due, the longest due first. It stops reading one row after
-// their bodies exceed what may be claimed at once.
+// dueRows returns the due rows, the longest due first. It stops one row after their bodies
+// exceed the limit of the claim.
 func dueRows(ctx context.Context, db *database.DB, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
@@ -111,8 +111,8 @@ func (sqliteClaims) held(ctx context.Context, s *database.DB, consumer string, t
 	}, true, []byte(consumer), int64(t))
 }
 
-// extend only looks while a batch of this store is open: that has the writer's place,
-// and nobody can claim its rows.
+// extend only checks the claims while a batch of this store is open: the batch has the
+// writer's slot, so that no other process can claim the rows.
 func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) (lost []int, err error) {
 	if !writerIsFree(ctx, s) {
 		for i, c := range claims {
@@ -131,11 +131,10 @@ func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.C
 	})
 }
 
-// shortWrite is longer than a write takes that is no batch.
+// shortWrite is longer than any write except a batch takes.
 const shortWrite = 100 * time.Millisecond
 
-// writerIsFree waits a little for the writer's place, and reports whether no batch has
-// it.
+// writerIsFree waits briefly for the writer's slot, and reports whether no batch holds it.
 func writerIsFree(ctx context.Context, db *database.DB) bool {
 	ctx, cancel := context.WithTimeout(ctx, shortWrite)
 	defer cancel()
@@ -162,8 +161,8 @@ func (sqliteClaims) end(ctx context.Context, s *database.DB, endings []store.Cla
 	})
 }
 
-// each does something to each of n claims in one transaction, and returns those that
-// do not stand. do reports whether a claim stands.
+// each calls do for each of n claims in one transaction, and returns the indexes of those that
+// are not valid. do reports whether a claim is valid.
 func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (bool, error)) (lost []int, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		lost = nil
@@ -181,7 +180,7 @@ func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int
 	return lost, err
 }
 
-// endClaim ends a claim, if it stands, with its marker, and reports whether it stood.
+// endClaim ends a valid claim and its marker, and reports whether the claim was valid.
 func endClaim(ctx context.Context, db *database.DB, tx *sql.Tx, e *store.ClaimEnding) (stood bool, err error) {
 	a := sqlform.EndingOf(db.Crypt, e)
 	stood, err = database.ChangedIn(ctx, tx, db.SQLite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
@@ -234,7 +233,7 @@ func (sqliteClaims) Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims
 func (sqliteClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {
 	for i := range endings {
 		one := endings[i]
-		one.Call = store.CallNone // which says nothing in a batch
+		one.Call = store.CallNone // a batch has no calls
 		stood, err := endClaim(ctx, s, tx, &one)
 		if err != nil {
 			return err

@@ -13,16 +13,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Lists runs statements over lists in a transaction.
+// Lists runs statements with lists of marks in a transaction.
 type Lists struct {
 	DB *database.DB
 	Tx *sql.Tx
-	// Own: tx is of the store's own database, so that what is prepared there fits.
+	// Own: tx is a transaction of the store's own database, so that prepared statements can be
+	// used.
 	Own bool
 }
 
-// Chunks are the pieces of a list that statements take: those that are prepared,
-// or else as few as can be.
+// Chunks splits a list for the statements: into the prepared lengths, or else into as few
+// pieces as possible.
 func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	if !l.Own || l.DB.Prepared.ByLength.Load() == nil {
 		return l.DB.Dialect.Chunks(of)
@@ -39,7 +40,7 @@ func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	}
 }
 
-// query runs a statement over tuples of width values, which flat holds one after the other;
+// query runs a statement with tuples of width values, which flat contains one after the other.
 // more are further arguments.
 func (l Lists) query(ctx context.Context, statement string, width int, flat []any, more ...any) (*sql.Rows, error) {
 	if prepared := l.DB.Prepared.Of(statement, len(flat)/width); l.Own && prepared != nil {
@@ -49,8 +50,8 @@ func (l Lists) query(ctx context.Context, statement string, width int, flat []an
 	return l.Tx.QueryContext(ctx, text, append(args, more...)...)
 }
 
-// Judged returns the verdict on a mark that met this marker, or none, in a table of days; the mark has the
-// key under which its marker stands.
+// Judged returns the verdict for a mark with this marker, or none, in a table of days. The key
+// of the mark must be the one under which the marker is stored.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	a := there.Judged(c, m)
 	if a.Aside {
@@ -62,10 +63,10 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 	return a.Verdict, nil
 }
 
-var errUnready = errors.New("no day is made for tomorrow's markers, so that nobody can tell what is from the future; what makes days has failed for days: run semel reap --once as the owner of the tables, and read what it says")
+var errUnready = errors.New("the partition for tomorrow's markers is missing, so messages from the future cannot be recognized; creating partitions has failed for days: run semel reap --once as the owner of the tables, and read its output")
 
-// setAside writes those marks of ids outside of what is kept that only say what became of
-// their messages.
+// setAside writes marks with ids outside of the kept days that only record an outcome and ask
+// for none.
 func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []store.Verdict) error {
 	var outside []int
 	for _, i := range seen {
@@ -80,7 +81,7 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	if err := l.Insert(ctx, l.DB.Days.SQL.Aside, marks, outside, verdicts); err != nil {
 		return err
 	}
-	var met []int // by another of the batch, or of a batch that was faster
+	var met []int // marked already by this batch, or by a batch that was faster
 	for _, i := range outside {
 		if verdicts[i].Kind == store.Fresh {
 			marks[i].SetAside()
@@ -94,10 +95,10 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	return l.judge(ctx, marks, nil, met, verdicts)
 }
 
-// scopesAtOnce is how many scopes one statement asks for; a batch has mostly one.
+// scopesAtOnce is how many scopes one statement reads; most batches have one.
 const scopesAtOnce = 1000
 
-// lows are the low-water marks of the scopes of those marks that ask, by scope.
+// lows returns the low-water marks of the scopes of the marks that need them, by scope.
 func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
@@ -124,9 +125,9 @@ func (l Lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.
 	}, args...)
 }
 
-// JudgeAges judges which fresh marks are older than what is kept. It is a statement
-// behind the one that marks: what that waited for may be the end of a reaper, whose
-// low-water mark a statement that began before it does not see.
+// JudgeAges changes the verdicts of fresh marks that are older than the kept markers. It must
+// follow the marking statement: that one may have waited for a reaper to commit, and a
+// statement that began earlier would not see the new low-water mark.
 func (l Lists) JudgeAges(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	lows, err := l.lows(ctx, marks)
 	if err == nil {

@@ -33,8 +33,7 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen finds the verdicts on those marks of a chunk whose identity is marked, outside of any
-// transaction.
+// seen sets the verdicts of the marks of a chunk that have a marker, outside of a transaction.
 func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict) error {
 	if len(chunk) == 0 {
 		return nil
@@ -75,11 +74,11 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (admin.StoredMarker, 
 	return m, true, nil
 }
 
-// Preview implements admin.Previewer. semel.ErrUnsupported: the consumer marks in a table
-// of the user's, too.
+// Preview implements admin.Previewer. It returns semel.ErrUnsupported if the consumer also
+// marks in a table of the user.
 func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	if !s.db.MarksAlone() {
-		return nil, fmt.Errorf("sqlstore: what a table of the user's has is found by marking alone: %w", semel.ErrUnsupported)
+		return nil, fmt.Errorf("sqlstore: the rows of an adopted table are found only by marking: %w", semel.ErrUnsupported)
 	}
 	db, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err == nil {
@@ -90,7 +89,7 @@ func (s *Store) Preview(ctx context.Context, consumer string, generation int64, 
 	}
 	verdicts, err := preview(ctx, db, consumer, generation, all)
 	if err != nil {
-		return nil, db.Blameless("foretell", err)
+		return nil, db.Blameless("preview", err)
 	}
 	return verdicts, nil
 }
@@ -108,7 +107,7 @@ func preview(ctx context.Context, s *database.DB, consumer string, generation in
 			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return nil, err
 			}
-			numbers[all[i].Source] = number // 0: nothing of it is marked yet
+			numbers[all[i].Source] = number // 0: the source has no markers yet
 		}
 		if plain[i].Scope = number; number > 0 {
 			known = append(known, i)

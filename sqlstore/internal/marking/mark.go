@@ -1,4 +1,4 @@
-// Package marking writes and reads markers, and numbers the scopes of identities.
+// Package marking writes and reads markers, and assigns numbers to the scopes of identities.
 package marking
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store implements store.CallerTx without its messages, admin.Interner, admin.MarkerReader and admin.Previewer.
+// Store implements admin.Interner, admin.MarkerReader, admin.Previewer, and the methods of
+// store.CallerTx that need no messages.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
@@ -35,9 +36,9 @@ func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark
 	return nil
 }
 
-// MarkIn implements store.CallerTx. In SQLite a transaction that has read and
-// not written when it marks may fail with an error of store.ClassContended: begin it
-// with a write.
+// MarkIn implements store.CallerTx. In SQLite a transaction that has read before it marks,
+// without writing first, may fail with store.ClassContended. Begin such a transaction with a
+// write.
 func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	if err := s.db.File.Check(); err != nil {
 		return nil, err
@@ -59,13 +60,12 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]s
 	return answers, nil
 }
 
-// Mark writes the marks sorted by identity, so that two batches never wait for
-// each other, and of equal ones the first; then it looks up what became of
-// those that were there. These are two statements, because a copy that was in
-// flight when the first began is visible to the second only.
+// Mark writes the marks sorted by identity, so that batches cannot deadlock, and of equal ones
+// the first. Then it reads the markers that existed already. It needs two statements, because
+// the first one does not see a marker that was committed after it began.
 //
-// former are the former identities among the marks; more are further arguments of the
-// first statement.
+// former are the previous identities of the marks. more are further arguments of the first
+// statement.
 func (l Lists) Mark(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, first string, more ...any) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(marks))
 	var seen []int
@@ -110,7 +110,7 @@ func markColumns(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	return flat
 }
 
-// Insert writes the marks of a chunk; those it wrote are fresh.
+// Insert writes the marks of a chunk, and sets the verdicts of those it wrote to fresh.
 func (l Lists) Insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict, more ...any) error {
 	rows, err := l.query(ctx, statement, 6, markColumns(l.DB.Crypt, marks, chunk), more...)
 	if err != nil {
@@ -149,7 +149,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 	return written, rows.Err()
 }
 
-// judge finds the verdicts on marks whose identity was marked before.
+// judge sets the verdicts of marks that have a marker already.
 func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []store.Verdict) error {
 	rows, err := l.query(ctx, l.DB.SQL.Judge, 4, judged(l.DB.Crypt, marks, chunk))
 	if err != nil {
@@ -161,7 +161,7 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 		if err != nil {
 			return err
 		}
-		if verdicts[i].Kind == store.Fresh { // it is asked for its row only
+		if verdicts[i].Kind == store.Fresh { // only its row was requested
 			former.Knows(i, there.Known)
 			continue
 		}
@@ -173,8 +173,8 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 	return rows.Err()
 }
 
-// judged are the arguments of Judge about the marks of a chunk. A mark whose conflict's row may have one
-// of several keys is asked about once for each.
+// judged returns the arguments of Judge for the marks of a chunk. A mark is repeated for each
+// form that a conflict's key may have.
 func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	args := make([]any, 0, 4*len(chunk))
 	var room [4][]byte
@@ -187,8 +187,8 @@ func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	return args
 }
 
-// scanJudged reads a row of Judge: the index of a mark, and the marker that is there. What it
-// holds is the row's, until the next one.
+// scanJudged reads a row of Judge: the index of a mark, and its marker. The result is valid
+// until the next row is read.
 func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
 	var sum sql.RawBytes
 	err = rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known)
@@ -196,7 +196,7 @@ func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
 	return i, there, err
 }
 
-// verdict is the answer to a mark that met a marker.
+// verdict returns the verdict for a mark with this marker.
 func verdict(db *database.DB, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	if db.Days == nil {
 		return there.Verdict(db.Crypt, m), nil

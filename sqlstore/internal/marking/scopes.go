@@ -19,8 +19,8 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return numbers[0], nil
 }
 
-// Scopes implements admin.Interner: PostgreSQL is asked once for all that this process does
-// not remember, and those that are not there are written in one transaction.
+// Scopes implements admin.Interner. With PostgreSQL, one statement reads all scopes that are
+// not cached, and the missing ones are written in one transaction.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := s.db.Remembered(consumer, sources, generation)
 	if missing := unnumbered(numbers); len(missing) > 0 {
@@ -32,7 +32,7 @@ func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, g
 	return numbers, nil
 }
 
-// unnumbered are the indexes of the numbers that are not known. No scope has the number 0.
+// unnumbered returns the indexes of the unknown numbers. No scope has the number 0.
 func unnumbered(numbers []int64) (missing []int) {
 	for i, n := range numbers {
 		if n == 0 {
@@ -57,15 +57,15 @@ func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string
 	return n, nil
 }
 
-// admits says why a scope cannot be interned, if it cannot.
+// admits returns an error if a scope must not be created.
 func admits(db *database.DB, key database.Scope) error {
 	if err := db.Foreign.Admit(key.Consumer, key.Source, key.Generation); err != nil {
 		return err
 	}
-	return db.File.Check() // a new connection would make an empty file
+	return db.File.Check() // a new connection would create an empty file
 }
 
-// intern finds the numbers that are not known, and writes the scopes that are not there.
+// intern finds the unknown numbers, and writes missing scopes.
 func intern(ctx context.Context, db *database.DB, consumer string, sources []string, generation int64, numbers []int64) error {
 	for _, i := range unnumbered(numbers) {
 		if err := admits(db, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}); err != nil {
@@ -88,14 +88,14 @@ func intern(ctx context.Context, db *database.DB, consumer string, sources []str
 		}
 		err := findScopes(ctx, db, tx, consumer, sources, generation, numbers)
 		if left := unnumbered(numbers); err == nil && len(left) > 0 {
-			err = fmt.Errorf("source %q of consumer %q has no row in %sscopes although it was written: something keeps that table from being written, such as a trigger; semel migrate status names it", sources[left[0]], consumer, db.Prefix)
+			err = fmt.Errorf("source %q of consumer %q has no row in %sscopes although it was just written: something prevents writes to that table, such as a trigger; semel migrate status names it", sources[left[0]], consumer, db.Prefix)
 		}
 		return err
 	})
 }
 
-// newScopes writes scopes before any is read: a transaction that reads first could fail
-// when it writes.
+// newScopes writes the scopes before any is read, because a transaction that reads first could
+// fail when it writes.
 func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string, sources []string, generation int64, missing []int) error {
 	if db.Postgres != nil {
 		_, err := tx.ExecContext(ctx, db.Postgres.NewScopes, []byte(consumer), sourcesOf(sources, missing), generation)
@@ -109,7 +109,7 @@ func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string
 	return nil
 }
 
-// findScopes fills in the numbers of those scopes that there are.
+// findScopes sets the numbers of the scopes that exist.
 func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consumer string, sources []string, generation int64, numbers []int64) error {
 	missing := unnumbered(numbers)
 	if s.Postgres != nil {
@@ -132,7 +132,7 @@ func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consum
 	return nil
 }
 
-// sourcesOf are some of the sources as an array of PostgreSQL.
+// sourcesOf returns some of the sources as a PostgreSQL array.
 func sourcesOf(sources []string, some []int) any {
 	column := make([][]byte, len(some))
 	for at, i := range some {
@@ -141,8 +141,8 @@ func sourcesOf(sources []string, some []int) any {
 	return database.Array(column)
 }
 
-// internIn writes before it reads: a transaction that reads first could fail
-// when it writes.
+// internIn writes before it reads, because a transaction that reads first could fail when it
+// writes.
 func internIn(ctx context.Context, db *database.DB, tx *sql.Tx, key database.Scope) (n int64, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.NewScope, key.Args()...); err != nil {
 		return 0, err

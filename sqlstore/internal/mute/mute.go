@@ -1,4 +1,4 @@
-// Package mute is a driver for tests that opens transactions and refuses statements.
+// Package mute is a driver for tests that opens transactions and rejects statements.
 package mute
 
 import (
@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// Conn is a driver that opens transactions and refuses statements. Its
-// connections show no state, as those of most drivers do.
+// Conn is a driver that opens transactions and rejects statements. Like those of most drivers,
+// its connections do not expose their state.
 type Conn struct{}
 
 func (Conn) Connect(context.Context) (driver.Conn, error)                 { return Conn{}, nil }

@@ -1,5 +1,5 @@
-// Package operators carries out what operators do with rows of the inbox: each act on up to 500 rows is one
-// transaction, with its record.
+// Package operators carries out the acts of operators on rows of the inbox. Each act on up to
+// 500 rows is one transaction, which includes the record of the act.
 package operators
 
 import (
@@ -33,7 +33,7 @@ type acting struct {
 	verb string // for errors
 	act  store.Act
 	rows []store.RowRevision
-	// result is recorded with the act of each row; empty: done.
+	// result is recorded with the act of each row; the default is "done".
 	result string
 	// errs is what acting returns: an error, or nil, for each row.
 	errs []error
@@ -67,7 +67,7 @@ func (a *acting) carry(ctx context.Context, s *database.DB) []error {
 	return a.errs
 }
 
-// fail returns err for the rows at these places that judge has not refused.
+// fail sets err for the rows at these places that judge has not rejected.
 func (a *acting) fail(places []int, err error) {
 	for _, i := range places {
 		if a.errs[i] == nil {
@@ -185,7 +185,7 @@ func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
 	return rows
 }
 
-// ActedRows is the argument of statements about acts on these rows.
+// ActedRows returns the argument of statements about acts for these rows.
 func ActedRows(rows ...*actedRow) string {
 	all := make([]database.ActedArg, len(rows))
 	for k, r := range rows {
@@ -194,7 +194,7 @@ func ActedRows(rows ...*actedRow) string {
 	return sqlform.JSON(all)
 }
 
-// turn is what becomes of the marker of a row.
+// turn is the new content of a row's marker.
 type turn struct {
 	row *actedRow
 	to  sqlform.Marker
@@ -210,8 +210,8 @@ type turnArg struct {
 	SeenSum     *string `json:"seen_sum"`
 }
 
-// turnMarkers changes the markers of rows, each if it belongs to its row and does not say that the row's
-// content is applied.
+// turnMarkers changes the markers of rows. It skips a marker that belongs to another row, or
+// whose content is applied.
 func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn) error {
 	var all []turnArg
 	var numbers []int64
@@ -228,7 +228,7 @@ func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn
 	return changeAll(ctx, tx, numbers, fmt.Errorf("its marker was not written: %w", semel.ErrChanged), db.SQL.TurnMarkers, sqlform.JSON(all))
 }
 
-// hexOf is a sum as turn markers takes it; nil is NULL.
+// hexOf encodes a sum for turn markers; nil means NULL.
 func hexOf(sum []byte) *string {
 	if sum == nil {
 		return nil
@@ -256,7 +256,7 @@ func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error
 	return errors.Join(otherwise, err)
 }
 
-// setAll changes rows that nobody has changed since they were seen.
+// setAll changes rows unless they were changed since they were read.
 func setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, args ...any) error {
 	return changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{ActedRows(rows...)}, args...)...)
 }

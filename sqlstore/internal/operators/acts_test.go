@@ -13,7 +13,7 @@ import (
 
 var errRefused = errors.New("the server shuts down")
 
-// refusing is a driver that refuses each statement with errRefused.
+// refusing is a driver that returns errRefused for each statement.
 type refusing struct{ mute.Conn }
 
 func (r refusing) Connect(context.Context) (driver.Conn, error) { return r, nil }
@@ -23,8 +23,9 @@ func (refusing) ExecContext(context.Context, string, []driver.NamedValue) (drive
 	return nil, errRefused
 }
 
-// An operator who gets semel.ErrChanged looks at the row again, and finds nothing that was changed.
-func TestAStatementThatFailsIsNoChangeBySomebodyElse(t *testing.T) {
+// semel.ErrChanged would be wrong here: the operator would look for a change of the row and
+// find none.
+func TestAFailedStatementIsNotReportedAsErrChanged(t *testing.T) {
 	db := sql.OpenDB(refusing{})
 	defer func() { _ = db.Close() }()
 	tx, err := db.BeginTx(t.Context(), nil)

@@ -45,7 +45,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 			return err
 		}
 		if body == nil {
-			body = []byte{} // no body is NULL, which is one that was removed
+			body = []byte{} // NULL would mean a removed body
 		}
 		before, after, secret, err := db.Crypt.EditSums(number, was, body)
 		if err != nil {
@@ -96,7 +96,8 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.S
 	return all, nil
 }
 
-// enclosed is what a row's body is kept with, which says whether it is encrypted.
+// enclosed contains the columns that tell whether a row's body is encrypted, and to what it is
+// bound.
 type enclosed struct{ key, long, consumer, source, envelope []byte }
 
 func (e *enclosed) of() semel.Key {
@@ -112,7 +113,7 @@ func (e *enclosed) show(s *database.DB, kept []byte) ([]byte, error) {
 	return s.Crypt.ShowBody(e.of(), e.envelope, kept)
 }
 
-// ForgetEdits removes of edits what SQLite does not remove with their rows.
+// ForgetEdits removes the data of edits that SQLite does not remove together with their rows.
 func ForgetEdits(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.SQLite == nil {
 		return nil

@@ -24,7 +24,7 @@ type caused struct {
 // Emit implements admin.Emitter.
 func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitted, err error) {
 	db := s.db
-	if db.Days != nil { // which has the markers of the consumer that caused, and not of senders
+	if db.Days != nil { // db has the markers of the causing consumer, not of senders
 		db = db.Days.DB
 	}
 	if len(o.Causes) == 0 {
@@ -41,7 +41,7 @@ func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitte
 	return all, db.Answer("emit", err)
 }
 
-// causedBy are the rows of what these causes stand for, by number.
+// causedBy returns the rows that these causes caused, by number.
 func causedBy(ctx context.Context, db *database.DB, causes [][]byte) (rows []caused, err error) {
 	each := make([]int, len(causes))
 	for i := range each {
@@ -76,8 +76,8 @@ func readCaused(ctx context.Context, s *database.DB, causes []any) ([]caused, er
 	}, args...)
 }
 
-// emit has one row sent again that nobody has changed since it was read, and whose marker
-// says applied.
+// emit makes a row due again, if it was not changed since it was read and its marker is
+// Applied.
 func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error) {
 	db, err := daily.OfRow(ctx, db, c.number)
 	if err != nil {
@@ -95,11 +95,11 @@ func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error
 		if err := Set(ctx, tx, r, db.SQL.EmitRow); err != nil {
 			return err
 		}
-		return database.ExecOne(ctx, tx, fmt.Errorf("row %d is to be sent again, and its marker was not written: a trigger or a rule keeps that out; look for it with Check", c.number), db.SQL.MarkersWait, ActedRows(r))
+		return database.ExecOne(ctx, tx, fmt.Errorf("row %d cannot be sent again, because its marker was not written: a trigger or a rule prevents it; find it with Check", c.number), db.SQL.MarkersWait, ActedRows(r))
 	})
 	switch {
 	case errors.Is(err, semel.ErrChanged), errors.Is(err, semel.ErrState), err == nil && left:
-		return admin.Emitted{Left: 1}, nil // another has sent it again, or a person has acted on it
+		return admin.Emitted{Left: 1}, nil // another process has sent it again, or an operator has acted on it
 	case err != nil:
 		return admin.Emitted{}, err
 	}

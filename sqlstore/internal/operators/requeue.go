@@ -46,7 +46,7 @@ func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, 
 	return of.carry(ctx, db)
 }
 
-// stored is the row as the rules about acts ask for it.
+// stored converts the row for the rules about acts.
 func (r *actedRow) stored() *store.StoredRow {
 	row := &store.StoredRow{Number: r.Number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
 		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}
@@ -86,24 +86,25 @@ func reopen(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) e
 	return turnAll(ctx, s, tx, rows, store.Parked)
 }
 
-// errNoMarker refuses to process a row whose identity has no marker.
-var errNoMarker = fmt.Errorf("it has no marker, and what became of its identity is not known: %w", semel.ErrConflict)
+// errNoMarker is returned for a row whose identity has no marker, so that it must not be
+// processed.
+var errNoMarker = fmt.Errorf("it has no marker, so the outcome of its identity is unknown: %w", semel.ErrConflict)
 
 func noMarker(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
 
-// waits reports whether a row waits and its marker waits for it.
+// waits reports whether a row waits and owns a waiting marker.
 func (r *actedRow) waits() bool {
 	return r.state.Outcome() == store.Waiting && r.Owns && r.Outcome == store.Waiting
 }
 
-// formerConflict reports whether a row is a conflict with a former identity: its own identity was never
-// marked, so that it may have no marker.
+// formerConflict reports whether a row is a conflict with a previous identity. Its own
+// identity was never marked, so it may have no marker.
 func (r *actedRow) formerConflict() bool {
 	return len(r.conflict) > 0 && r.reason == reasonname.FormerConflict
 }
 
-// mayTakeMarker returns why the marker of a row's identity must not wait for the row beside these others; see
-// admin.MayRun.
+// mayTakeMarker returns an error if the row must not own a waiting marker, because of the
+// given other rows of its identity; see admin.MayRun.
 func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	if r.waits() {
 		return nil
@@ -117,7 +118,7 @@ func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	return nil
 }
 
-// takeMarkers has the markers of rows wait for the rows, which mayTakeMarker allows.
+// takeMarkers makes the markers wait for these rows; mayTakeMarker must have allowed that.
 func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*actedRow) error {
 	var marked, bare []*actedRow
 	for _, r := range rows {
@@ -127,7 +128,7 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 		case r.Marked:
 			marked = append(marked, r)
 		default:
-			bare = append(bare, r) // no lock keeps others from marking it
+			bare = append(bare, r) // no lock prevents others from marking it
 		}
 	}
 	if len(marked) > 0 {
@@ -167,7 +168,7 @@ func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevis
 	return of.carry(ctx, s.db)
 }
 
-// discard closes rows and their markers, and lets their lines go on.
+// discard closes rows and their markers, and unblocks the next rows of their lines.
 func discard(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
 	if err := setAll(ctx, tx, rows, s.SQL.DiscardRows); err != nil {
 		return err

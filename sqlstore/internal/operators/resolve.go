@@ -30,7 +30,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 			return err
 		}
 		if found == admin.ResolvedDone {
-			return r.mayTakeMarker(nil) // the effect exists, whatever became of the other rows
+			return r.mayTakeMarker(nil) // the effect exists, whatever the state of the other rows
 		}
 		return r.mayTakeMarker(r.Others)
 	}
@@ -46,7 +46,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 	return of.carry(ctx, s.db)
 }
 
-// complete ends rows whose effects exist, and their markers, which belong to the rows.
+// complete ends rows whose effects exist, and their markers, which must belong to the rows.
 func complete(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow) error {
 	if err := setAll(ctx, tx, rows, db.SQL.CompleteRows); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision
 	}
 	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
 	for some := range slices.Chunk(rows, mostActed) {
-		// A row that was dated ahead waits for its own wait, before the act sees it.
+		// First shorten the wait of rows that were dated in the future.
 		if _, _, err := inbox.CutAhead(ctx, s.db, sqlform.JSON(database.NumbersSeen(some))); err != nil {
 			return of.none(s.db.Answer("skip", err))
 		}

@@ -14,32 +14,34 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// actedRow is a row as an operator's act finds it.
+// actedRow is a row as read by an operator's act.
 type actedRow struct {
 	Number, revision, scope int64
 	state                   store.RowState
 	reason                  semel.Reason
-	Outcome                 store.Outcome // of its marker; parked if there is none
+	Outcome                 store.Outcome // outcome of its marker; parked if there is none
 	version                 int64
 	id, conflict, sum, line []byte
-	// due: the time from which it may be claimed has come. unknown: the outcome of a call for it is unknown.
-	// bodiless: its payload was removed.
+	// due: the row may be claimed. unknown: a call for it has an unknown outcome. bodiless:
+	// its payload was removed.
 	due, unknown, bodiless bool
-	place                  int64 // in its line, 0 if it is in none
+	place                  int64 // place in its line, 0 if it is in no line
 	stream                 []byte
-	// Marked is whether there is a marker, marker its content; others are the other rows of
-	// the identity, and owns whether the marker belongs to this row. See ReadTwins.
+	// Marked reports whether the identity has a marker, and Marker is its content. Others are
+	// the other rows of the identity. Owns reports whether the marker belongs to this row. See
+	// ReadTwins.
 	Marked bool
 	Marker sqlform.Marker
 	Others []sqlform.Twin
 	Owns   bool
-	// unread says why no act may change the row: only a newer release knows what it or its marker says.
+	// unread is the error if a newer release wrote the row or its marker, so that no act may
+	// change it.
 	unread error
 	// at is the index of the row in the list of an act on several rows.
 	at int
 }
 
-// Look reads the row that an act is about, in the act's transaction.
+// Look reads the row of an act, in the act's transaction.
 func Look(ctx context.Context, db *database.DB, tx *sql.Tx, number, revision int64) (*actedRow, error) {
 	found, err := lookAll(ctx, db, tx, []int64{number}, false)
 	r := found[number]
@@ -52,8 +54,8 @@ func Look(ctx context.Context, db *database.DB, tx *sql.Tx, number, revision int
 	return r, r.unread
 }
 
-// lookAll locks and reads rows with their markers, in an act's transaction. Those that others have locked are
-// waited for, or left out with skip.
+// lookAll locks and reads rows with their markers, in an act's transaction. It waits for rows
+// that other transactions have locked, or leaves them out if skip is set.
 func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, skip bool) (map[int64]*actedRow, error) {
 	all := make(map[int64]*actedRow, len(numbers))
 	busy := ""
@@ -78,8 +80,8 @@ func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, 
 	return all, err
 }
 
-// ReadTwins reads the other rows of the identities of rows, once the rows and their markers are locked, and
-// finds out whether each marker belongs to its row (law 16).
+// ReadTwins reads the other rows of the identities, and sets whether each marker belongs to
+// its row (law 16). The rows and their markers must be locked.
 func ReadTwins(ctx context.Context, db *database.DB, tx *sql.Tx, of ...*actedRow) error {
 	if len(of) == 0 {
 		return nil
@@ -105,7 +107,8 @@ func ReadTwins(ctx context.Context, db *database.DB, tx *sql.Tx, of ...*actedRow
 	return err
 }
 
-// mayRun refuses work on a row beside the other rows of its identity; see ReadTwins.
+// mayRun returns an error if the row must not be processed because of the given other rows of
+// its identity; see ReadTwins.
 func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	said := store.Outcome(0)
 	if r.Marked {
@@ -114,8 +117,8 @@ func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	return admin.MayRun(r.Number, said, r.Owns, sqlform.StoredTwins(others))
 }
 
-// closed is the marker of a row that is closed without an effect. A marker that a conflict had is
-// returned to the row of the first content.
+// closed returns the new marker of a row that is closed without an effect. A marker that a
+// conflict owned goes back to the row of the first content.
 func (r *actedRow) closed() turn {
 	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}
 	if len(r.conflict) > 0 {
@@ -124,7 +127,7 @@ func (r *actedRow) closed() turn {
 	return turn{r, to}
 }
 
-// Set changes a row if nobody has since it was seen.
+// Set changes a row unless it was changed since it was read.
 func Set(ctx context.Context, tx *sql.Tx, r *actedRow, statement string, args ...any) error {
 	return database.ExecOne(ctx, tx, fmt.Errorf("row %d: %w", r.Number, semel.ErrChanged), statement, append(args, r.Number, r.revision)...)
 }
@@ -154,7 +157,7 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]store.Act,
 	return Acts(ctx, s.db, s.db.SQL.Acts, number, limit)
 }
 
-// Acts lists acts that a statement finds, such as those on a row.
+// Acts returns the acts that a statement finds, such as those on a row.
 func Acts(ctx context.Context, s *database.DB, statement string, of any, limit int) ([]store.Act, error) {
 	acts, err := database.List(ctx, s.Pool, statement, func(rows *sql.Rows) (store.Act, error) {
 		var a store.Act

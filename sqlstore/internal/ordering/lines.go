@@ -1,5 +1,5 @@
-// Package ordering keeps the order of messages: lines, in which a message waits for those before it,
-// and streams, whose versions are applied one after the other.
+// Package ordering keeps the order of messages: in lines, in which a message waits for those
+// before it, and in streams, whose versions are applied one after the other.
 package ordering
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store implements admin.Lines and admin.Streams, without what operators do with rows.
+// Store implements admin.Lines and admin.Streams, except the acts of operators on rows.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Busy are those of the marks that ask of whose lines something waits.
+// Busy returns those of the asked marks whose lines have waiting rows.
 func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, asked []int) (busy []int, err error) {
 	if len(asked) == 0 {
 		return nil, nil
@@ -47,8 +47,8 @@ func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, 
 	return busy, nil
 }
 
-// EnterLines has the rows of a batch take their places. It reports whether one that was to
-// be blocked is the first of its line.
+// EnterLines writes the places of a batch's rows in their lines. It reports whether a row that
+// was to be blocked is the first of its line.
 func EnterLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, all []lines.Entry) (came bool, err error) {
 	if len(all) == 0 {
 		return false, nil
@@ -85,8 +85,9 @@ func postgresEnter(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sql
 	return n > 0, err
 }
 
-// ChangeLines has rows enter their lines, and lets those go on that others have left. It
-// reports whether a row is freed by that, or first where it was to be blocked.
+// ChangeLines writes the places of rows that enter lines, and unblocks the next rows of lines
+// that other rows have left. It reports whether a row is unblocked by that, or is first
+// although it was to be blocked.
 func ChangeLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, entering []lines.Entry, left []int64) (freed bool, err error) {
 	if len(left) > 0 && db.Postgres != nil {
 		var names []any
@@ -105,13 +106,13 @@ func ChangeLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlfo
 	return came || next, err
 }
 
-// LeaveLines lets the lines of rows go on that have left them.
+// LeaveLines unblocks the next rows of the lines that these rows have left.
 func LeaveLines(ctx context.Context, db *database.DB, tx *sql.Tx, left []int64) error {
 	_, err := ChangeLines(ctx, db, tx, nil, nil, left)
 	return err
 }
 
-// advanceLines frees the first rows of the lines that others have left.
+// advanceLines unblocks the first rows of the lines that these rows have left.
 func advanceLines(ctx context.Context, db *database.DB, tx *sql.Tx, left []int64) (freed bool, err error) {
 	if len(left) == 0 {
 		return false, nil
@@ -151,7 +152,7 @@ func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
 	return freed, s.db.Answer("sweep", err)
 }
 
-// dissolvedAtOnce is how many rows leave their lines in one transaction.
+// dissolvedAtOnce is how many rows are removed from their lines in one transaction.
 const dissolvedAtOnce = 1000
 
 // Dissolve implements admin.Lines.
@@ -170,7 +171,7 @@ func (s *Store) Dissolve(ctx context.Context, consumer string) (rows int64, err 
 	return rows, s.db.Answer("dissolve", err)
 }
 
-// dropLines removes the lines between two names in which nothing stands.
+// dropLines removes the empty lines between two names.
 func dropLines(ctx context.Context, db *database.DB, tx *sql.Tx, first, end []byte) error {
 	if db.Postgres != nil {
 		if _, err := tx.ExecContext(ctx, db.Postgres.LockLines, first, end); err != nil {

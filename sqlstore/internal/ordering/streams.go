@@ -13,16 +13,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// AllTaken is an error if not all streams were found that were just written: for drivers
-// of their own.
+// AllTaken returns an error if some of the streams that were just inserted are missing. Other
+// drivers use it, too.
 func AllTaken(taken, all int) error {
 	if taken == all {
 		return nil
 	}
-	return &database.Error{Doing: "streams", Class: store.ClassContended, Err: errors.New("a stream is neither written nor there: it was removed while it was taken, or another transaction that is newer wrote it")}
+	return &database.Error{Doing: "streams", Class: store.ClassContended, Err: errors.New("a stream could not be written and does not exist: either it was removed at the same time, or a newer transaction wrote it")}
 }
 
-// StreamColumns are streams as lists: scopes, names and last versions.
+// StreamColumns returns streams as lists: scopes, names and last versions.
 func StreamColumns(all []*streams.Stream) []any {
 	flat := make([]any, 0, 3*len(all))
 	for _, s := range all {
@@ -31,7 +31,8 @@ func StreamColumns(all []*streams.Stream) []any {
 	return database.Arrays(3, flat)
 }
 
-// streamPrints are the fingerprints of the streams' last contents as lists: versions and sums.
+// streamPrints returns the fingerprints of the streams' last contents as lists: versions and
+// sums.
 func streamPrints(db *database.DB, all []*streams.Stream) []any {
 	flat := make([]any, 0, 2*len(all))
 	for _, of := range all {
@@ -41,7 +42,7 @@ func streamPrints(db *database.DB, all []*streams.Stream) []any {
 	return database.Arrays(2, flat)
 }
 
-// BeginStreams writes where streams begin that have not begun.
+// BeginStreams inserts streams that have not started.
 func BeginStreams(ctx context.Context, db *database.DB, tx *sql.Tx, begun []*streams.Stream) error {
 	if len(begun) == 0 {
 		return nil
@@ -59,8 +60,8 @@ func BeginStreams(ctx context.Context, db *database.DB, tx *sql.Tx, begun []*str
 	return nil
 }
 
-// MoveStreams moves streams in a transaction that has them, and frees what waited for
-// that. It reports whether anything did.
+// MoveStreams advances streams in the transaction that holds them, and unblocks the rows that
+// waited. It reports whether there were any.
 func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*streams.Stream) (freed bool, err error) {
 	if len(moved) == 0 {
 		return false, nil
@@ -93,7 +94,7 @@ func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*stre
 	return freed, nil
 }
 
-// SkipStream moves a stream over whatever is missing.
+// SkipStream advances a stream over missing versions.
 func SkipStream(ctx context.Context, db *database.DB, tx *sql.Tx, to *streams.Stream) error {
 	if db.Postgres == nil {
 		_, err := MoveStreams(ctx, db, tx, []*streams.Stream{to})
@@ -122,7 +123,7 @@ func (s *Store) Streams(ctx context.Context, f admin.StreamFilter) ([]admin.Stor
 	return all, s.db.Answer("streams", err)
 }
 
-// BytesOrNull is a filter's value; an empty one chooses all.
+// BytesOrNull returns the value of a filter; nil, which selects all, if it is empty.
 func BytesOrNull(s string) []byte {
 	if s == "" {
 		return nil

@@ -1,4 +1,5 @@
-// Package reaper keeps the retention of consumers and removes markers, rows and bodies that are past it.
+// Package reaper stores the retention of consumers, and removes markers, rows and bodies that
+// are older.
 package reaper
 
 import (
@@ -23,7 +24,7 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Reap implements store.Reaper. A call that only counts does the same, and rolls back.
+// Reap implements store.Reaper. A dry run does the same and rolls back.
 func (s *Store) Reap(ctx context.Context, o store.Reaping) (done store.Reaped, err error) {
 	own := s.db
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
@@ -72,15 +73,15 @@ func slice(ctx context.Context, db *database.DB, tx *sql.Tx, r store.Retention, 
 	if done.Next.Done = r.Keep == 0 || o.After.Done; done.Next.Done {
 		return nil
 	}
-	err := reapMarkers(ctx, db, tx, o, done) // behind the bodies: a copy of what it removes waits for the commit
+	err := reapMarkers(ctx, db, tx, o, done) // after the bodies, because duplicates of the removed messages wait for the commit
 	if err == nil && done.Next.Done && !first {
 		err = reapBodies(ctx, db, tx, o, done)
 	}
 	return err
 }
 
-// reapBodies removes some bodies, at the begin and the end of a pass: to find them each scope is
-// asked.
+// reapBodies removes some bodies. It is called at the start and the end of a pass only,
+// because it searches every scope.
 func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) (err error) {
 	if done.Bodies, err = database.Affected(tx.ExecContext(ctx, db.SQL.ReapBodies, []byte(o.Consumer), o.Most)); err == nil {
 		err = operators.ForgetEdits(ctx, db, tx)
@@ -88,8 +89,8 @@ func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapin
 	return err
 }
 
-// patience asks for the consumer's place as the only one that reaps, and sets how the
-// transaction waits.
+// patience makes this process the only reaper of the consumer, or returns
+// database.ErrElsewhere. It also sets how long the transaction waits for locks.
 func patience(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) error {
 	if db.Postgres != nil {
 		var alone bool
@@ -105,8 +106,8 @@ func patience(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 	return nil
 }
 
-// policyIn is a consumer's retention as the transaction sees it, and the store where its
-// markers are: read in one statement, since each slice asks.
+// policyIn returns a consumer's retention as seen by the transaction, and the database of its
+// markers. It is one statement, because each slice calls it.
 func policyIn(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) (store.Retention, *database.DB, error) {
 	r := store.Retention{Consumer: consumer}
 	var keep, bodies, horizon int64
@@ -127,9 +128,9 @@ func policyIn(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 	return r, own, err
 }
 
-// reapMarkers removes some markers: in PostgreSQL of what its walk through the table comes
-// to, in SQLite of the scope that the pass has come to, or of the next one that has such as
-// are due.
+// reapMarkers removes some markers. In PostgreSQL it continues its scan through the table. In
+// SQLite it continues in the scope of the pass, or in the next scope with markers that are
+// due.
 func reapMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
 	if db.Postgres != nil {
 		return walk(ctx, db, tx, o, done)
@@ -156,8 +157,7 @@ func reapMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapi
 	}
 }
 
-// sqliteReap removes what may go of the markers behind a place, and says how many it looked
-// at.
+// sqliteReap removes markers after a place, and returns how many it examined.
 func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (looked int64, err error) {
 	ids, looked, err := part(ctx, db, tx, after, most, done)
 	if err != nil {
@@ -179,8 +179,8 @@ func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.Re
 	return looked, nil
 }
 
-// part reads some markers that are due: the ids of those that may go, and how many were
-// looked at.
+// part reads some due markers: the ids of those that may be removed, and how many were
+// examined.
 func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (ids [][]byte, looked int64, err error) {
 	err = database.EachRow(ctx, tx, db.SQLite.Part, func(rows *sql.Rows) error {
 		var id []byte
@@ -198,9 +198,9 @@ func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark
 	return ids, looked, err
 }
 
-// PrintReaper writes SQL that makes a procedure which reaps, with the calls of it for these
-// consumers, for a scheduler of the database's own. semel.ErrUnsupported: the database has
-// none.
+// PrintReaper writes SQL that creates a procedure that works as a reaper, and the calls of it
+// for these consumers, for a scheduler in the database. It returns semel.ErrUnsupported if the
+// database has no scheduler.
 func (s *Store) PrintReaper(w io.Writer, consumers []string) error {
 	if s.db.Postgres == nil {
 		return fmt.Errorf("sqlstore: SQLite has no scheduler of its own; run semel reap --once instead: %w", semel.ErrUnsupported)
@@ -216,16 +216,16 @@ func (s *Store) PrintReaper(w io.Writer, consumers []string) error {
 	return nil
 }
 
-// A call that may look at markersPerBlock times as many markers reads so many blocks of a
-// table, and no fewer than fewestBlocks: a block has some sixty to two hundred of them, most
-// are not due, and reading them costs little.
+// Block limits of a call. A call that may examine n markers reads n/markersPerBlock blocks of
+// a table, but at least fewestBlocks. A block contains about sixty to two hundred markers;
+// most are not due, and reading them costs little.
 const (
 	markersPerBlock = 32
 	fewestBlocks    = 16
 )
 
-// walk goes on with the walk of a pass through the table, round from where the last one
-// came to, and removes what is due in the next blocks.
+// walk continues the scan of a pass through the table, which starts where the last scan
+// stopped and wraps around, and removes due markers in the next blocks.
 func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
 	at := o.After
 	if at == (store.ReapMark{}) {
@@ -236,7 +236,7 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 		at.Left = at.Blocks
 	}
 	if at.Left > 0 {
-		// Before anything is removed: from then on a copy of it waits for the commit.
+		// First, because from the first removal on, duplicates wait for the commit.
 		if err := walked(ctx, db, tx, o, &at); err != nil {
 			return err
 		}
@@ -249,15 +249,16 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 		return nil
 	}
 	done.Next = store.ReapMark{Done: true}
-	if at.Left < 0 { // it need not begin
+	if at.Left < 0 { // no scan was needed
 		return nil
 	}
 	return walked(ctx, db, tx, o, &at)
 }
 
-// walked notes where a walk is and, where it has come to its end, up to where it removed.
+// walked stores the place of the scan. After a complete scan it also stores up to which time
+// markers were removed.
 func walked(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark) error {
-	if at.ID != "" { // within blocks that are noted
+	if at.ID != "" { // within blocks that are stored already
 		return nil
 	}
 	to := sql.NullInt64{Int64: at.At, Valid: at.Left == 0}
@@ -265,8 +266,8 @@ func walked(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, a
 	return err
 }
 
-// walkOn removes what is due in the next blocks, and has the place be behind them or, if
-// they hold more than one call may look at, behind the last marker that it looked at.
+// walkOn removes due markers in the next blocks, and moves the place after them. If the blocks
+// contain more markers than one call may examine, the place is after the last examined marker.
 func walkOn(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark, done *store.Reaped) (err error) {
 	past := at.Block + min(max(int64(o.Most/markersPerBlock), fewestBlocks), at.Left, at.Blocks-at.Block)
 	args := []any{[]byte(o.Consumer), fmt.Sprintf("(%d,0)", at.Block), fmt.Sprintf("(%d,0)", past), o.Most}

@@ -16,11 +16,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// countedDay bounds how many markers of a day are counted.
+// countedDay limits how many markers of a day are counted.
 const countedDay = 100_000
 
-// Retain implements store.Reaper. In PostgreSQL an index that is missing is a fault of
-// the schema: without it each look for what is due reads all markers.
+// Retain implements store.Reaper. In PostgreSQL a missing index is a schema fault, because
+// without it each search for due markers reads all markers.
 func (s *Store) Retain(ctx context.Context, r store.Retention) error {
 	err := daily.NotDated(ctx, s.db, s.db.Pool, r.Consumer)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Retain(ctx context.Context, r store.Retention) error {
 	return s.db.Answer("retention", err)
 }
 
-// ceilMilliseconds rounds up: a horizon is not to seem shorter than it is.
+// ceilMilliseconds rounds up, so that a horizon does not become shorter.
 func ceilMilliseconds(d time.Duration) int64 {
 	return (d + time.Millisecond - 1).Milliseconds()
 }
@@ -103,7 +103,7 @@ func retentions(ctx context.Context, s *database.DB, consumer string) (all []sto
 	}, ordering.BytesOrNull(consumer))
 }
 
-// measure adds what is counted or estimated.
+// measure sets the fields that are counted or estimated.
 func measure(ctx context.Context, s *database.DB, r *store.StoredRetention) error {
 	s, err := daily.OfConsumer(ctx, s, r.Consumer)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Store) Advance(ctx context.Context, consumer string) (to time.Time, err
 	return database.Moment(at), db.Answer("retention", err)
 }
 
-// whyNot says why nothing of a consumer may be removed.
+// whyNot returns the error why nothing of a consumer may be removed.
 func whyNot(ctx context.Context, db *database.DB, consumer string) error {
 	all, err := retentions(ctx, db, consumer)
 	if err != nil {
@@ -181,5 +181,5 @@ func whyNot(ctx context.Context, db *database.DB, consumer string) error {
 	if err := sqlform.MayReap(all[0].Retention, false); err != nil {
 		return err
 	}
-	return fmt.Errorf("the retention of consumer %q was changed while it was read; try again: %w", consumer, semel.ErrState)
+	return fmt.Errorf("the retention of consumer %q was changed at the same time; try again: %w", consumer, semel.ErrState)
 }

@@ -1,5 +1,5 @@
-// Package registry keeps what is registered of consumers: controls, derivations, owners, generations and
-// replays.
+// Package registry stores the controls, derivations, owners, generations and replays of
+// consumers.
 package registry
 
 import (
@@ -50,7 +50,7 @@ func (s *Store) Limit(ctx context.Context, consumer string, perSecond int, a sto
 	return order(ctx, s.db, consumer, s.db.SQL.SetLimit, int64(perSecond), a, sqlform.OfLimit(a, consumer, perSecond))
 }
 
-// order writes what is wanted of a consumer, with its record.
+// order writes a setting of a consumer, and records the act.
 func order(ctx context.Context, db *database.DB, consumer, statement string, value any, a, recorded store.Act) error {
 	err := db.Write(ctx, func(tx *sql.Tx) error {
 		if err := database.ExecOne(ctx, tx, sqlform.ErrControlUnwritten, statement, []byte(consumer), value, sqlform.Plain(a.Who), sqlform.Plain(a.Why)); err != nil {
@@ -87,10 +87,10 @@ func (s *Store) Derivations(ctx context.Context, consumer string) ([]admin.Deriv
 // AddDerivation implements admin.Derivations.
 func (s *Store) AddDerivation(ctx context.Context, d admin.Derivation) (added bool, err error) {
 	if d.Generation != 0 && s.db.Days != nil {
-		return false, fmt.Errorf("sqlstore: the markers of consumer %s are kept by day, by the time of ids of one derivation: %w", d.Consumer, semel.ErrUnsupported)
+		return false, fmt.Errorf("sqlstore: the markers of consumer %s are kept by day, which supports only one derivation of ids: %w", d.Consumer, semel.ErrUnsupported)
 	}
 	if d.Generation != 0 && !s.db.MarksAlone() {
-		return false, fmt.Errorf("sqlstore: the identities of consumer %s are marked in an adopted table, too, which keeps those of one derivation: %w", d.Consumer, semel.ErrUnsupported)
+		return false, fmt.Errorf("sqlstore: the identities of consumer %s are also marked in an adopted table, which supports only one derivation: %w", d.Consumer, semel.ErrUnsupported)
 	}
 	added, err = s.db.Changed(ctx, s.db.SQL.AddDerivation, []byte(d.Consumer), d.Generation, []byte(d.Text), d.Former)
 	if err != nil {

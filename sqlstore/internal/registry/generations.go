@@ -72,7 +72,7 @@ func (s *Store) OpenGeneration(ctx context.Context, consumer string, a store.Act
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		opened, err := database.ChangedIn(ctx, tx, s.db.SQL.OpenGeneration, []byte(consumer), sqlform.Plain(a.Who), sqlform.Plain(a.Why))
 		if err == nil && !opened {
-			return fmt.Errorf("consumer %s has a generation that is being built, or none at all: %w", consumer, semel.ErrState)
+			return fmt.Errorf("consumer %s has no generations, or one is being built already: %w", consumer, semel.ErrState)
 		}
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (s *Store) OpenGeneration(ctx context.Context, consumer string, a store.Act
 	return number, s.db.Answer("opening a generation of "+consumer, err)
 }
 
-// building is the generation of a consumer that is being built.
+// building returns the generation of a consumer that is being built.
 func building(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) (number int64, err error) {
 	err = database.EachRow(ctx, tx, db.SQL.Generations, func(rows *sql.Rows) error {
 		var n int64
@@ -100,22 +100,22 @@ func building(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 	return number, err
 }
 
-// FenceGeneration implements admin.Generations. The fence is committed before those are
-// waited for who hold the generation's row: in one statement with the wait it would keep
-// nobody from joining them.
+// FenceGeneration implements admin.Generations. It commits the fence before it waits for the
+// batches that hold the generation's row. If it did both in one statement, further batches
+// could begin during the wait.
 func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
 	if most > admin.LongestFence {
-		return fmt.Errorf("a fence of %v for generation %d of consumer %s: it stands for %v at most", most, number, consumer, admin.LongestFence)
+		return fmt.Errorf("a fence of %v for generation %d of consumer %s: the maximum is %v", most, number, consumer, admin.LongestFence)
 	}
 	fenced, err := s.db.Changed(ctx, s.db.SQL.FenceGeneration, []byte(consumer), number, max(most.Milliseconds(), 1))
 	if err == nil && !fenced {
-		return fmt.Errorf("generation %d of consumer %s is neither active nor being built, or a switch is under way: %w", number, consumer, semel.ErrState)
+		return fmt.Errorf("generation %d of consumer %s is neither active nor being built, or a switch is in progress: %w", number, consumer, semel.ErrState)
 	}
 	if err == nil {
 		fenced, err = s.db.Changed(ctx, s.db.SQL.ConfirmFence, []byte(consumer), number)
 	}
 	if err == nil && !fenced {
-		err = fmt.Errorf("the fence of generation %d of consumer %s ended before those had ended who worked in it: %w", number, consumer, semel.ErrState)
+		err = fmt.Errorf("the fence of generation %d of consumer %s ended before all its batches had ended: %w", number, consumer, semel.ErrState)
 	}
 	return s.db.Answer("fencing a generation of "+consumer, err)
 }
@@ -172,8 +172,8 @@ func (s *Store) EndGeneration(ctx context.Context, consumer string, number int64
 	return s.db.Answer("dropping a generation of "+consumer, err)
 }
 
-// ForgetGeneration implements admin.Generations. Markers go last, as what is kept beside
-// them is found by them.
+// ForgetGeneration implements admin.Generations. It removes markers last, because the other
+// records are found through them.
 func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error) {
 	all, err := s.Generations(ctx, consumer)
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		removed = 0
 		for _, text := range []string{s.db.SQL.ForgetRows, s.db.SQL.ForgetResults, s.db.SQL.ForgetStreams, s.db.SQL.ForgetMarkers} {
-			if removed >= most { // and edits of rows that are gone go with the last
+			if removed >= most { // edits of removed rows are removed by the last call
 				return nil
 			}
 			n, err := database.Affected(tx.ExecContext(ctx, text, []byte(name), most-removed))

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostReplays is how many replays are told where nobody says.
+// mostReplays is the default number of replays to return.
 const mostReplays = 1000
 
 // NewReplay implements admin.Replays.
@@ -37,7 +37,7 @@ func (s *Store) NewReplay(ctx context.Context, r admin.Replay, t store.Token, le
 	return r.Number, s.db.Answer("new replay", err)
 }
 
-// soleReplay refuses a second replay of a consumer and generation.
+// soleReplay returns an error if the consumer has another open replay in this generation.
 func soleReplay(ctx context.Context, db *database.DB, tx *sql.Tx, of *admin.Replay) error {
 	var number int64
 	err := tx.QueryRowContext(ctx, db.SQL.OpenReplay, []byte(of.Consumer), of.Generation, of.Number).Scan(&number)
@@ -85,7 +85,7 @@ func setReplay(ctx context.Context, db *database.DB, tx *sql.Tx, r *sqlform.Repl
 	return err
 }
 
-// sinceEpoch are milliseconds since 1970, 0 for the zero time.
+// sinceEpoch returns milliseconds since 1970, 0 for the zero time.
 func sinceEpoch(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -93,7 +93,7 @@ func sinceEpoch(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// replay reads one.
+// replay reads one replay.
 func replay(ctx context.Context, db *database.DB, in database.Queryer, number int64) (sqlform.Replay, error) {
 	all, err := replays(ctx, db, in, number, "", 1)
 	if err != nil {

@@ -21,11 +21,11 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostSealed is how many lines or acts are read or sealed where nobody says.
+// mostSealed is the default number of lines or acts to read or seal.
 const mostSealed = 1000
 
-// Seal implements admin.Auditor. Whether there is anything to seal is looked up first, in
-// no transaction.
+// Seal implements admin.Auditor. It first checks outside of a transaction whether there is
+// anything to seal.
 func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostSealed)
 	acts, _, err := unsealed(ctx, s.db, s.db.Pool, o.Whole, 1)
@@ -50,7 +50,8 @@ func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, e
 	return done, s.db.Answer("seal", err)
 }
 
-// sealTurn takes the place of the only one that seals. In SQLite who writes has it.
+// sealTurn makes this process the only one that seals, or returns database.ErrElsewhere. In
+// SQLite the writer's slot ensures that.
 func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.Postgres == nil {
 		return nil
@@ -64,7 +65,7 @@ func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	return err
 }
 
-// seal writes a line for each of some acts, and where the chain ends then.
+// seal writes a line for each of some acts, and the new end of the chain.
 func seal(ctx context.Context, db *database.DB, tx *sql.Tx, o admin.Sealing) (lines int, err error) {
 	end, err := sealEnd(ctx, db, tx)
 	if err == nil {
@@ -99,7 +100,7 @@ func writeSeal(ctx context.Context, db *database.DB, tx *sql.Tx, l admin.Seal) e
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
 }
 
-// unsealed are some acts that are not sealed, by number, and the time by the database's clock.
+// unsealed returns some acts without a seal, by number, and the time by the database's clock.
 func unsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
 	acts, err = database.List(ctx, in, db.SQL.Unsealed, func(rows *sql.Rows) (a store.Act, err error) {
 		var acted, now int64

@@ -1,0 +1,37 @@
+// Package sqlstate names the codes of PostgreSQL's errors that the stores need.
+// See https://www.postgresql.org/docs/current/errcodes-appendix.html.
+package sqlstate
+
+// The codes. The first two characters of a code are its class.
+const (
+	FeatureNotSupported  = "0A000"
+	UniqueViolation      = "23505"
+	ExclusionViolation   = "23P01"
+	NoTransaction        = "25P01"
+	FailedTransaction    = "25P02"
+	InvalidStatementName = "26000"
+	SerializationFailure = "40001"
+	CompletionUnknown    = "40003"
+	Deadlock             = "40P01"
+	LockNotAvailable     = "55P03"
+	QueryCanceled        = "57014"
+	// Unmet is raised by {prefix}expect, ClaimLost by {prefix}stand.
+	Unmet     = "SM001"
+	ClaimLost = "SM002"
+)
+
+// RolledBack reports whether this code of an answer to COMMIT, or to a statement sent with it,
+// proves that nothing was committed. A server that shuts down or is broken, and a pooler that
+// lost its server, answer with an error, too, but do not know the outcome.
+func RolledBack(code string) bool {
+	if len(code) != 5 || code == CompletionUnknown {
+		return false
+	}
+	switch code[:2] {
+	case "08", "58", "XX", "F0":
+		return false
+	case "57":
+		return code == QueryCanceled
+	}
+	return true
+}
