@@ -47,7 +47,7 @@ const (
 	OnParkedSkip
 	// OnParkedBlock: they wait behind it in the inbox, and their source is settled. The
 	// commit that ends it frees the next one, and so on; a person lets them pass
-	// (semel inbox skip). With LanesKey these are the messages of its key, with
+	// (semel messages skip). With LanesKey these are the messages of its key, with
 	// LanesPartition those of its partition. The consumer's processes need the store's
 	// inbox for it (admin.Lines), and Process keeps no such order.
 	OnParkedBlock

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// acted is the document of `semel parked retry --json`.
+// acted is the document of `semel messages retry --json`.
 type acted struct {
 	Results []struct{ Number, Result, Error json.RawMessage }
 	Failed  int
@@ -112,7 +112,7 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 func TestListsHideNothingAndAreSafeToPrint(t *testing.T) {
 	t.Run("trap_85_control_characters_of_ids_are_escaped", func(t *testing.T) {
 		folder := parkedFolder(t, "p\x1b[2J\nINJECTED\tp")
-		list := string(output(t, folder, "semel", "parked", "ls"))
+		list := string(output(t, folder, "semel", "messages", "ls"))
 		if strings.ContainsAny(list, "\x1b\t") || strings.Count(list, "\n") != 2 || !strings.Contains(list, `p\x1b[2J\nINJECTED\tp`) {
 			t.Errorf("the list is %q", list)
 		}
@@ -124,7 +124,7 @@ func TestListsHideNothingAndAreSafeToPrint(t *testing.T) {
 		}
 		output(t, folder, "semel", "run")
 		output(t, folder, "sqlite", "shop.db", "update semel_inbox set envelope = 'no JSON', sum = x'01' where number = 1")
-		list := string(output(t, folder, "semel", "parked", "ls"))
+		list := string(output(t, folder, "semel", "messages", "ls"))
 		if strings.Count(list, "PARKED") != 3 {
 			t.Errorf("the list is:\n%s", list)
 		}

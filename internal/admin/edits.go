@@ -51,13 +51,13 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {
 	case r.State != store.StateParked && r.State != store.StateDeadLettered:
-		why = fmt.Sprintf("is %s, and only what was set aside may be edited", r.State)
+		why = fmt.Sprintf("is %s, and only parked and dead messages can be edited", StateOf(r.State))
 	case r.Surrogate:
 		why = "has no identity, and is never run; have it sent again with one"
 	case len(r.Steps) > 0:
 		why = "has steps that took effect with the body that it has"
 	case r.UnknownOutcome():
-		why = "had a call of which nobody knows what became, so its body may have taken effect; find out and resolve it first"
+		why = "had a call with an unknown outcome, so its body may have taken effect; find out and resolve it first"
 	case r.BodyRemoved:
 		why = "has no body any more"
 	case len(body) > MaxEdit:

@@ -151,25 +151,25 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	})
 	t.Run("G4_a_letter_of_a_topic_is_shown_with_how_it_stands", func(t *testing.T) {
 		place := list(t).Letters[0].Place
-		shown := s.semel(t, 0, "dead", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing"), "--payload")
+		shown := s.semel(t, 0, "messages", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing"), "--payload")
 		for _, want := range []string{"letter ", "stands ", "reason ", "header ", `{"account":"eve"}`} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("%q is missing in\n%s", want, shown)
 			}
 		}
-		if hidden := s.semel(t, 0, "dead", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing")); strings.Contains(hidden, "account\"") {
+		if hidden := s.semel(t, 0, "messages", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing")); strings.Contains(hidden, "account\"") {
 			t.Errorf("the payload is shown:\n%s", hidden)
 		}
-		s.semel(t, 1, "dead", "show", s.letters+"/0/9999", "--config", "dead.yaml", "--consumer", s.name("billing"))
-		s.semel(t, 2, "dead", "show", "a/b/c", "--config", "dead.yaml", "--consumer", s.name("billing"))
+		s.semel(t, 1, "messages", "show", s.letters+"/0/9999", "--config", "dead.yaml", "--consumer", s.name("billing"))
+		s.semel(t, 2, "messages", "show", "a/b/c", "--config", "dead.yaml", "--consumer", s.name("billing"))
 	})
 	services.Exec(t, s.dsn, `insert into accounts values ('eve')`)
 	t.Run("K8_the_commands_of_the_page_work", func(t *testing.T) {
 		for command, code := range map[string]int{
-			`semel dead ls --config dead.yaml --consumer billing --topic payments-dead`:                                            0,
-			`semel dead show payments-dead/0/1 --config dead.yaml --consumer billing --payload`:                                    0,
-			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --dry-run`:                        1,
-			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --run --because 'account opened'`: 1,
+			`semel messages ls --config dead.yaml --consumer billing --topic payments-dead`:                                            0,
+			`semel messages show payments-dead/0/1 --config dead.yaml --consumer billing --payload`:                                    0,
+			`semel messages retry --config dead.yaml --consumer billing --topic payments-dead --all --dry-run`:                        1,
+			`semel messages retry --config dead.yaml --consumer billing --topic payments-dead --all --run --because 'account opened'`: 1,
 		} {
 			command = strings.NewReplacer("billing", s.name("other"), "payments-dead", s.letters, "'account opened'", "opened").Replace(command)
 			s.semel(t, code, strings.Fields(command)[1:]...)

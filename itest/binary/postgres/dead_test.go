@@ -63,7 +63,7 @@ type foreseen struct {
 // replaying is a replay of all letters in a process of its own.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"dead", "replay", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
+	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn)
 	out := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, new(bytes.Buffer)
@@ -120,7 +120,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		}
 		s.wantEffects(t)
 		var again foreseen
-		s.done(t, &again, "dead", "replay", "--config", "dead.yaml", "--all", "--state", "COMPLETED", "--run", "--because", "trap 19: again", "--json")
+		s.done(t, &again, "messages", "retry", "--config", "dead.yaml", "--all", "--state", "COMPLETED", "--run", "--because", "trap 19: again", "--json")
 		if again.Happened["skipped as applied"] != letters {
 			t.Errorf("again: %+v", again)
 		}
@@ -158,12 +158,12 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		s := newLetters(t)
 		s.write(t, "fixed.json", `{"id":"7","n":"fixed","account":"ann"}`)
 		var list struct{ Letters []struct{ Number int64 } }
-		s.done(t, &list, "dead", "ls", "--config", "dead.yaml", "--id", "7", "--json")
+		s.done(t, &list, "messages", "summary", "--config", "dead.yaml", "--id", "7", "--json")
 		if len(list.Letters) != 1 {
 			t.Fatalf("%d letters", len(list.Letters))
 		}
 		number := fmt.Sprint(list.Letters[0].Number)
-		edit := []string{"dead", "edit", number, "--config", "dead.yaml", "--payload", "fixed.json", "--yes", "--because", "wrong"}
+		edit := []string{"messages", "edit", number, "--config", "dead.yaml", "--payload", "fixed.json", "--yes", "--because", "wrong"}
 		if r := s.semel(t, edit...); r.code != 0 {
 			t.Fatal(r.errors)
 		}

@@ -65,7 +65,7 @@ func (r *run) workOff(ctx context.Context) error {
 		return err
 	}
 	// A message behind a gap is parked too, as a gap, after ten minutes.
-	said, err := r.Members[0].Semel(ctx, "parked", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
+	said, err := r.Members[0].Semel(ctx, "messages", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// letter is one dead letter in the output of `semel dead replay`.
+// letter is one dead letter in the output of `semel messages retry`.
 type letter struct {
 	Number             int64
 	ID                 string
@@ -113,7 +113,7 @@ func (r *run) fromTopic(ctx context.Context) error {
 	if err := r.remove(ctx, lose, r.chosen(untilRepair, restored), nil); err != nil {
 		return err
 	}
-	args := []string{"dead", "replay", "--all", "--topic", dead, "--consumer", group, "--run"}
+	args := []string{"messages", "retry", "--all", "--topic", dead, "--consumer", group, "--run"}
 	var said letters
 	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
 		return err

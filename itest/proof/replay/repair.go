@@ -21,7 +21,7 @@ import (
 // times, and run again.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int, err error) {
 	var said letters
-	args := slices.Concat([]string{"dead", "replay"}, filter)
+	args := slices.Concat([]string{"messages", "retry"}, filter)
 	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
 		return 0, err
 	}
@@ -166,7 +166,7 @@ func (r *run) failureGroup(ctx context.Context, words string) (string, error) {
 			Error string `json:"last_error"`
 		}
 	}
-	if err := r.semel(ctx, &listed, []int{0}, "dead", "ls"); err != nil {
+	if err := r.semel(ctx, &listed, []int{0}, "messages", "summary"); err != nil {
 		return "", err
 	}
 	for _, g := range listed.Groups {
@@ -197,7 +197,7 @@ func (r *run) edit(ctx context.Context) error {
 		return err
 	}
 	var listed letters
-	if err := r.semel(ctx, &listed, []int{0}, "dead", "ls", "--group", group, "--limit", fmt.Sprint(r.Edited)); err != nil {
+	if err := r.semel(ctx, &listed, []int{0}, "messages", "ls", "--group", group, "--limit", fmt.Sprint(r.Edited)); err != nil {
 		return err
 	}
 	var numbers []string
@@ -211,7 +211,7 @@ func (r *run) edit(ctx context.Context) error {
 		}
 		number := fmt.Sprint(l.Number)
 		var told any
-		if err := r.semel(ctx, &told, []int{0}, "dead", "edit", number, "--payload", "edited.json", "--yes", "--because", "a comma", "--as", "proof"); err != nil {
+		if err := r.semel(ctx, &told, []int{0}, "messages", "edit", number, "--payload", "edited.json", "--yes", "--because", "a comma", "--as", "proof"); err != nil {
 			return err
 		}
 		numbers = append(numbers, number)
@@ -232,7 +232,7 @@ func (r *run) sweep(ctx context.Context) error {
 // discard closes the conflicts: only the producer knows which content is right.
 func (r *run) discard(ctx context.Context) error {
 	var told any
-	return r.semel(ctx, &told, []int{0}, "dead", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
+	return r.semel(ctx, &told, []int{0}, "messages", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
 }
 
 // resend does what people do without a tool: it publishes the dead letters again as new
