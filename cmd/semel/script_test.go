@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script. `go test -run Scripts -update` writes what
 // cmp compares with.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{ContinueOnError: true,
+	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,

@@ -69,7 +69,10 @@ func (r *run) workOff(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.ledger.Retried = strings.Count(said, ": done")
+	_, results, _ := strings.Cut(said, "happened: ")
+	if _, err := fmt.Sscanf(results, "%d applied", &r.ledger.Retried); err != nil {
+		return fmt.Errorf("semel messages retry says %q: %w", said, err)
+	}
 	r.Say("%d parked messages are retried", r.ledger.Retried)
 	if err := r.drained(ctx, untilFilled); err != nil {
 		return err

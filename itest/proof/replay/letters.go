@@ -14,13 +14,14 @@ import (
 
 // letter is one dead letter in the output of `semel messages retry`.
 type letter struct {
-	Number             int64
-	ID                 string
-	Foretold, Happened string
+	Number    int64
+	ID        string
+	Predicted string
+	Happened  string `json:"result"`
 }
 
 // letters is the output of the command.
-type letters struct{ Letters []letter }
+type letters struct{ Rows, Results []letter }
 
 // The fates of a dead letter, with the names that the command and the proof use.
 const (
@@ -137,16 +138,16 @@ func (r *run) fromTopic(ctx context.Context) error {
 		}
 	}
 	foretold := map[string]int{}
-	for _, l := range said.Letters {
-		if l.Foretold == fateApplied {
+	for _, l := range said.Results {
+		if l.Predicted == fateApplied {
 			foretold[l.ID]++
 		}
 	}
 	r.ledger.FromTopic = len(changed)
-	happened := fmt.Sprintf("%d applied of %d", len(changed), len(said.Letters))
+	happened := fmt.Sprintf("%d applied of %d", len(changed), len(said.Results))
 	if !maps.Equal(foretold, changed) {
 		happened += fmt.Sprint(", and others: ", foretold, " and ", changed)
 	}
-	r.forecast("letters of the topic", fmt.Sprintf("%d applied of %d", len(foretold), len(said.Letters)), happened)
+	r.forecast("letters of the topic", fmt.Sprintf("%d applied of %d", len(foretold), len(said.Results)), happened)
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 // times, and run again.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int, err error) {
 	var said letters
-	args := slices.Concat([]string{"messages", "retry"}, filter)
+	args := slices.Concat([]string{"messages", "retry", "--wait"}, filter)
 	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
 		return 0, err
 	}
@@ -42,12 +42,12 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 		return 0, err
 	}
 	happened := func(l letter) string { return became(l, before, after) }
-	for _, l := range said.Letters {
+	for _, l := range said.Results {
 		if happened(l) == fateApplied {
 			applied++
 		}
 	}
-	r.forecast(name, tally(said.Letters, func(l letter) string { return l.Foretold }), tally(said.Letters, happened))
+	r.forecast(name, tally(said.Results, func(l letter) string { return l.Predicted }), tally(said.Results, happened))
 	return applied, nil
 }
 
@@ -201,7 +201,7 @@ func (r *run) edit(ctx context.Context) error {
 		return err
 	}
 	var numbers []string
-	for _, l := range listed.Letters {
+	for _, l := range listed.Rows {
 		var transfer int
 		if _, err := fmt.Sscanf(l.ID, "transfer-%d", &transfer); err != nil {
 			return fmt.Errorf("dead letter %d of %q: %w", l.Number, l.ID, err)
@@ -239,7 +239,7 @@ func (r *run) discard(ctx context.Context) error {
 // messages.
 func (r *run) resend(ctx context.Context, said letters) error {
 	feed, err := proof.Publish(ctx, 1, func(ctx context.Context, p *proof.Publisher) {
-		for _, l := range said.Letters {
+		for _, l := range said.Results {
 			var transfer int
 			if _, err := fmt.Sscanf(l.ID, "transfer-%d", &transfer); err != nil {
 				continue

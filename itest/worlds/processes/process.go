@@ -114,7 +114,7 @@ func (c Command) Left(consumer string) (int, error) {
 
 // Parked returns the number of parked messages.
 func (c Command) Parked() (int, error) {
-	listed, err := c.semel("messages", "ls").Output()
+	listed, err := c.semel("messages", "ls", "--state", "parked").Output()
 	if err != nil {
 		return 0, fmt.Errorf("semel messages ls: %w", err)
 	}

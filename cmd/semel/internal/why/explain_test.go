@@ -108,7 +108,7 @@ func waiting() map[string]told {
 		}), StageGap, No, "as version 5 of its stream it waits for version 3, which has not taken effect. No row of version 3 to 4 exists.", "semel gaps show --stream order 7"},
 		"K13_blocked_by_an_earlier_one_of_its_key": {of(store.StateBlocked, func(f *Facts, r *store.StoredRow) {
 			r.Place, f.Ahead = 2, &store.StoredRow{Number: 12, State: store.StateParked, Reason: semel.ReasonPermanent}
-		}), StageBehind, No, "waits behind row 12, which is PARKED (permanent failure).", "semel messages retry 12"},
+		}), StageBehind, No, "waits behind row 12, which is parked (permanent failure).", "semel messages retry 12"},
 		"K13_blocked_by_what_is_gone": {of(store.StateBlocked, nil), StageBehind, No, "the message that blocked it has ended", "semel messages summary --by state"},
 	}
 }
@@ -186,13 +186,13 @@ func aside() map[string]told {
 			f := conflicting(store.Applied)
 			f.Conflicts[0].State, f.Conflicts[0].ReceivedAt, f.Conflicts[0].ChangedAt = store.StateDiscarded, now.Add(-time.Hour), now.Add(-time.Minute)
 			return f
-		}(), StageConflict, Yes, "row 18, received at 2026-05-03 11:00:00Z, DISCARDED since 2026-05-03 11:59:00Z", "semel messages show 18"},
+		}(), StageConflict, Yes, "row 18, received at 2026-05-03 11:00:00Z, discarded since 2026-05-03 11:59:00Z", "semel messages show 18"},
 		"K13_a_conflict_with_what_was_set_aside": {conflicting(store.Parked), StageConflict, No, "was not applied: it is parked", "semel messages show 18"},
 		"K13_a_conflict_with_what_was_reaped":    {conflicting(0), StageConflict, Unknown, "no record of the first is left", "semel messages show 18"},
 		"K13_applied_and_then_a_conflict": {of(store.StateCompleted, func(f *Facts, _ *store.StoredRow) {
 			f.Conflicts = []store.StoredRow{{Number: 18, State: store.StateParked}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Under the same identity other content arrived, which had no effect: row 18.", "semel messages show 18"},
-		"law_12_a_marker_that_its_row_denies":    {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Markers[0].Outcome = store.Applied }), StageBroken, Unknown, "Its marker says applied and its row says RECEIVED", "semel messages show 17"},
+		"law_12_a_marker_that_its_row_denies":    {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Markers[0].Outcome = store.Applied }), StageBroken, Unknown, "Its marker says applied and its row says waiting", "semel messages show 17"},
 		"law_12_a_marker_whose_row_is_gone":      {marked(store.Waiting, nil), StageBroken, Unknown, "Its marker says waiting, since 2026-05-03 11:59:00Z, and its row is missing", ""},
 		"K13_a_leased_key_that_was_completed":    {keyed(sqlstore.KnownKey{Ended: keystore.Complete}), StageApplied, Yes, "the call for it was completed; its leased key was first claimed at 2026-05-03 11:00:00Z.", ""},
 		"K13_a_leased_key_that_failed":           {keyed(sqlstore.KnownKey{Ended: keystore.Fail}), StageDiscarded, No, "failed for good", ""},
@@ -235,18 +235,18 @@ func twins(state store.RowState, change func(f *Facts, first, second *store.Stor
 func ofTwins() map[string]told {
 	return map[string]told{
 		"law_16_a_conflict_that_waits": {twins(store.StateReceived, nil), StageDue, No,
-			"The first content was not applied: row 17 is PARKED. Other content of its identity, row 18, was released for processing: It was not applied yet", "semel messages show 17"},
+			"The first content was not applied: row 17 is parked. Other content of its identity, row 18, was released for processing: It was not applied yet", "semel messages show 17"},
 		"law_16_a_conflict_that_took_effect": {twins(store.StateCompleted, nil), StageApplied, Yes, "row 18, was released for processing: It was applied at", "semel messages show 18"},
 		"law_16_a_conflict_that_took_effect_and_the_first_was_closed": {twins(store.StateCompleted, func(_ *Facts, first, _ *store.StoredRow) { first.State = store.StateDiscarded }),
-			StageApplied, Yes, "The first content was not applied: row 17 is DISCARDED.", "semel messages show 18"},
+			StageApplied, Yes, "The first content was not applied: row 17 is discarded.", "semel messages show 18"},
 		"law_16_a_conflict_that_took_effect_whose_marker_is_gone": {twins(store.StateCompleted, func(f *Facts, _, _ *store.StoredRow) { f.Markers = nil }),
 			StageApplied, Yes, "row 18, was released for processing: It was applied at", "semel messages show 18"},
 		"law_16_a_conflict_that_took_effect_and_its_row_is_gone": {twins(store.StateCompleted, func(f *Facts, _, _ *store.StoredRow) { f.Conflicts = nil }),
 			StageConflict, Yes, "Other content of its identity is applied since 2026-05-03 11:59:00Z and has no row.", "semel messages show 17"},
 		"law_16_a_conflict_beside_a_call_of_unknown_outcome": {twins(store.StateCompleted, func(f *Facts, first, _ *store.StoredRow) { called(f, first) }),
-			StageApplied, Yes, "It is unknown whether the first content was applied: row 17 is PARKED.", "semel messages show 17"},
+			StageApplied, Yes, "It is unknown whether the first content was applied: row 17 is parked.", "semel messages show 17"},
 		"law_16_a_marker_that_was_ended_under_a_conflict": {twins(store.StateReceived, func(f *Facts, _, _ *store.StoredRow) { f.Markers[0].Outcome = store.Discarded }),
-			StageBroken, Unknown, "Its marker says discarded and its row says RECEIVED", "semel messages show 18"},
+			StageBroken, Unknown, "Its marker says discarded and its row says waiting", "semel messages show 18"},
 		"law_16_a_third_content_whose_call_is_unknown": {twins(store.StateCompleted, func(f *Facts, _, _ *store.StoredRow) {
 			third := store.StoredRow{Number: 19, Conflict: true, State: store.StateParked, CallsStarted: 1}
 			f.Conflicts = append(f.Conflicts, third)

@@ -228,7 +228,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 		}
 		b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: &semel.Message{}}}})
 		out, _, err := printing(skipping(t.Context(), st, act))
-		if err == nil || !strings.Contains(out, "refused: version 2 is not missing: row 2 has it, which is DEAD_LETTERED") {
+		if err == nil || !strings.Contains(out, "refused: version 2 is not missing: row 2 has it, which is dead") {
 			t.Errorf("%v, %s", err, out)
 		}
 	})
@@ -239,7 +239,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, _, err := printing(skipping(t.Context(), st, act)) // nobody has taken version 4 yet
-		if err == nil || !strings.Contains(out, "refused: version 4 is not missing: row 1 has it, which is RECEIVED") {
+		if err == nil || !strings.Contains(out, "refused: version 4 is not missing: row 1 has it, which is waiting") {
 			t.Errorf("%v, %s", err, out)
 		}
 		out, _, _ = printing(func(c *command.CLI) error {

@@ -194,7 +194,7 @@ func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLet
 		case !kept.IsZero() && l.Sent().Before(kept):
 			return "it is older than the markers that are kept, so it is unknown whether it took effect; --force processes it"
 		case !known || at <= offset:
-			return "the position in the store is before its record, so the store is another one, or a restored backup; see semel positions plan; --force processes it anyway"
+			return "the position in the store is before its record, so it is another store, or a restored backup; see semel positions plan; --force processes it anyway"
 		}
 		return ""
 	}, nil
