@@ -222,7 +222,7 @@ func inStoreOrBroker() map[string]planted {
 		"K3_7_an_effect_that_its_stream_does_not_know": fact(7, "row 17 is applied, and its stream has come to version 3 only", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateCompleted, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
-		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is BLOCKED, and its stream has come to version 3, behind which it waits no more", func(s *Subject) {
+		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is blocked, and its stream has come to version 3, behind which it waits no more", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateBlocked, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
 		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is waiting, and an intent of message m1, which has not taken effect: there is no marker of it", func(s *Subject) {

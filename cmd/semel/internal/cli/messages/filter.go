@@ -50,7 +50,7 @@ func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State
 	flags.StringVar(&f.kind, "type", "", "only those of this type")
 	flags.StringVar(&f.id, "id", "", "only those of this identity")
 	flags.StringVar(&f.before, "before", "", "only those received before: 2006-01-02, or 24h (ago)")
-	flags.StringSliceVar(&f.states, "state", words(standard), "states, with commas")
+	flags.StringSliceVar(&f.states, "state", words(standard), "states")
 	command.CompleteFlag(cmd, "state", f.offered())
 	command.CompleteFlag(cmd, "reason", reasons())
 	command.RefuseEmpty(cmd, "store", "consumer", "reason", "type", "id", "before", "state", "group", "topic")
