@@ -111,7 +111,7 @@ var way = []step{
 
 // retryWay is the path of semel messages retry for one row, from the command to the handler.
 var retryWay = []step{
-	{"cmd/semel", "cmd/semel/internal/cli/messages/row_actions.go", "order"},
+	{"cmd/semel", "cmd/semel/internal/cli/messages/act.go", "order"},
 	{"cmd/semel", "cmd/semel/internal/operate/carry.go", "reads, judges"},
 	{"internal/admin", "internal/admin/rows.go", "Requeue"},
 	{"sqlstore", "sqlstore/internal/operators/acts.go", "row, marker, act"},
