@@ -186,7 +186,7 @@ func notRetried(r *store.StoredRow) string {
 		return " behind another message of its key or partition; semel messages show names that message, and semel messages skip of that message unblocks this one"
 	case r.State == store.StateBlocked:
 		return fmt.Sprintf(" by an earlier version of stream %q; semel gaps shows which version is missing, and semel gaps skip continues without it", r.Stream)
-	case r.State == store.StateDiscarded:
+	case r.State == store.StateDiscarded && !r.Surrogate:
 		return "; semel messages reopen parks it again"
 	}
 	return ""
