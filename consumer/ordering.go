@@ -45,7 +45,7 @@ const (
 	OnParkedSkip
 	// OnParkedBlock: later messages of the same key (LanesKey) or partition (LanesPartition) wait behind it in the
 	// inbox, and their deliveries are acked. The commit that ends a message unblocks the next one. A person can
-	// also unblock them (semel inbox skip). It needs a store with admin.Lines. Process does not keep this order.
+	// also unblock them (semel messages skip). It needs a store with admin.Lines. Process does not keep this order.
 	OnParkedBlock
 )
 

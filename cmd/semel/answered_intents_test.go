@@ -131,7 +131,7 @@ func TestAnAnswerOrdersWhatIsDoneElsewhere(t *testing.T) {
 		if got := string(output(t, folder, "sqlite", "bank.db", "select count(*) from notes")); got != "1\n" || counts["booking"].Inbox.Parked != 2 {
 			t.Errorf("%s notes, %+v", got, counts["booking"])
 		}
-		list := string(output(t, folder, "semel", "parked", "ls"))
+		list := string(output(t, folder, "semel", "messages", "ls"))
 		for _, says := range []string{"bad effects", "does not allow this endpoint intents for this sender", "it is not an object with only the members of an intent"} {
 			if !strings.Contains(list, says) {
 				t.Errorf("%q is not in\n%s", says, list)

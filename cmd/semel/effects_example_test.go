@@ -43,7 +43,7 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing
 			if got := string(output(t, folder, "sqlite", "bank.db", booked)); got != "50000 in the accounts, 39 notes\n" {
 				t.Error(got)
 			}
-			if list := output(t, folder, "semel", "parked", "ls"); !bytes.Contains(list, []byte("transfer-13")) || !bytes.Contains(list, []byte("There is nothing to transfer")) {
+			if list := output(t, folder, "semel", "messages", "ls"); !bytes.Contains(list, []byte("transfer-13")) || !bytes.Contains(list, []byte("There is nothing to transfer")) {
 				t.Errorf("%s", list)
 			}
 		})

@@ -102,7 +102,7 @@ func TestWhatAnEndpointAnswersWithIsDoneOnceOrNotAtAll(t *testing.T) {
 				t.Errorf("%s was called for %d times", id, n)
 			}
 		}
-		list := string(output(t, folder, "semel", "parked", "ls"))
+		list := string(output(t, folder, "semel", "messages", "ls"))
 		for _, says := range []string{
 			"effect 2: the policy declares no statement with this name", "effect 2: statement note: parameter text is not of type text", "bad effects",
 			"statement book changed 0 rows, not 1", "condition unmet", "permanent failure", "CHECK constraint failed",

@@ -110,7 +110,7 @@ func TestTheExampleInPythonDoesWhatItsTextSays(t *testing.T) {
 		if got := string(output(t, folder, "sqlite", "charges.db", charges)); got != "39 charges under 39 keys\n" {
 			t.Error(got)
 		}
-		if list := output(t, folder, "semel", "parked", "ls"); !bytes.Contains(list, []byte("order-13")) || !bytes.Contains(list, []byte("422 Unprocessable Entity: There is nothing to charge")) {
+		if list := output(t, folder, "semel", "messages", "ls"); !bytes.Contains(list, []byte("order-13")) || !bytes.Contains(list, []byte("422 Unprocessable Entity: There is nothing to charge")) {
 			t.Errorf("%s", list)
 		}
 	})

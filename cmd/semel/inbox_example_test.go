@@ -42,7 +42,7 @@ func TestTheInboxExampleDoesWhatItsTextSays(t *testing.T) {
 		if got := string(output(t, folder, "sqlite", "invoices.db", invoices)); got != want {
 			t.Errorf("invoices:\n%s", got)
 		}
-		output(t, folder, binary, "parked", "ls")
+		output(t, folder, binary, "messages", "ls")
 		waits := string(output(t, folder, "sqlite", "invoices.db", "select count(*) from semel_inbox where state in ('FAILED_RETRYABLE', 'PARKED') and finished > 0"))
 		if waits != "2\n" { // the payment of an invoice that never comes, and the invoice that the database refuses
 			t.Errorf("%s rows wait or are parked", waits)

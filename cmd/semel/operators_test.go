@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// acted is the document of `semel parked retry --json`.
+// acted is the document of `semel messages retry --json`.
 type acted struct {
 	Results []struct{ Number, Result, Error json.RawMessage }
 	Failed  int
@@ -20,7 +20,7 @@ type acted struct {
 // act runs an act in folder and returns what it printed; its exit code may be 1.
 func act(t *testing.T, folder string, args ...string) acted {
 	t.Helper()
-	cmd := exec.Command("semel", append([]string{"parked"}, append(args, "--because", "test", "--json")...)...)
+	cmd := exec.Command("semel", append([]string{"messages"}, append(args, "--because", "test", "--json")...)...)
 	cmd.Dir = folder
 	out, err := cmd.Output()
 	var document acted
@@ -74,11 +74,11 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 	}
 	t.Run("trap_21_a_message_that_was_handled_is_not_run_again", func(t *testing.T) {
 		folder := parkedFolder(t, "p1")
-		if first := act(t, folder, "retry", "--run", "1"); first.Failed != 0 || string(first.Results[0].Result) != `"done"` {
+		if first := act(t, folder, "retry", "--run", "1"); first.Failed != 0 || string(first.Results[0].Result) != `"applied"` {
 			t.Fatalf("the first retry: %s", first.Results)
 		}
 		second := act(t, folder, "retry", "--run", "1")
-		if second.Failed != 1 || string(second.Results[0].Result) != `"refused"` {
+		if second.Failed != 0 || string(second.Results[0].Result) != `"skipped as applied"` {
 			t.Errorf("the second retry: %s", second.Results)
 		}
 		if got := effects(t, folder); got != "1\n" {
@@ -112,7 +112,7 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 func TestListsHideNothingAndAreSafeToPrint(t *testing.T) {
 	t.Run("trap_85_control_characters_of_ids_are_escaped", func(t *testing.T) {
 		folder := parkedFolder(t, "p\x1b[2J\nINJECTED\tp")
-		list := string(output(t, folder, "semel", "parked", "ls"))
+		list := string(output(t, folder, "semel", "messages", "ls"))
 		if strings.ContainsAny(list, "\x1b\t") || strings.Count(list, "\n") != 2 || !strings.Contains(list, `p\x1b[2J\nINJECTED\tp`) {
 			t.Errorf("the list is %q", list)
 		}
@@ -124,8 +124,8 @@ func TestListsHideNothingAndAreSafeToPrint(t *testing.T) {
 		}
 		output(t, folder, "semel", "run")
 		output(t, folder, "sqlite", "shop.db", "update semel_inbox set envelope = 'no JSON', sum = x'01' where number = 1")
-		list := string(output(t, folder, "semel", "parked", "ls"))
-		if strings.Count(list, "PARKED") != 3 {
+		list := string(output(t, folder, "semel", "messages", "ls"))
+		if strings.Count(list, " parked ") != 3 {
 			t.Errorf("the list is:\n%s", list)
 		}
 	})

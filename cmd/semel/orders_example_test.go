@@ -43,7 +43,7 @@ func TestTheOrdersExampleDoesWhatItsTextSays(t *testing.T) {
 		stands("history without one", history, "o-1123\no-21234\n")
 
 		output(t, folder, "sqlite", "shop.db", "update stock set units = 10 where article = 'lamp'")
-		output(t, folder, binary, "parked", "retry", "--all", "--yes", "--because", "more came")
+		output(t, folder, binary, "messages", "retry", "--all", "--yes", "--because", "more came")
 		output(t, folder, binary, "run")
 		stands("reservations in their order", reservations, "chairo-1o-2\nlampo-1o-2o-3o-4\n")
 	})

@@ -51,7 +51,7 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {
 	case r.State != store.StateParked && r.State != store.StateDeadLettered:
-		why = fmt.Sprintf("is %s; only parked and dead-lettered rows can be edited", r.State)
+		why = fmt.Sprintf("is %s, and only parked and dead messages can be edited", StateOf(r.State))
 	case r.Surrogate:
 		why = "has no identity and is never processed; have the message sent again with an identity"
 	case len(r.Steps) > 0:

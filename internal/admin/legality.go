@@ -63,6 +63,14 @@ func (v Verb) Event(s store.RowState) store.RowEvent {
 	return store.RowDiscarded
 }
 
+// Recorded returns the verb as acts record it, which is the name of the command.
+func (v Verb) Recorded() string {
+	if v == Send {
+		return string(Retry)
+	}
+	return string(v)
+}
+
 // MakesDue reports whether the act makes rows due.
 func (v Verb) MakesDue() bool { return v == Retry || v == Send || v == Release }
 
@@ -87,11 +95,11 @@ func (v Verb) From() (all []store.RowState) {
 func (v Verb) May(r *store.StoredRow, due bool) error {
 	switch {
 	case v == Retry && r.Reason == reasonname.Suppressed && r.State == store.StateParked:
-		return refuse(r, "it was suppressed, and a retry of what failed does not send it; semel intents send does")
+		return refuse(r, "it was suppressed, and semel messages retry does not send it; semel intents retry does")
 	case v == Skip && r.State == store.StateBlocked:
-		return refuse(r, "it waits itself; show names the row that is first, and skip of that row unblocks the others")
+		return refuse(r, "it is blocked itself; semel messages show names the row that is first, and skip of that row unblocks the others")
 	case v == Skip && r.Place == 0 && r.State == store.StateReceived && !due:
-		return refuse(r, "no message waits behind it; semel inbox retry makes it due now")
+		return refuse(r, "no message waits behind it; semel messages retry makes it due now")
 	case v == Skip:
 		return MaySkip(r)
 	}
@@ -120,7 +128,7 @@ func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	case e == store.RowRetried && due && r.State.Outcome() == store.Waiting:
 		return fmt.Errorf("row %d: %w", r.Number, ErrDueAlready)
 	case e == store.RowRetried && r.UnknownOutcome() && r.Reason == semel.ReasonOutcomeUnknown:
-		return refuse(r, "it is unknown whether a call for it took effect, and the called system may have forgotten its key; find out, and record the outcome with semel inbox resolve")
+		return refuse(r, "a call for it may have taken effect, and the other side may have forgotten its key; find out, and record it with semel messages resolve")
 	case e == store.RowResolved && !r.UnknownOutcome():
 		return refuse(r, "all its calls have known outcomes")
 	case e == store.RowReopened && r.UnknownOutcome():
@@ -143,27 +151,45 @@ func refuse(r *store.StoredRow, why string) error {
 	return fmt.Errorf("row %d: %s: %w", r.Number, why, semel.ErrState)
 }
 
-// illegal says why the state of a row does not allow an event, and what to do.
+// illegal says why the state of a row does not allow an event, and which command does.
 func illegal(e store.RowEvent, r *store.StoredRow) string {
-	is := fmt.Sprintf("it is %s", r.State)
-	retried := e == store.RowRetried
+	is := fmt.Sprintf("it is %s", StateOf(r.State))
 	switch {
 	case !r.State.Known():
 		return is + ", which a newer release wrote; only that release, or a newer one, may act on it"
-	case retried && r.State == store.StateReceived:
-		return is + ": it is due already, and a running consumer will process it"
-	case retried && r.State == store.StateInProgress:
-		return is + ": the process that claimed it works on it; semel inbox release ends the claim of a process that hangs"
-	case retried && r.State == store.StateBlocked && r.Place > 0:
-		return "it waits behind another message of its key or partition; show names that message, and skip of that message unblocks this one"
-	case retried && r.State == store.StateBlocked:
-		return fmt.Sprintf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which version is missing, and semel gaps skip continues without it", r.Stream)
 	case e == store.RowResolved:
-		return is + ", and only rows that are parked, dead-lettered or waiting for a retry can be resolved"
+		return is + ", and only parked, dead and waiting messages can be resolved"
 	case e == store.RowReopened:
-		return is + ", and only discarded rows can be reopened"
+		return is + ", and only discarded messages can be reopened"
+	case e == store.RowRetried:
+		return is + notRetried(r)
+	case e == store.RowReleased && !r.State.Ended():
+		return is + ", and no process has claimed it; semel messages retry makes it due now"
+	case e == store.RowReleased && r.State == store.StateParked, e == store.RowReleased && r.State == store.StateDeadLettered:
+		return is + "; semel messages retry makes it due now"
+	case e == store.RowSuppressed && r.State == store.StateInProgress:
+		return is + ", so it may be sent already"
+	case e == store.RowSuppressed && r.State == store.StateParked:
+		return is + ", and is not sent unless semel intents retry sends it"
 	}
 	return is
+}
+
+// notRetried says why a row is not made due, and which command helps.
+func notRetried(r *store.StoredRow) string {
+	switch {
+	case r.State == store.StateReceived:
+		return ": it is due now, and a running consumer will process it"
+	case r.State == store.StateInProgress:
+		return ": a process has claimed it and works on it; semel messages release ends the claim of a process that hangs"
+	case r.State == store.StateBlocked && r.Place > 0:
+		return " behind another message of its key or partition; semel messages show names that message, and semel messages skip of that message unblocks this one"
+	case r.State == store.StateBlocked:
+		return fmt.Sprintf(" by an earlier version of stream %q; semel gaps shows which version is missing, and semel gaps skip continues without it", r.Stream)
+	case r.State == store.StateDiscarded && !r.Surrogate:
+		return "; semel messages reopen parks it again"
+	}
+	return ""
 }
 
 // neverRuns says why a row whose message has no identity of its own is not run again, and what to do.

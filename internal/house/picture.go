@@ -109,9 +109,9 @@ var way = []step{
 	{"consumer", "consumer/internal/engine/settler.go", "settles"},
 }
 
-// retryWay is the path of semel parked retry for one row, from the command to the handler.
+// retryWay is the path of semel messages retry for one row, from the command to the handler.
 var retryWay = []step{
-	{"cmd/semel", "cmd/semel/internal/cli/messages/row_actions.go", "order"},
+	{"cmd/semel", "cmd/semel/internal/cli/messages/act.go", "order"},
 	{"cmd/semel", "cmd/semel/internal/operate/carry.go", "reads, judges"},
 	{"internal/admin", "internal/admin/rows.go", "Requeue"},
 	{"sqlstore", "sqlstore/internal/operators/acts.go", "row, marker, act"},
@@ -126,7 +126,7 @@ func WriteWay(w io.Writer, files []*File) error {
 	return writeSteps(w, files, "The way of one message", way)
 }
 
-// WriteRetryWay draws the path of semel parked retry for one row.
+// WriteRetryWay draws the path of semel messages retry for one row.
 func WriteRetryWay(w io.Writer, files []*File) error {
 	return writeSteps(w, files, "The way of a retry", retryWay)
 }

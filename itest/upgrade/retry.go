@@ -89,14 +89,18 @@ func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil
 	}
-	args := []string{"parked", "retry", "--because", "the account is open", "--run"}
+	noun := "messages"
+	if s.release.Name == Pinned[:7] { // which has another name for the command
+		noun = "parked"
+	}
+	args := []string{noun, "retry", "--because", "the account is open", "--run"}
 	said, err := s.call(append(args, numbers...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("semel parked retry of %s: %w\n%s", s.release.Name, err, said)
+		return fmt.Errorf("semel %s retry of %s: %w\n%s", noun, s.release.Name, err, said)
 	}
 	return nil
 }

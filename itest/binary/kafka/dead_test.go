@@ -84,20 +84,23 @@ func (s shop) semel(t *testing.T, code int, args ...string) string {
 	return out.String()
 }
 
-// deadDocument is the output of a list of letters, or of their replay.
+// deadRow is a dead letter of a topic, or the result of its retry.
+type deadRow struct {
+	Place, Stands, ID, Why, Predicted, Result string
+	Row                                       int64
+	Cut                                       bool
+}
+
+// deadDocument is what a list of letters, or a replay of them, prints.
 type deadDocument struct {
-	Letters []struct {
-		Place, Stands, ID, Why, Foretold, Happened string
-		Row                                        int64
-		Cut                                        bool
-	}
-	Foretold, Happened map[string]int
-	Changed            int
+	Rows, Results       []deadRow
+	Predicted, Happened map[string]int
+	Changed             int
 }
 
 func (s deadShop) dead(t *testing.T, code int, args ...string) deadDocument {
 	t.Helper()
-	text := s.semel(t, code, append([]string{"dead"}, append(args, "--config", "dead.yaml", "--json")...)...)
+	text := s.semel(t, code, append([]string{"messages"}, append(args, "--config", "dead.yaml", "--json")...)...)
 	var d deadDocument
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatalf("%v in %s", err, text)
@@ -107,7 +110,7 @@ func (s deadShop) dead(t *testing.T, code int, args ...string) deadDocument {
 
 func (d deadDocument) standings() []string {
 	var all []string
-	for _, l := range d.Letters {
+	for _, l := range d.Rows {
 		all = append(all, l.ID+" "+l.Stands)
 	}
 	return all
@@ -132,7 +135,7 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	consumer := []string{"--consumer", s.name("billing"), "--topic", s.letters}
 	list := func(t *testing.T) deadDocument { return s.dead(t, 0, append([]string{"ls"}, consumer...)...) }
 	replay := func(t *testing.T, code int, more ...string) deadDocument {
-		return s.dead(t, code, append(append([]string{"replay", "--all", "--yes", "--because", "account opened", "--as", "ann"}, consumer...), more...)...)
+		return s.dead(t, code, append(append([]string{"retry", "--all", "--yes", "--because", "account opened", "--as", "ann"}, consumer...), more...)...)
 	}
 	t.Run("G4_foreign_records_changed_payloads_and_cut_letters_stand_beside_the_others", func(t *testing.T) {
 		var mine []string
@@ -141,35 +144,35 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 				mine = append(mine, l)
 			}
 		}
-		want := []string{"a set aside", "b set aside", "c set aside", "d set aside", " no identity", "a conflict", "f cut", "b set aside", "g unknown here"}
+		want := []string{"a parked or dead", "b parked or dead", "c parked or dead", "d parked or dead", " no identity", "a conflict", "f cut", "b parked or dead", "g unknown here"}
 		if !slices.Equal(mine, want) {
 			t.Errorf("they are %q,\nnot %q", mine, want)
 		}
-		if n := len(list(t).Letters); n != 4+4+7 {
+		if n := len(list(t).Rows); n != 4+4+7 {
 			t.Errorf("%d letters are listed", n)
 		}
 	})
 	t.Run("G4_a_letter_of_a_topic_is_shown_with_how_it_stands", func(t *testing.T) {
-		place := list(t).Letters[0].Place
-		shown := s.semel(t, 0, "dead", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing"), "--payload")
-		for _, want := range []string{"letter ", "stands ", "reason ", "header ", `{"account":"eve"}`} {
+		place := list(t).Rows[0].Place
+		shown := s.semel(t, 0, "messages", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing"), "--payload")
+		for _, want := range []string{"place ", "state ", "reason ", "header ", `{"account":"eve"}`} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("%q is missing in\n%s", want, shown)
 			}
 		}
-		if hidden := s.semel(t, 0, "dead", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing")); strings.Contains(hidden, "account\"") {
+		if hidden := s.semel(t, 0, "messages", "show", place, "--config", "dead.yaml", "--consumer", s.name("billing")); strings.Contains(hidden, "account\"") {
 			t.Errorf("the payload is shown:\n%s", hidden)
 		}
-		s.semel(t, 1, "dead", "show", s.letters+"/0/9999", "--config", "dead.yaml", "--consumer", s.name("billing"))
-		s.semel(t, 2, "dead", "show", "a/b/c", "--config", "dead.yaml", "--consumer", s.name("billing"))
+		s.semel(t, 1, "messages", "show", s.letters+"/0/9999", "--config", "dead.yaml", "--consumer", s.name("billing"))
+		s.semel(t, 2, "messages", "show", "a/b/c", "--config", "dead.yaml", "--consumer", s.name("billing"))
 	})
 	services.Exec(t, s.dsn, `insert into accounts values ('eve')`)
 	t.Run("K8_the_commands_of_the_page_work", func(t *testing.T) {
 		for command, code := range map[string]int{
-			`semel dead ls --config dead.yaml --consumer billing --topic payments-dead`:                                            0,
-			`semel dead show payments-dead/0/1 --config dead.yaml --consumer billing --payload`:                                    0,
-			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --dry-run`:                        1,
-			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --run --because 'account opened'`: 1,
+			`semel messages ls --config dead.yaml --consumer billing --topic payments-dead`:                                           0,
+			`semel messages show payments-dead/0/1 --config dead.yaml --consumer billing --payload`:                                   0,
+			`semel messages retry --config dead.yaml --consumer billing --topic payments-dead --all --dry-run`:                        1,
+			`semel messages retry --config dead.yaml --consumer billing --topic payments-dead --all --run --because 'account opened'`: 1,
 		} {
 			command = strings.NewReplacer("billing", s.name("other"), "payments-dead", s.letters, "'account opened'", "opened").Replace(command)
 			s.semel(t, code, strings.Fields(command)[1:]...)
@@ -178,14 +181,14 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	})
 	t.Run("trap_T49_a_letter_of_another_consumer_and_what_the_store_does_not_know_are_refused", func(t *testing.T) {
 		d := replay(t, 1, "--dry-run")
-		if d.Foretold["applied"] != 4 || d.Foretold["conflict"] != 1 || d.Foretold["skipped as applied"] != 1 || d.Foretold["refused"] != 4 {
-			t.Errorf("foretold: %v", d.Foretold)
+		if d.Predicted["applied"] != 4 || d.Predicted["conflict"] != 1 || d.Predicted["skipped as applied"] != 1 || d.Predicted["refused"] != 4 {
+			t.Errorf("predicted: %v", d.Predicted)
 		}
 	})
 	t.Run("G4_a_replay_of_a_topic_is_as_it_was_foretold", func(t *testing.T) {
 		d := replay(t, 1, "--run")
 		if d.Changed != 0 || d.Happened["applied"] != 5 {
-			t.Errorf("predicted %v, happened %v: %+v", d.Foretold, d.Happened, d.Letters)
+			t.Errorf("predicted %v, happened %v: %+v", d.Predicted, d.Happened, d.Results)
 		}
 		s.wantOnce(t, "billing", 5)
 	})
@@ -206,19 +209,19 @@ func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
 	}
 	s.run(t, "dead.yaml", 0)
 	replay := func(t *testing.T, code int, more ...string) deadDocument {
-		return s.dead(t, code, append([]string{"replay", "--all", "--run", "--because", "test", "--consumer", s.name("billing"), "--topic", s.letters}, more...)...)
+		return s.dead(t, code, append([]string{"retry", "--all", "--run", "--because", "test", "--consumer", s.name("billing"), "--topic", s.letters}, more...)...)
 	}
 	t.Run("trap_T49_what_the_store_has_not_got_as_far_as_is_another_store_s", func(t *testing.T) {
 		s.produce(t, payment(s.letters, "far", "eve", s.letterOf("billing", "999")...))
 		d := replay(t, 1)
-		if d.Happened["refused"] != 1 || !strings.Contains(d.Letters[0].Why, "another store") {
+		if d.Happened["refused"] != 1 || !strings.Contains(d.Results[0].Why, "another store") {
 			t.Errorf("%+v", d)
 		}
 		s.wantOnce(t, "billing", 2)
 		if d := replay(t, 0, "--force"); d.Happened["applied"] != 1 {
 			t.Errorf("by force: %+v", d)
 		}
-		if acts := s.semel(t, 0, "audit", "ls", "--config", "dead.yaml", "--json"); !strings.Contains(acts, "1 letter of topic "+s.letters) {
+		if acts := s.semel(t, 0, "audit", "ls", "--config", "dead.yaml", "--json"); !strings.Contains(acts, "1 message of topic "+s.letters) {
 			t.Errorf("a letter without a row was given to the consumer, and no act says so: %s", acts)
 		}
 		s.wantOnce(t, "billing", 3)
@@ -227,13 +230,13 @@ func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
 		services.Exec(t, s.dsn, `update semel_scopes set low = now() + interval '1 minute'`)
 		s.produce(t, payment(s.letters, "old", "eve", s.letterOf("billing", "0")...))
 		d := replay(t, 1)
-		if d.Happened["refused"] != 1 || d.Happened["skipped as applied"] != 1 || !strings.Contains(d.Letters[1].Why, "older than the markers") {
+		if d.Happened["refused"] != 1 || d.Happened["skipped as applied"] != 1 || !strings.Contains(d.Results[1].Why, "older than the markers") {
 			t.Errorf("%+v", d)
 		}
 		s.wantOnce(t, "billing", 3)
 		replay(t, 1, "--force")
 		s.wantOnce(t, "billing", 3)
-		if d := s.dead(t, 0, "replay", "--all", "--reason", "too old", "--run", "--because", "it did not take effect"); d.Happened["applied"] != 1 {
+		if d := s.dead(t, 0, "retry", "--all", "--reason", "too old", "--run", "--because", "it did not take effect"); d.Happened["applied"] != 1 {
 			t.Errorf("its row: %+v", d)
 		}
 		s.wantOnce(t, "billing", 4)

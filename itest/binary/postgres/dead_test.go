@@ -56,14 +56,14 @@ func newLetters(t *testing.T) shop {
 
 // foreseen is the output of a replay.
 type foreseen struct {
-	Foretold, Happened map[string]int
-	Changed            int
+	Predicted, Happened map[string]int
+	Changed             int
 }
 
 // replaying starts a replay of all letters in a separate process.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"dead", "replay", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
+	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn)
 	out := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, new(bytes.Buffer)
@@ -120,7 +120,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		}
 		s.wantEffects(t)
 		var again foreseen
-		s.done(t, &again, "dead", "replay", "--config", "dead.yaml", "--all", "--state", "COMPLETED", "--run", "--because", "trap 19: again", "--json")
+		s.done(t, &again, "messages", "retry", "--config", "dead.yaml", "--all", "--state", "applied", "--run", "--because", "trap 19: again", "--json")
 		if again.Happened["skipped as applied"] != letters {
 			t.Errorf("again: %+v", again)
 		}
@@ -148,7 +148,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		}
 		replay, out := s.replaying(t)
 		d := concluded(t, replay, out)
-		t.Logf("killed %d times; the last predicted %v, happened %v", killed, d.Foretold, d.Happened)
+		t.Logf("killed %d times; at last predicted %v, happened %v", killed, d.Predicted, d.Happened)
 		if d.Changed != 0 || killed < 3 {
 			t.Errorf("killed %d times; %+v", killed, d)
 		}
@@ -157,13 +157,13 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 	t.Run("trap_T46_an_edit_keeps_the_identity_and_is_refused_once_it_took_effect", func(t *testing.T) {
 		s := newLetters(t)
 		s.write(t, "fixed.json", `{"id":"7","n":"fixed","account":"ann"}`)
-		var list struct{ Letters []struct{ Number int64 } }
-		s.done(t, &list, "dead", "ls", "--config", "dead.yaml", "--id", "7", "--json")
-		if len(list.Letters) != 1 {
-			t.Fatalf("%d letters", len(list.Letters))
+		var list struct{ Rows []struct{ Number int64 } }
+		s.done(t, &list, "messages", "ls", "--config", "dead.yaml", "--id", "7", "--json")
+		if len(list.Rows) != 1 {
+			t.Fatalf("%d letters", len(list.Rows))
 		}
-		number := fmt.Sprint(list.Letters[0].Number)
-		edit := []string{"dead", "edit", number, "--config", "dead.yaml", "--payload", "fixed.json", "--yes", "--because", "wrong"}
+		number := fmt.Sprint(list.Rows[0].Number)
+		edit := []string{"messages", "edit", number, "--config", "dead.yaml", "--payload", "fixed.json", "--yes", "--because", "wrong"}
 		if r := s.semel(t, edit...); r.code != 0 {
 			t.Fatal(r.errors)
 		}
@@ -171,8 +171,8 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		if d := concluded(t, replay, out); d.Changed != 0 || d.Happened["applied"] != letters {
 			t.Errorf("%+v", d)
 		}
-		if r := s.semel(t, edit...); r.code != 1 || !strings.Contains(r.errors, "is COMPLETED") {
-			t.Errorf("an edit of an applied message: %d %s", r.code, r.errors)
+		if r := s.semel(t, edit...); r.code != 1 || !strings.Contains(r.errors, "is applied") {
+			t.Errorf("an edit of what took effect: %d %s", r.code, r.errors)
 		}
 		if r := s.semel(t, "run", "--config", "dead.yaml", "--from-start"); r.code != 0 {
 			t.Fatal(r.errors)

@@ -13,7 +13,7 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	s.edit(t, "bare.yaml", "migrate: true", "migrate: false")
 	s.refused(t, []string{"store shop: database ", "semel migrate up --config bare.yaml"}, "run", "--config", "bare.yaml")
-	s.refused(t, []string{"semel migrate up --config bare.yaml"}, "parked", "ls", "--config", "bare.yaml")
+	s.refused(t, []string{"semel migrate up --config bare.yaml"}, "messages", "ls", "--config", "bare.yaml")
 	if r := s.semel(t, "migrate", "status", "--config", "bare.yaml"); r.code != 4 || !strings.Contains(r.out, "missing") {
 		t.Errorf("status: %+v", r)
 	}
@@ -54,7 +54,7 @@ func TestTablesThatDoNotProtect(t *testing.T) {
 	}
 	t.Run("trap_T98_unlogged_markers_are_found_by_every_command", func(t *testing.T) {
 		services.Exec(t, s.dsn, "alter table semel_markers set unlogged")
-		for code, commands := range map[int][][]string{1: {{"run"}, {"parked", "ls"}}, 4: {{"migrate", "up"}, {"migrate", "status"}}} {
+		for code, commands := range map[int][][]string{1: {{"run"}, {"messages", "ls"}}, 4: {{"migrate", "up"}, {"migrate", "status"}}} {
 			for _, command := range commands {
 				r := s.semel(t, append(command, config...)...)
 				if r.code != code || !strings.Contains(r.errors, `alter table "public".semel_markers set logged`) {
@@ -79,7 +79,7 @@ func TestMigrationsArePrintedWithoutADatabase(t *testing.T) {
 func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	const address = "127.0.0.1:1" // another process may use a port that was free a moment ago
 	s := example(t, "postgres://shop:hunter2@"+address+"/shop")
-	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"parked", "ls"}} {
+	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"messages", "ls"}} {
 		s.refused(t, []string{address, "nobody answers there; start the server"}, append(command, "--config", "postgres.yaml")...)
 	}
 	t.Run("of_the_connection_string_nothing_is_shown_that_may_be_a_password", func(t *testing.T) {

@@ -34,8 +34,8 @@ func (s shop) eventually(t *testing.T, query string) {
 
 func TestARetryIsHeard(t *testing.T) {
 	for name, command := range map[string][]string{
-		"D6_K11_by_the_process_that_runs_the_consumer": {"inbox", "retry", "--config", "hearing.yaml"},
-		"D6_K11_also_where_there_is_no_policy":         {"inbox", "retry", "--store", "", "--consumer", "orders"},
+		"D6_K11_by_the_process_that_runs_the_consumer": {"messages", "retry", "--config", "hearing.yaml"},
+		"D6_K11_also_where_there_is_no_policy":         {"messages", "retry", "--store", "", "--consumer", "orders"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := example(t, services.Postgres(t))
@@ -54,7 +54,7 @@ func TestARetryIsHeard(t *testing.T) {
 			}
 			began := time.Now()
 			var all any
-			s.done(t, &all, append(command, "--json", "--all", "--because", "the account is open", "--wait", "--state", "PARKED")...)
+			s.done(t, &all, append(command, "--json", "--all", "--because", "the account is open", "--wait", "--state", "parked")...)
 			if n := one[int](t, s.dsn, "select orders from accounts"); n != 1 {
 				t.Errorf("%d orders", n)
 			}

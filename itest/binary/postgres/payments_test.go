@@ -34,7 +34,7 @@ func (c *counts) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// row is a row of `semel parked ls --json`, without times and error texts.
+// row is one of `semel messages ls --json`, without its times and texts of errors.
 type row struct {
 	Number   int64
 	State    string
@@ -49,7 +49,7 @@ type row struct {
 func (s shop) parked(t *testing.T, policy string, filters ...string) []row {
 	t.Helper()
 	var list struct{ Rows []row }
-	s.done(t, &list, append([]string{"parked", "ls", "--json", "--config", policy}, filters...)...)
+	s.done(t, &list, append([]string{"messages", "ls", "--json", "--config", policy}, filters...)...)
 	return list.Rows
 }
 
@@ -110,13 +110,13 @@ func actOnParked(t *testing.T, s shop) {
 		return one[int](t, s.dsn, `select count(*) from entries where payment = $1`, retried.ID)
 	}
 	number := fmt.Sprint(retried.Number)
-	if r := s.semel(t, "parked", "retry", "--run", number, "--because", "early", "--config", "postgres.yaml"); r.code != 1 || count() != 0 {
+	if r := s.semel(t, "messages", "retry", "--run", number, "--because", "early", "--config", "postgres.yaml"); r.code != 1 || count() != 0 {
 		t.Errorf("a retry that fails again ended with %d: %s", r.code, r.errors)
 	}
 	addAccount(t, s, number)
 	var acts struct{ Failed int }
-	s.done(t, &acts, "parked", "retry", "--run", number, "--because", "the account is there", "--config", "postgres.yaml", "--json")
-	s.done(t, &acts, "parked", "discard", fmt.Sprint(discarded.Number), "--because", "a test", "--config", "postgres.yaml", "--json")
+	s.done(t, &acts, "messages", "retry", "--run", number, "--because", "the account is there", "--config", "postgres.yaml", "--json")
+	s.done(t, &acts, "messages", "discard", fmt.Sprint(discarded.Number), "--because", "a test", "--config", "postgres.yaml", "--json")
 	if n := count(); n != 1 {
 		t.Errorf("%d effects of the retried payment", n)
 	}
@@ -129,7 +129,7 @@ func actOnParked(t *testing.T, s shop) {
 func addAccount(t *testing.T, s shop, number string) {
 	t.Helper()
 	var shown struct{ Payload string }
-	s.done(t, &shown, "parked", "show", number, "--payload", "--json", "--config", "postgres.yaml")
+	s.done(t, &shown, "messages", "show", number, "--payload", "--json", "--config", "postgres.yaml")
 	var payment struct{ Account string }
 	if err := json.Unmarshal([]byte(shown.Payload), &payment); err != nil || payment.Account == "" {
 		t.Fatalf("payload %s: %v", shown.Payload, err)

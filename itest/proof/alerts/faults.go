@@ -57,7 +57,7 @@ func (r *run) messages() []fault {
 			r.send(billing, r.name(), made, `{"amount": "much"}`)
 			return nil
 		}, mends: func(ctx context.Context) error {
-			return r.operate(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
+			return r.operate(ctx, "messages", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
 		}},
 		{says: "the first version of a stream is missing", alerts: []string{"SemelGap"}, breaks: func(context.Context) error {
 			if r.Plant != plantUnbroken {
@@ -100,7 +100,7 @@ func (r *run) work() []fault {
 			case since > 10*time.Second && !frozen:
 				frozen, err = true, r.second.Freeze()
 			case since > 12*time.Second && !released:
-				released, err = true, r.operate(ctx, "inbox", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
+				released, err = true, r.operate(ctx, "messages", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
 				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
 					err = nil // the other process has completed some of them meanwhile
 				}
@@ -214,7 +214,7 @@ func (r *run) deployment() fault {
 		if err := works(ctx, 1); err != nil {
 			return err
 		}
-		return r.operate(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
+		return r.operate(ctx, "messages", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
 	}}
 }
 

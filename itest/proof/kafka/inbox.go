@@ -65,11 +65,14 @@ func (r *run) workOff(ctx context.Context) error {
 		return err
 	}
 	// A message behind a gap is parked too, as a gap, after ten minutes.
-	said, err := r.Members[0].Semel(ctx, "parked", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
+	said, err := r.Members[0].Semel(ctx, "messages", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
 	if err != nil {
 		return err
 	}
-	r.ledger.Retried = strings.Count(said, ": done")
+	_, results, _ := strings.Cut(said, "happened: ")
+	if _, err := fmt.Sscanf(results, "%d applied", &r.ledger.Retried); err != nil {
+		return fmt.Errorf("semel messages retry says %q: %w", said, err)
+	}
 	r.Say("%d parked messages are retried", r.ledger.Retried)
 	if err := r.drained(ctx, untilFilled); err != nil {
 		return err

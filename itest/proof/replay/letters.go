@@ -12,15 +12,16 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// letter is one dead letter in the output of `semel dead replay`.
+// letter is one dead letter in the output of `semel messages retry`.
 type letter struct {
-	Number             int64
-	ID                 string
-	Foretold, Happened string
+	Number    int64
+	ID        string
+	Predicted string
+	Happened  string `json:"result"`
 }
 
 // letters is the output of the command.
-type letters struct{ Letters []letter }
+type letters struct{ Rows, Results []letter }
 
 // The fates of a dead letter, with the names that the command and the proof use.
 const (
@@ -113,7 +114,7 @@ func (r *run) fromTopic(ctx context.Context) error {
 	if err := r.remove(ctx, lose, r.chosen(untilRepair, restored), nil); err != nil {
 		return err
 	}
-	args := []string{"dead", "replay", "--all", "--topic", dead, "--consumer", group, "--run"}
+	args := []string{"messages", "retry", "--all", "--topic", dead, "--consumer", group, "--run"}
 	var said letters
 	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
 		return err
@@ -137,16 +138,16 @@ func (r *run) fromTopic(ctx context.Context) error {
 		}
 	}
 	foretold := map[string]int{}
-	for _, l := range said.Letters {
-		if l.Foretold == fateApplied {
+	for _, l := range said.Results {
+		if l.Predicted == fateApplied {
 			foretold[l.ID]++
 		}
 	}
 	r.ledger.FromTopic = len(changed)
-	happened := fmt.Sprintf("%d applied of %d", len(changed), len(said.Letters))
+	happened := fmt.Sprintf("%d applied of %d", len(changed), len(said.Results))
 	if !maps.Equal(foretold, changed) {
 		happened += fmt.Sprint(", and others: ", foretold, " and ", changed)
 	}
-	r.forecast("letters of the topic", fmt.Sprintf("%d applied of %d", len(foretold), len(said.Letters)), happened)
+	r.forecast("letters of the topic", fmt.Sprintf("%d applied of %d", len(foretold), len(said.Results)), happened)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWhatBecameOfALetterIsReadFromTheDatabaseAlone(t *testing.T) {
-	l := letter{Number: 7, ID: "a", Foretold: fateApplied, Happened: fateApplied}
+	l := letter{Number: 7, ID: "a", Predicted: fateApplied, Happened: fateApplied}
 	for name, c := range map[string]struct {
 		was, is int
 		state   string
@@ -33,8 +33,8 @@ func TestWhatBecameOfALetterIsReadFromTheDatabaseAlone(t *testing.T) {
 }
 
 func TestAPredictionThatDoesNotComeTrueIsNoted(t *testing.T) {
-	letters := []letter{{ID: "a", Foretold: fateApplied}, {ID: "b", Foretold: fateConflict}, {ID: "c", Foretold: fateApplied}}
-	foretold := tally(letters, func(l letter) string { return l.Foretold })
+	letters := []letter{{ID: "a", Predicted: fateApplied}, {ID: "b", Predicted: fateConflict}, {ID: "c", Predicted: fateApplied}}
+	foretold := tally(letters, func(l letter) string { return l.Predicted })
 	if foretold != "2 applied, 1 conflict" {
 		t.Error(foretold)
 	}

@@ -21,7 +21,7 @@ import (
 // times, and run again.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int, err error) {
 	var said letters
-	args := slices.Concat([]string{"dead", "replay"}, filter)
+	args := slices.Concat([]string{"messages", "retry", "--wait"}, filter)
 	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
 		return 0, err
 	}
@@ -42,12 +42,12 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 		return 0, err
 	}
 	happened := func(l letter) string { return became(l, before, after) }
-	for _, l := range said.Letters {
+	for _, l := range said.Results {
 		if happened(l) == fateApplied {
 			applied++
 		}
 	}
-	r.forecast(name, tally(said.Letters, func(l letter) string { return l.Foretold }), tally(said.Letters, happened))
+	r.forecast(name, tally(said.Results, func(l letter) string { return l.Predicted }), tally(said.Results, happened))
 	return applied, nil
 }
 
@@ -166,7 +166,7 @@ func (r *run) failureGroup(ctx context.Context, words string) (string, error) {
 			Error string `json:"last_error"`
 		}
 	}
-	if err := r.semel(ctx, &listed, []int{0}, "dead", "ls"); err != nil {
+	if err := r.semel(ctx, &listed, []int{0}, "messages", "summary"); err != nil {
 		return "", err
 	}
 	for _, g := range listed.Groups {
@@ -197,11 +197,11 @@ func (r *run) edit(ctx context.Context) error {
 		return err
 	}
 	var listed letters
-	if err := r.semel(ctx, &listed, []int{0}, "dead", "ls", "--group", group, "--limit", fmt.Sprint(r.Edited)); err != nil {
+	if err := r.semel(ctx, &listed, []int{0}, "messages", "ls", "--group", group, "--limit", fmt.Sprint(r.Edited)); err != nil {
 		return err
 	}
 	var numbers []string
-	for _, l := range listed.Letters {
+	for _, l := range listed.Rows {
 		var transfer int
 		if _, err := fmt.Sscanf(l.ID, "transfer-%d", &transfer); err != nil {
 			return fmt.Errorf("dead letter %d of %q: %w", l.Number, l.ID, err)
@@ -211,7 +211,7 @@ func (r *run) edit(ctx context.Context) error {
 		}
 		number := fmt.Sprint(l.Number)
 		var told any
-		if err := r.semel(ctx, &told, []int{0}, "dead", "edit", number, "--payload", "edited.json", "--yes", "--because", "a comma", "--as", "proof"); err != nil {
+		if err := r.semel(ctx, &told, []int{0}, "messages", "edit", number, "--payload", "edited.json", "--yes", "--because", "a comma", "--as", "proof"); err != nil {
 			return err
 		}
 		numbers = append(numbers, number)
@@ -232,14 +232,14 @@ func (r *run) sweep(ctx context.Context) error {
 // discard closes the conflicts: only the producer knows which content is right.
 func (r *run) discard(ctx context.Context) error {
 	var told any
-	return r.semel(ctx, &told, []int{0}, "dead", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
+	return r.semel(ctx, &told, []int{0}, "messages", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
 }
 
 // resend does what people do without a tool: it publishes the dead letters again as new
 // messages.
 func (r *run) resend(ctx context.Context, said letters) error {
 	feed, err := proof.Publish(ctx, 1, func(ctx context.Context, p *proof.Publisher) {
-		for _, l := range said.Letters {
+		for _, l := range said.Results {
 			var transfer int
 			if _, err := fmt.Sscanf(l.ID, "transfer-%d", &transfer); err != nil {
 				continue

@@ -114,13 +114,13 @@ func (c Command) Left(consumer string) (int, error) {
 
 // Parked returns the number of parked messages.
 func (c Command) Parked() (int, error) {
-	listed, err := c.semel("parked", "ls").Output()
+	listed, err := c.semel("messages", "ls", "--state", "parked").Output()
 	if err != nil {
-		return 0, fmt.Errorf("semel parked ls: %w", err)
+		return 0, fmt.Errorf("semel messages ls: %w", err)
 	}
 	var parked struct{ Rows []json.RawMessage }
 	if err := json.Unmarshal(listed, &parked); err != nil {
-		return 0, fmt.Errorf("semel parked ls: %w", err)
+		return 0, fmt.Errorf("semel messages ls: %w", err)
 	}
 	return len(parked.Rows), nil
 }

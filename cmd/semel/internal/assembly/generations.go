@@ -286,7 +286,7 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 		}
 		return replay.NewTopics(config)
 	case s.Webhook != nil:
-		return nil, a.policy.Fault("consumers."+c.Name+".from", "webhooks cannot be read again: what came is in the inbox", "run rows again with semel inbox retry")
+		return nil, a.policy.Fault("consumers."+c.Name+".from", "webhooks cannot be read again: what came is in the inbox", "run rows again with semel messages retry")
 	case s.File.Path == shape.Stdin:
 		return nil, a.policy.Fault("consumers."+c.Name+".from", "standard input cannot be read again", "write its messages to a file, and name that")
 	}

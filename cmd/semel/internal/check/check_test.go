@@ -216,16 +216,16 @@ func inStoreOrBroker() map[string]planted {
 		"K3_3_a_name_that_other_handlers_own": {3, sound, []string{`handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"]}}`, `handler: {types: {paid: {sql: {statements: ["select 1"]}}}}`},
 			func(s *Subject) { s.Facts.Owner = "the handlers of refunded" }, "owned by the handlers of refunded"},
 		"K3_7_tables_that_do_not_protect": fact(7, "markers_pkey is missing", func(s *Subject) { s.Facts, s.NoFacts, s.Schema = nil, "the tables", "markers_pkey is missing" }),
-		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is COMPLETED, and its marker says waiting", func(s *Subject) {
+		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is applied, and its marker says waiting", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateCompleted, Marker: store.Waiting}}}
 		}),
-		"K3_7_an_effect_that_its_stream_does_not_know": fact(7, "row 17 is COMPLETED, and its stream has come to version 3 only", func(s *Subject) {
+		"K3_7_an_effect_that_its_stream_does_not_know": fact(7, "row 17 is applied, and its stream has come to version 3 only", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateCompleted, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
-		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is BLOCKED, and its stream has come to version 3, behind which it waits no more", func(s *Subject) {
+		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is blocked, and its stream has come to version 3, behind which it waits no more", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateBlocked, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
-		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is RECEIVED, and an intent of message m1, which has not taken effect: there is no marker of it", func(s *Subject) {
+		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is waiting, and an intent of message m1, which has not taken effect: there is no marker of it", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateReceived, By: sqlstore.MismatchCause, Cause: semel.Key{ID: "m1"}}}}
 		}),
 		"K3_12_another_retention_in_use":    fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),

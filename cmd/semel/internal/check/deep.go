@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -96,8 +97,8 @@ func (s *Subject) denied() Answer {
 	if d.Rest != "" {
 		count = fmt.Sprintf("up to row %d %s", d.To, count)
 	}
-	return fail(fmt.Sprintf("find out what wrote there beside Semel: semel inbox show %d --config %s", first.Row, s.Policy.File),
-		"%s and other records of the same commits say different things, which no commit of Semel's writes: row %d is %s, and %s", count, first.Row, first.State, against(first))
+	return fail(fmt.Sprintf("find out what wrote there beside Semel: semel messages show %d --config %s", first.Row, s.Policy.File),
+		"%s and other records of the same commits say different things, which no commit of Semel's writes: row %d is %s, and %s", count, first.Row, admin.StateOf(first.State), against(first))
 }
 
 // against is what speaks against a row.

@@ -143,9 +143,9 @@ func (s *Subject) watched() Answer {
 	most := s.Consumer.Alerts.PendingAge
 	switch {
 	case n.Parked > 0 && n.Oldest > unwatched:
-		return fail("semel parked summary --config "+s.Policy.File, "%s, the first for %s, and nobody has acted", rows(n.Parked, "is parked", "are parked"), legible.Span(n.Oldest.Round(time.Hour)))
+		return fail("semel messages summary --config "+s.Policy.File, "%s, the first for %s, and nobody has acted", rows(n.Parked, "is parked", "are parked"), legible.Span(n.Oldest.Round(time.Hour)))
 	case most > 0 && oldest > most:
-		return fail("semel inbox stats --config "+s.Policy.File, "the oldest message has waited for %s, and pending_age is %s", oldest.Round(time.Second), legible.Span(most))
+		return fail("semel messages summary --by state --config "+s.Policy.File, "the oldest message has waited for %s, and pending_age is %s", oldest.Round(time.Second), legible.Span(most))
 	case s.Policy.Unserved(s.Consumer):
 		return fail("add listen: 127.0.0.1:9464 to the policy, and load the rules that semel alerts prints", "alerts are set, and a run serves no metrics for them: the policy has no key listen")
 	case s.Facts == nil:
@@ -165,7 +165,7 @@ func (s *Subject) recovered() Answer {
 	case s.Facts == nil:
 		return s.unread()
 	case s.Facts.Upkeep.Stale > 0:
-		return fail("run the consumer, or, where it runs, read its log: semel inbox ls --state IN_PROGRESS", "%s of which the lease ended more than a minute ago, and nobody takes them", rows(s.Facts.Upkeep.Stale, "is claimed", "are claimed"))
+		return fail("run the consumer, or, where it runs, read its log: semel messages ls --state running", "%s of which the lease ended more than a minute ago, and nobody takes them", rows(s.Facts.Upkeep.Stale, "is claimed", "are claimed"))
 	}
 	return pass("whoever runs the consumer takes what was claimed when the lease of %s has ended; none is stale", legible.Span(s.Consumer.Inbox.Lease))
 }

@@ -62,7 +62,7 @@ func (s *Subject) expiry() Answer {
 
 func (s *Subject) risks() Answer {
 	if s.Facts != nil && s.Facts.Upkeep.Unknown > 0 {
-		return fail("ask the other side, and record what is so: semel inbox resolve", "%s of which nobody knows what became", rows(s.Facts.Upkeep.Unknown, "had a call", "had calls"))
+		return fail("ask the other side, and record what is so: semel messages resolve", "%s of which nobody knows what became", rows(s.Facts.Upkeep.Unknown, "had a call", "had calls"))
 	}
 	var left []string
 	c := s.Consumer
@@ -146,7 +146,7 @@ func (s *Subject) lease() Answer {
 		return fail("write inbox: {lease: …} longer than the call", "a call may take %s, and its lease is %s", legible.Span(h.Timeout), legible.Span(c.Inbox.Lease))
 	}
 	if s.Facts != nil && s.Facts.Upkeep.Killing > 0 {
-		return fail("find what they do in the last logs of those processes: semel parked ls --reason 'kills its process'", "%s since processes that began them never came to an end", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
+		return fail("find what they do in the last logs of those processes: semel messages ls --reason 'kills its process'", "%s since processes that began them never came to an end", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
 	}
 	receives := c.Strategy.Lease || c.Strategy.Inbox && c.AckOnReceipt
 	switch {

@@ -10,7 +10,7 @@ import (
 var examples = map[string][]string{
 	"semel": {
 		"semel run --config semel.yaml",
-		"semel parked summary --config semel.yaml",
+		"semel messages summary --config semel.yaml",
 		"semel demo",
 	},
 	"semel check": {
@@ -59,64 +59,55 @@ var examples = map[string][]string{
 		"semel migrate seed --consumer billing --from processed --id message_id",
 		"semel migrate seed --consumer billing --from public.done --id id --where 'ok'",
 	},
-	"semel parked": {
-		"semel parked summary --config semel.yaml",
-		"semel parked show --config semel.yaml 17 --payload",
-		"semel parked retry --config semel.yaml 17 --because 'account opened'",
+	"semel messages": {
+		"semel messages summary --config semel.yaml",
+		"semel messages show --config semel.yaml 17 --payload",
+		"semel messages retry --config semel.yaml 17 --because 'account opened'",
 	},
-	"semel dead": {
-		"semel dead ls --config semel.yaml",
-		"semel dead replay --all --group 8e9d35a7 --dry-run",
-		"semel dead replay --all --group 8e9d35a7 --because 'account opened'",
+	"semel messages summary": {
+		"semel messages summary --config semel.yaml",
+		"semel messages summary --by state --consumer billing",
 	},
-	"semel dead ls": {
-		"semel dead ls --config semel.yaml",
-		"semel dead ls --group 8e9d35a7",
-		"semel dead ls --store postgres://db/shop --consumer billing",
+	"semel messages ls": {
+		"semel messages ls --group 8e9d35a7 -o wide",
+		"semel messages ls --state waiting,running --consumer search",
 	},
-	"semel dead show": {
-		"semel dead show --config semel.yaml 17 --payload",
-		"semel dead show 8e9d35a7",
-		"semel dead show payments-dead/0/17 --consumer billing --payload",
+	"semel messages show": {
+		"semel messages show --config semel.yaml 17 --payload",
+		"semel messages show 8e9d35a7",
+		"semel messages show payments-dead/0/17 --consumer billing --payload",
 	},
-	"semel dead replay": {
-		"semel dead replay --all --group 8e9d35a7 --dry-run",
-		"semel dead replay --all --group 8e9d35a7 --rate 50 --because 'mended'",
-		"semel dead replay 17 18 --run --because 'account opened'",
+	"semel messages retry": {
+		"semel messages retry --all --group 8e9d35a7 --dry-run",
+		"semel messages retry 17 18 --run --because 'account opened'",
 	},
-	"semel dead edit": {
-		"semel dead edit 17 --payload fixed.json --dry-run",
-		"semel dead edit 17 --payload fixed.json --yes --because 'wrong account'",
+	"semel messages edit": {
+		"semel messages edit 17 --payload fixed.json --dry-run",
+		"semel messages edit 17 --payload fixed.json --yes --because 'wrong account'",
 	},
-	"semel dead discard": {"semel dead discard 17 --because 'never valid'"},
-	"semel inbox": {
-		"semel inbox stats --config semel.yaml",
-		"semel inbox ls --config semel.yaml",
-		"semel inbox stats --store postgres://db/shop --consumer billing",
+	"semel messages discard": {
+		"semel messages discard 17 18 --because 'test data of 3 May'",
+		"semel messages discard --all --reason conflict --because 'agreed with shop'",
 	},
-	"semel inbox ls": {
-		"semel inbox ls --config semel.yaml --consumer search",
-		"semel inbox ls --config semel.yaml --state IN_PROGRESS -o wide",
-	},
-	"semel inbox stats": {"semel inbox stats --config semel.yaml --json"},
-	"semel inbox show":  {"semel inbox show --config semel.yaml 17 --payload"},
-	"semel inbox retry": {
-		"semel inbox retry --config semel.yaml --all --because 'the index is back'",
-		"semel inbox retry --config semel.yaml 17 --wait --because 'account opened'",
-	},
+	"semel messages reopen":  {"semel messages reopen 17 --because 'it was closed by mistake'"},
+	"semel messages resolve": {"semel messages resolve 17 --outcome not-done --because 'no such charge'"},
+	"semel messages skip":    {"semel messages skip --config semel.yaml 17 --because 'the key may go on'"},
+	"semel messages release": {"semel messages release --config semel.yaml 17 --because 'its host is gone'"},
 	"semel intents": {
 		"semel intents ls --config semel.yaml",
 		"semel intents show --config semel.yaml 17 --payload",
-		"semel intents send --config semel.yaml 17 --because 'the address is right now'",
+		"semel intents retry --config semel.yaml 17 --because 'the address is right'",
 	},
 	"semel intents ls": {
 		"semel intents ls --config semel.yaml --consumer mailer",
 		"semel intents ls --store postgres://db/shop --consumer mailer",
 	},
 	"semel intents show":     {"semel intents show --config semel.yaml 17 --payload"},
-	"semel intents send":     {"semel intents send --all --reason suppressed --because 'checked'"},
+	"semel intents retry":    {"semel intents retry --all --reason suppressed --because 'checked'"},
 	"semel intents suppress": {"semel intents suppress --all --consumer mailer --because 'test data'"},
 	"semel intents resolve":  {"semel intents resolve --config semel.yaml 17 --outcome sent --because 'paid'"},
+	"semel intents release":  {"semel intents release --config semel.yaml 17 --because 'its host is gone'"},
+	"semel intents discard":  {"semel intents discard --config semel.yaml 17 --because 'test data'"},
 	"semel reap": {
 		"semel reap --once --config semel.yaml",
 		"semel reap --dry-run --store postgres://db/shop",
@@ -195,11 +186,7 @@ var examples = map[string][]string{
 	"semel replay drop":   {"semel replay drop 4 --consumer billing --because 'all is well'"},
 	"semel replay status": {"semel replay status --consumer billing -o wide"},
 	"semel replay stop":   {"semel replay stop 3 --because 'the shop is slow'"},
-	"semel erase": {
-		"semel erase --id order-7 --because 'ticket 4711' --dry-run",
-		"semel erase --header customer=c-17 --discard --because 'ticket 4711'",
-		"semel erase --store sqlite:shop.db --ids ids.txt --vacuum --because 'a list'",
-	},
+	"semel erase":         {"semel erase --id order-7 --because 'ticket 4711' --dry-run"},
 	"semel reconcile": {
 		"semel reconcile --consumer billing --file sent.jsonl",
 		"semel reconcile --consumer billing --file - --effects 'select id from paid'",
@@ -218,33 +205,6 @@ var examples = map[string][]string{
 		"semel positions reset --log-start --because 'the rest is gone'",
 	},
 	"semel positions accept": {"semel positions accept --consumer billing --because 'effects were imported'"},
-	"semel inbox release":    {"semel inbox release --config semel.yaml 17 --because 'its host is gone'"},
-	"semel inbox skip":       {"semel inbox skip --config semel.yaml 17 --because 'the key may go on'"},
-	"semel inbox resolve":    {"semel inbox resolve --config semel.yaml 17 --outcome done --because 'paid'"},
-	"semel inbox discard":    {"semel inbox discard --config semel.yaml 17 --because 'test data'"},
-	"semel parked ls": {
-		"semel parked ls --config semel.yaml --limit 20",
-		"semel parked ls --config semel.yaml --reason conflict --before 24h -o wide",
-		"semel parked ls --config semel.yaml --state DEAD_LETTERED -o json",
-	},
-	"semel parked summary": {
-		"semel parked summary --config semel.yaml",
-		"semel parked summary --consumer billing --before 2026-05-01",
-	},
-	"semel parked show": {
-		"semel parked show --config semel.yaml 17",
-		"semel parked show --config semel.yaml 17 --payload --json",
-	},
-	"semel parked retry": {
-		"semel parked retry --config semel.yaml 17 --run --because 'account opened'",
-		"semel parked retry --all --reason 'condition unmet' --dry-run",
-	},
-	"semel parked reopen":  {"semel parked reopen 17 --because 'it was closed by mistake'"},
-	"semel parked resolve": {"semel parked resolve 17 --outcome not-done --because 'it has no such charge'"},
-	"semel parked discard": {
-		"semel parked discard --config semel.yaml 17 18 --because 'test data of 3 May'",
-		"semel parked discard --all --reason conflict --because 'agreed with shop'",
-	},
 	"semel audit": {
 		"semel audit ls --config semel.yaml --limit 20",
 		"semel audit verify --config semel.yaml",

@@ -60,21 +60,21 @@ func checkExample(t *testing.T, path, line string) {
 
 func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 	for line, want := range map[string]string{
-		"rnu":            `semel: unknown command "rnu" for "semel"; did you mean run?`,
-		"prked":          `semel: unknown command "prked" for "semel"; did you mean parked?`,
-		"parked lss":     `semel: unknown command "lss" for "semel parked"; did you mean ls?`,
-		"parked retyr 1": `semel: unknown command "retyr" for "semel parked"; did you mean retry?`,
-		"migrate upp":    `semel: unknown command "upp" for "semel migrate"; did you mean up?`,
-		"migrate xyzzyx": `semel: unknown command "xyzzyx" for "semel migrate"; it has grants, print, seed, status, up`,
-		"nonsense":       `semel: unknown command "nonsense" for "semel"; it has alerts, audit, check, completion, controls, dead, demo, erase, gaps, health, help, identity, inbox, intents, limit, migrate, parked, pause, positions, reap, reconcile, record, replay, resume, run, schema, top, version, why`,
+		"rnu":              `semel: unknown command "rnu" for "semel"; did you mean run?`,
+		"mesages":          `semel: unknown command "mesages" for "semel"; did you mean messages?`,
+		"messages lss":     `semel: unknown command "lss" for "semel messages"; did you mean ls?`,
+		"messages retyr 1": `semel: unknown command "retyr" for "semel messages"; did you mean retry?`,
+		"migrate upp":      `semel: unknown command "upp" for "semel migrate"; did you mean up?`,
+		"migrate xyzzyx":   `semel: unknown command "xyzzyx" for "semel migrate"; it has grants, print, seed, status, up`,
+		"nonsense":         `semel: unknown command "nonsense" for "semel"; it has alerts, audit, check, completion, controls, demo, erase, gaps, health, help, identity, intents, limit, messages, migrate, pause, positions, reap, reconcile, record, replay, resume, run, schema, top, version, why`,
 
 		"completion bahs":           `semel: unknown command "bahs" for "semel completion"; did you mean bash?`,
 		"completion nonsense":       `semel: unknown command "nonsense" for "semel completion"; it has bash, fish, powershell, zsh`,
 		"completion bash extra":     `semel: unknown command "extra" for "semel completion bash"`,
 		"completion":                `semel: semel completion needs one of its commands; see 'semel completion --help'`,
 		"help rnu":                  `semel: unknown command "rnu" for "semel"; did you mean run?`,
-		"help nonsense":             `semel: unknown command "nonsense" for "semel"; it has alerts, audit, check, completion, controls, dead, demo, erase, gaps, health, help, identity, inbox, intents, limit, migrate, parked, pause, positions, reap, reconcile, record, replay, resume, run, schema, top, version, why`,
-		"help parked retyr":         `semel: unknown command "retyr" for "semel parked"; did you mean retry?`,
+		"help nonsense":             `semel: unknown command "nonsense" for "semel"; it has alerts, audit, check, completion, controls, demo, erase, gaps, health, help, identity, intents, limit, messages, migrate, pause, positions, reap, reconcile, record, replay, resume, run, schema, top, version, why`,
+		"help messages retyr":       `semel: unknown command "retyr" for "semel messages"; did you mean retry?`,
 		"help run fast":             `semel: unknown command "fast" for "semel run"; it has no commands`,
 		"help --config x run":       `semel: unknown flag: --config; see 'semel help --help'`,
 		"help completion powershel": `semel: unknown command "powershel" for "semel completion"; did you mean powershell?`,
@@ -119,7 +119,7 @@ func TestNoHelpIsWiderThanAUsualTerminal(t *testing.T) {
 }
 
 func TestHelpIsGivenForACommandThatIsThere(t *testing.T) {
-	for _, line := range []string{"help", "help run", "help parked retry", "help completion", "help completion bash", "help help"} {
+	for _, line := range []string{"help", "help run", "help messages retry", "help completion", "help completion bash", "help help"} {
 		if code, out, log := invoke(strings.Fields(line)...); code != command.ExitDone || !strings.Contains(out, "Usage:") || log != "" {
 			t.Errorf("semel %s: exit code %d, %q:\n%s", line, code, log, out)
 		}

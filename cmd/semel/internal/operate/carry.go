@@ -122,7 +122,6 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	for k, err := range c.act(ctx, c.Order, rows) {
 		i, row := allowed[k].place, rows[k]
 		c.results[i] = c.freed(i, row.State, c.results[i].after(err, c.done()))
-		c.results[i].seen = row.Revision
 		if errors.Is(err, semel.ErrChanged) {
 			changed = append(changed, i)
 		}
@@ -162,7 +161,6 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 		}
 		r.Consumer, r.ID, r.Reason, r.was = row.Key.Consumer, row.Key.ID, row.Reason, row.State
 		if err := c.allows(row); err != nil {
-			r.seen = row.Revision
 			if r = r.after(err, ""); r.Result == Failed {
 				r.Result = Refused
 			}
@@ -229,7 +227,7 @@ func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 
 // act carries out the order on rows and returns an error for each row.
 func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
-	act, seen := store.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why}, make([]store.RowRevision, len(rows))
+	act, seen := store.Act{Verb: o.Verb.Recorded(), Who: o.Who, Why: o.Why}, make([]store.RowRevision, len(rows))
 	for k, r := range rows {
 		seen[k] = r.Seen()
 	}

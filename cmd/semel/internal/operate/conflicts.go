@@ -35,7 +35,7 @@ func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]str
 				continue
 			}
 			for _, n := range conflicts[first.Key] {
-				left[n] = fmt.Sprintf("row %d has the first content of this identity and is %s; find out which is right, and discard that row or retry this one by its number", first.Number, first.State)
+				left[n] = fmt.Sprintf("row %d has the first content of this identity and is %s; find out which is right, and discard that row or retry this one by its number", first.Number, admin.StateOf(first.State))
 			}
 		}
 	}

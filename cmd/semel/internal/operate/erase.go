@@ -49,7 +49,7 @@ type LeftOfErasure struct {
 	Consumer string           `json:"consumer"`
 	Source   string           `json:"source"`
 	ID       string           `json:"id"`
-	State    store.RowState   `json:"state"`
+	State    admin.State      `json:"state"`
 	Why      admin.ErasureWhy `json:"why"`
 	// Error is why the row could not be discarded, if that was requested.
 	Error string `json:"error,omitempty"`
@@ -165,7 +165,7 @@ func (r *ErasureReport) leave(e *Erasure, left []admin.ErasureLeft, kept map[int
 			if of.Result == Failed { // for example because another session holds a lock on the row
 				l.Why = admin.ErasureBusy
 			}
-			r.List = append(r.List, LeftOfErasure{l.Row, l.Key.Consumer, l.Key.Source, legible.Printable(l.Key.ID), l.State, l.Why, of.Error})
+			r.List = append(r.List, LeftOfErasure{l.Row, l.Key.Consumer, l.Key.Source, legible.Printable(l.Key.ID), admin.StateOf(l.State), l.Why, of.Error})
 		}
 	}
 }

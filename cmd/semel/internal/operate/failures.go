@@ -11,19 +11,44 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
 // Failures counts the chosen rows by failure group and state, largest first. A failure group is the
 // set of rows of one consumer and reason whose last errors have the same class.
 func (b Box) Failures(ctx context.Context, f store.RowFilter) ([]Group, error) {
-	all, err := b.groups(ctx, f, ErrorClass)
-	for i, g := range all {
-		if g.Error != furtherErrors {
-			all[i].ID = failureID(g.Consumer, g.Reason, g.Error)
-		}
+	type key struct {
+		consumer string
+		state    store.RowState
+		reason   semel.Reason
+		err      string
 	}
-	return all, err
+	groups := map[key]*Group{}
+	for r, err := range b.Rows(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		k := key{r.Key.Consumer, r.State, r.Reason, ErrorClass(r.LastError)}
+		if groups[k] == nil && len(groups) >= mostGroups {
+			k.err = furtherErrors
+		}
+		g := groups[k]
+		if g == nil {
+			g = &Group{Store: b.Store, Consumer: k.consumer, State: admin.StateOf(k.state), Reason: k.reason, Error: strings.Clone(k.err), First: r.ReceivedAt, Last: r.ReceivedAt}
+			groups[k] = g
+		}
+		g.add(r.ReceivedAt)
+	}
+	all := []Group{}
+	for _, g := range groups {
+		if g.Error != furtherErrors {
+			g.ID = failureID(g.Consumer, g.Reason, g.Error)
+		}
+		all = append(all, *g)
+	}
+	SortGroups(all)
+	return all, nil
 }
 
 // Failure returns the name of the row's failure group.
@@ -76,16 +101,16 @@ func TopicFailure(l TopicLetter) string {
 	return failureID(l.Consumer, l.Reason, ErrorClass(l.Error))
 }
 
-// Group is a set of rows that were parked for one reason with one error.
+// Group is a set of rows of one consumer, state and reason with errors of one class.
 type Group struct {
-	// ID is the name of the failure group; empty for other groups.
-	ID       string         `json:"group,omitempty"`
-	Store    string         `json:"store"`
-	Consumer string         `json:"consumer"`
-	State    store.RowState `json:"state"`
-	Reason   semel.Reason   `json:"reason"`
-	Error    string         `json:"last_error"`
-	Count    int            `json:"count"`
+	// ID is the name of the failure group; empty for the group of further errors.
+	ID       string       `json:"group,omitempty"`
+	Store    string       `json:"store"`
+	Consumer string       `json:"consumer"`
+	State    admin.State  `json:"state"`
+	Reason   semel.Reason `json:"reason"`
+	Error    string       `json:"last_error"`
+	Count    int          `json:"count"`
 	// First and Last are when the oldest and the newest row were received.
 	First time.Time `json:"first_received_at"`
 	Last  time.Time `json:"last_received_at"`
@@ -96,43 +121,6 @@ const mostGroups = 10_000
 
 // furtherErrors is the group of all errors beyond mostGroups.
 const furtherErrors = "(further errors)"
-
-// Groups counts the chosen rows by consumer, state, reason and last error, largest first.
-func (b Box) Groups(ctx context.Context, f store.RowFilter) ([]Group, error) {
-	return b.groups(ctx, f, func(text string) string { return text })
-}
-
-// groups counts rows by the class of their last errors, which class returns.
-func (b Box) groups(ctx context.Context, f store.RowFilter, class func(string) string) ([]Group, error) {
-	type key struct {
-		consumer string
-		state    store.RowState
-		reason   semel.Reason
-		err      string
-	}
-	groups := map[key]*Group{}
-	for r, err := range b.Rows(ctx, f) {
-		if err != nil {
-			return nil, err
-		}
-		k := key{r.Key.Consumer, r.State, r.Reason, class(r.LastError)}
-		if groups[k] == nil && len(groups) >= mostGroups {
-			k.err = furtherErrors
-		}
-		g := groups[k]
-		if g == nil {
-			g = &Group{Store: b.Store, Consumer: k.consumer, State: k.state, Reason: k.reason, Error: strings.Clone(k.err), First: r.ReceivedAt, Last: r.ReceivedAt}
-			groups[k] = g
-		}
-		g.add(r.ReceivedAt)
-	}
-	all := []Group{}
-	for _, g := range groups {
-		all = append(all, *g)
-	}
-	SortGroups(all)
-	return all, nil
-}
 
 func (g *Group) add(received time.Time) {
 	g.Count++

@@ -139,9 +139,6 @@ type Result struct {
 	// Result is one of the constants below.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
-	// seen is the revision of a row that was due before the order. While the row has this revision, no
-	// process has worked on it.
-	seen int64
 	// was is the state of the row before the order.
 	was store.RowState
 }

@@ -51,9 +51,9 @@ type Letter struct {
 	// Place is the place of a dead letter in its topic.
 	Place      string       `json:"place,omitempty"`
 	Reason     semel.Reason `json:"reason,omitempty"`
-	Prediction Fate         `json:"foretold"`
+	Prediction Fate         `json:"predicted"`
 	// Happened is empty in a dry run.
-	Happened Fate `json:"happened,omitempty"`
+	Happened Fate `json:"result,omitempty"`
 	// Why adds details to Happened, or to Prediction.
 	Why string `json:"why,omitempty"`
 
@@ -61,6 +61,8 @@ type Letter struct {
 	lanes    []string
 	received time.Time
 	print    semel.Fingerprint
+	// seen is the revision of a row that was due before; at this revision no process has worked on it since.
+	seen int64
 	// copied is the row of another dead letter with the same message, which is replayed instead; 0: it is
 	// no copy.
 	copied int64
@@ -79,8 +81,9 @@ func (l Letter) OK() bool {
 // Changed reports whether the actual fate differs from the prediction.
 func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Prediction }
 
-// Preview predicts the fates of rows, in the order of their replay: oldest first. It changes nothing.
-func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
+// Preview predicts the fates of rows that verb, Retry or Send, makes due, in the order of their replay: oldest
+// first. It changes nothing.
+func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
 	rows, err := b.standing(ctx, numbers)
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer 
 			continue
 		}
 		l := letterOf(b.Store, r)
-		if err := b.predict(ctx, &l, r, worked, taken[r.Key]); err != nil {
+		if err := b.predict(ctx, verb, &l, r, worked, taken[r.Key]); err != nil {
 			return nil, err
 		}
 		taken[r.Key] = taken[r.Key] || l.Prediction == FateApplied
@@ -165,7 +168,7 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 
 // predict writes the predicted fate of one row. taken: an earlier dead letter of its identity would
 // take effect.
-func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
+func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
 	predicted := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
 		return nil
@@ -174,7 +177,7 @@ func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked f
 	case r.State == store.StateCompleted:
 		return predicted(FateSkipped, "")
 	case r.State == store.StateDiscarded:
-		return predicted(FateRefused, "it was discarded")
+		return predicted(FateRefused, "it is discarded; semel messages reopen parks it again")
 	case r.State == store.StateReceived || r.State == store.StateInProgress:
 		if worked != nil {
 			if err := worked(r.Key.Consumer); err != nil {
@@ -185,7 +188,7 @@ func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked f
 	case r.BodyRemoved:
 		return predicted(FateRefused, "its payload was removed, so it cannot be replayed")
 	}
-	if err := (Order{Verb: admin.Retry, Worked: worked}).allows(r); err != nil {
+	if err := (Order{Verb: verb, Worked: worked}).allows(r); err != nil {
 		return predicted(FateRefused, plainOf(r.Number, err))
 	}
 	first, found, err := b.first(ctx, r)
@@ -197,9 +200,9 @@ func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked f
 	case found && first.Outcome == store.Applied && !r.Fingerprint.Conflicts(first.Fingerprint):
 		return predicted(FateSkipped, "")
 	case found && (first.Outcome == store.Applied || first.Outcome == store.Waiting):
-		return predicted(FateConflict, "another content of this identity is "+outcomes[first.Outcome])
+		return predicted(FateConflict, "another content of this identity is "+outcomes[first.Outcome]+whichIsRight+"discard this row")
 	case taken:
-		return predicted(FateConflict, "an older dead letter with another content of this identity is replayed first")
+		return predicted(FateConflict, "an older message with another content of this identity is retried first")
 	}
 	return predicted(FateApplied, "")
 }
@@ -225,7 +228,7 @@ func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string,
 	case Waits:
 		return FateWaits, why, r.State == store.StateBlocked || r.DueAt.Sub(r.ChangedAt) > patience
 	default:
-		return FateLeft, "it is due, and no consumer has processed it yet", false
+		return FateLeft, "it is due now, and no consumer has processed it yet", false
 	}
 }
 
@@ -246,7 +249,7 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	}
 	switch {
 	case r.State == store.StateCompleted:
-		l.Happened, l.Why = FateApplied, "another process has replayed it"
+		l.Happened, l.Why = FateApplied, "another process has retried it"
 	case errors.Is(act, admin.ErrOpen):
 		l.Happened, l.Why = FateRefused, plainOf(r.Number, act)
 	case errors.Is(act, semel.ErrConflict) && marked && !r.Fingerprint.Conflicts(first.Fingerprint):

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 // Replay replays dead letters. Each is retried, in the given order, once all earlier dead letters with
 // its key or its identity have ended.
 type Replay struct {
+	// Verb is the command that makes them due: Retry, the default, or Send for intents.
+	Verb admin.Verb
 	// Who and Why are recorded with every dead letter.
 	Who, Why string
 	// Work processes due rows of one consumer in this process; nil leaves them to running consumers.
@@ -75,6 +78,7 @@ type replaying struct {
 // Replay replays the dead letters that are predicted to be applied and writes the fate of all. After
 // an error the fates show how far it came; rows that are due stay due.
 func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
+	o.Verb = cmp.Or(o.Verb, admin.Retry)
 	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}
 	for i := range letters {
 		if l := &letters[i]; l.Number > 0 && l.Prediction != FateApplied {
@@ -84,11 +88,11 @@ func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, 
 	err := r.run(ctx)
 	for _, i := range r.open {
 		r.letters[i].Happened = FateLeft
-		r.letters[i].Why = "it is due, and no consumer has processed it yet"
+		r.letters[i].Why = "it is due now, and no consumer has processed it yet"
 	}
 	for i := range letters {
 		if l := &letters[i]; l.Number > 0 && l.Happened == "" {
-			l.Happened, l.Why = FateLeft, "the replay ended before its turn; start the replay again"
+			l.Happened, l.Why = FateLeft, "the command ended before its turn; start the command again"
 		}
 	}
 	return letters, err
@@ -137,7 +141,7 @@ func (r *replaying) begin(ctx context.Context) (began int, more bool, err error)
 			continue
 		}
 		if behind := r.behind(l); behind != 0 {
-			l.Happened, l.Why = FateWaits, fmt.Sprintf("row %d of the same key or identity waits before it; start the replay again when that row has ended", behind)
+			l.Happened, l.Why = FateWaits, fmt.Sprintf("row %d of the same key or identity waits before it; start the command again when that row has ended", behind)
 			continue
 		}
 		free := !marked(busy, l.lanes)
@@ -230,7 +234,7 @@ func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 
 // requeue retries a row, whose revision changes with each copy that is counted on it.
 func (r *replaying) requeue(ctx context.Context, l *Letter) error {
-	act := store.Act{Verb: string(admin.Retry), Who: r.Who, Why: r.Why, Row: l.Number}
+	act := store.Act{Verb: r.Verb.Recorded(), Who: r.Who, Why: r.Why, Row: l.Number}
 	for tries := 0; ; tries++ {
 		rows, err := r.box.standing(ctx, []int64{l.Number})
 		if err != nil {
@@ -243,10 +247,13 @@ func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 		case row.State == store.StateReceived || row.State == store.StateInProgress:
 			return admin.ErrDueAlready
 		}
-		if err := admin.Retry.May(&row, false); err != nil {
+		if err := r.Verb.May(&row, false); err != nil {
 			return err
 		}
 		err = errors.Join(r.box.Requeuer.Requeue(ctx, act, row.Seen())...)
+		if errors.Is(err, admin.ErrDueAlready) {
+			l.seen = row.Revision
+		}
 		if !errors.Is(err, semel.ErrChanged) || tries == changes {
 			return err
 		}
@@ -305,7 +312,7 @@ func (r *replaying) look(ctx context.Context) (ended int, err error) {
 			continue
 		}
 		fate, why, over := happened(row, patience)
-		if !over {
+		if !over || row.Revision == l.seen {
 			open = append(open, i)
 			continue
 		}

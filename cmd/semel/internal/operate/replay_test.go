@@ -18,6 +18,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -193,7 +194,7 @@ func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.box.Preview(ctx, numbers, nil)
+	return s.box.Preview(ctx, admin.Retry, numbers, nil)
 }
 
 // replay takes its turn and replays all dead letters in this process.
@@ -289,7 +290,7 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 		if err != nil || tally(first, foretold) != "5 applied" || tally(first, happenedTo) != "5 applied" {
 			t.Errorf("first: %s, %s, %v", tally(first, foretold), tally(first, happenedTo), err)
 		}
-		again, err := s.box.Preview(t.Context(), []int64{1, 2, 3, 4, 5}, nil)
+		again, err := s.box.Preview(t.Context(), admin.Retry, []int64{1, 2, 3, 4, 5}, nil)
 		if err != nil || tally(again, foretold) != "5 skipped as applied" {
 			t.Errorf("again: %s, %v", tally(again, foretold), err)
 		}

@@ -2,39 +2,14 @@ package operate
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
-
-// Endings returns the results of rows that were retried: Done, Discarded, Failed with the error of the
-// last attempt, Waits, or still Due.
-func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
-	all := slices.Clone(retried)
-	open := func(r Result) bool { return r.Result == Due || r.Result == Waits }
-	var numbers []int64
-	for _, r := range all {
-		if open(r) {
-			numbers = append(numbers, r.Number)
-		}
-	}
-	rows, err := b.standing(ctx, numbers)
-	if err != nil {
-		return nil, err
-	}
-	for i := range all {
-		if row, found := rows[all[i].Number]; found && open(all[i]) && row.Revision != all[i].seen {
-			all[i].Result, all[i].Error = ending(row)
-		}
-	}
-	return all, nil
-}
 
 // ending returns the result of a retry from its row.
 func ending(r store.StoredRow) (result, why string) {
@@ -72,7 +47,10 @@ func (r Result) after(err error, none string) Result {
 		if r.was == store.StateDiscarded {
 			then = "leave this row discarded"
 		}
-		r.Error += "; find out from the producer which content is right; if it is this one, correct the effect by hand; then " + then
+		r.Error += whichIsRight + then
 	}
 	return r
 }
+
+// whichIsRight begins the advice about a conflict.
+const whichIsRight = "; find out from the producer which content is right; if it is this one, correct the effect by hand; then "

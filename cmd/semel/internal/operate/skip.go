@@ -143,7 +143,7 @@ func refusal(o Skip, s admin.StoredStream, to int64, held []store.StoredRow) str
 		return fmt.Sprintf("it is at version %d already", s.Last)
 	case o.To == 0 && len(held) > 0:
 		r := held[0]
-		return fmt.Sprintf("version %d is not missing: row %d has it, which is %s; wait until that row takes effect, or give --to", r.Version, r.Number, r.State)
+		return fmt.Sprintf("version %d is not missing: row %d has it, which is %s; wait until that row takes effect, or give --to", r.Version, r.Number, admin.StateOf(r.State))
 	}
 	return ""
 }

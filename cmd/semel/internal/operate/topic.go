@@ -20,7 +20,7 @@ type Standing string
 // The standings.
 const (
 	// StandsAside: its row is parked or dead-lettered.
-	StandsAside Standing = "set aside"
+	StandsAside Standing = "parked or dead"
 	StandsDue   Standing = "waiting"
 	StandsDone  Standing = "applied"
 	// StandsClosed: a person, or the consumer, discarded it.

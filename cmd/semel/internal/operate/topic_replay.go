@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -40,7 +41,7 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(strin
 			numbers = append(numbers, l.Row)
 		}
 	}
-	rows, err := b.Preview(ctx, numbers, worked)
+	rows, err := b.Preview(ctx, admin.Retry, numbers, worked)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(strin
 func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
 	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
-	c.Why = fmt.Sprintf("a copy of the dead letter at %s, row %d", of.Place, of.Number)
+	c.Why = fmt.Sprintf("a copy of the message at %s, row %d", of.Place, of.Number)
 	if of.Prediction == FateApplied {
 		c.Prediction = FateSkipped
 	}
@@ -146,7 +147,7 @@ func (b Box) received(l *Letter, s source.Settlement) {
 	case source.EndConflict:
 		l.Happened = FateConflict
 	case source.EndParked, source.EndDeadLettered:
-		l.Happened, l.Why = FateFailed, string(s.Reason)+"; semel dead ls shows its row"
+		l.Happened, l.Why = FateFailed, string(s.Reason)+"; semel messages ls shows its row"
 	case source.EndDiscarded, source.EndSkipped:
 		l.Happened, l.Why = FateDiscarded, string(s.Reason)
 	case source.EndReceived, source.EndWaiting, source.EndStepped:
@@ -165,7 +166,7 @@ func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	case err != nil:
 		return fmt.Errorf("store %s: dead letter %s: %w", b.Store, l.Place, err)
 	case !found:
-		l.Happened, l.Why = FateLeft, "the replay ended before its turn; start the replay again"
+		l.Happened, l.Why = FateLeft, "the command ended before its turn; start the command again"
 	case m.Outcome == store.Applied:
 		l.Happened = FateApplied
 	case m.Outcome == store.Waiting:
@@ -173,7 +174,7 @@ func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	case m.Outcome == store.Discarded:
 		l.Happened = FateDiscarded
 	default:
-		l.Happened, l.Why = FateFailed, "semel dead ls shows its row"
+		l.Happened, l.Why = FateFailed, "semel messages ls shows its row"
 	}
 	return nil
 }

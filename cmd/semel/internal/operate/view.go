@@ -6,24 +6,27 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
 // View shows a row. A text that is not UTF-8 is in the field of the same name with the suffix _base64.
 type View struct {
-	Store     string         `json:"store"`
-	Number    int64          `json:"number"`
-	Revision  int64          `json:"revision"`
-	State     store.RowState `json:"state"`
-	Reason    semel.Reason   `json:"reason"`
-	Conflict  bool           `json:"conflict"`
-	Surrogate bool           `json:"surrogate"`
-	Consumer  string         `json:"consumer"`
-	Source    string         `json:"source"`
-	ID        string         `json:"id"`
-	IDBase64  string         `json:"id_base64,omitempty"`
-	Type      string         `json:"type"`
-	Subject   string         `json:"subject,omitempty"`
+	Store     string       `json:"store"`
+	Number    int64        `json:"number"`
+	Revision  int64        `json:"revision"`
+	State     admin.State  `json:"state"`
+	Reason    semel.Reason `json:"reason"`
+	Conflict  bool         `json:"conflict"`
+	Surrogate bool         `json:"surrogate"`
+	Consumer  string       `json:"consumer"`
+	Source    string       `json:"source"`
+	ID        string       `json:"id"`
+	IDBase64  string       `json:"id_base64,omitempty"`
+	Type      string       `json:"type"`
+	Subject   string       `json:"subject,omitempty"`
+	// Recipient is set for an intent that was requested as an intent.
+	Recipient string `json:"recipient,omitempty"`
 	// Stream and Version are the row's place in its stream, if it has one.
 	Stream       string `json:"stream,omitempty"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
@@ -60,7 +63,7 @@ type View struct {
 // NewView shows a row without its headers and payload.
 func NewView(st string, r store.StoredRow) View {
 	v := View{
-		Store: st, Number: r.Number, Revision: r.Revision, State: r.State, Reason: r.Reason,
+		Store: st, Number: r.Number, Revision: r.Revision, State: admin.StateOf(r.State), Reason: r.Reason,
 		Conflict: r.Conflict, Surrogate: r.Surrogate,
 		Consumer: r.Key.Consumer, Source: r.Key.Source, ID: r.Key.ID,
 		Attempts: r.Attempts, Repeated: r.Repeated, First: r.FirstError, Last: r.LastError,
@@ -124,8 +127,6 @@ func text(s string) (plain, encoded string) {
 // Detail shows one row with its commands and, if requested, its headers and payload.
 type Detail struct {
 	View
-	// Recipient is set for an intent that was requested as an intent.
-	Recipient string `json:"recipient,omitempty"`
 	// CallKey is the idempotency key that the endpoint receives, if known.
 	CallKey string `json:"idempotency_key,omitempty"`
 	// FirstContent is set for a conflict, if it is known.

@@ -138,7 +138,7 @@ func replayShape() shape.Object[Replay] {
 	return shape.Object[Replay]{Fields: []shape.Field[Replay]{
 		shape.Key(shape.Meta{Name: "allowed", Doc: "Whether they may be. The default is `true` for an `effect` of the kinds `projection`, `cache` and `audit_copy` that calls nobody, otherwise `false`."},
 			shape.Boolean{}, func(r *Replay) *bool { return &r.Allowed }),
-		shape.Key(shape.Meta{Name: "effects", Def: "none", Doc: "What a replay may do outside of the store: with `none` intents are written down as `suppressed`, and are not sent unless somebody says so (`semel intents send`); with `real` they are sent, and endpoints are called as ever. A consumer that calls an endpoint itself may write `none` with `looks` only."},
+		shape.Key(shape.Meta{Name: "effects", Def: "none", Doc: "What a replay may do outside of the store: with `none` intents are written down as `suppressed`, and are not sent unless somebody says so (`semel intents retry`); with `real` they are sent, and endpoints are called as ever. A consumer that calls an endpoint itself may write `none` with `looks` only."},
 			shape.Choice[bool]{Options: []shape.Option[bool]{{Word: "none", Value: false}, {Word: "real", Value: true}}}, func(r *Replay) *bool { return &r.Effects }),
 		shape.Key(shape.Meta{Name: "max_age", Doc: "How old a message may be that is replayed; older ones are left out and counted. It must not exceed `retention`, which is the default: of an older message nobody knows whether it took effect."},
 			shape.Span{Least: time.Minute, Most: longestKeep}, func(r *Replay) *time.Duration { return &r.MaxAge }),

@@ -32,7 +32,7 @@ func postgresShape() shape.Object[Postgres] {
 			shape.Word{What: "the name of a schema", Pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, Check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
 		shape.Key(shape.Meta{Name: "prefix", Def: usualPrefix, Doc: "The prefix of Semel's table names."},
 			shape.Word{What: "a table prefix in lower case", Pattern: `^[a-z_][a-z0-9_]{0,31}$`, Check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
-		shape.Key(shape.Meta{Name: "listen", Doc: "The connection string of an additional connection for notifications about due inbox rows. Without it, consumers poll every `inbox.poll`. It must connect to the server directly, not through a pooler. Processes that send notifications need it too: those that receive messages, and `semel inbox retry`."},
+		shape.Key(shape.Meta{Name: "listen", Doc: "The connection string of an additional connection for notifications about due inbox rows. Without it, consumers poll every `inbox.poll`. It must connect to the server directly, not through a pooler. Processes that send notifications need it too: those that receive messages, and `semel messages retry`."},
 			connection{shape.Word{What: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", Pattern: `^postgres(ql)?://\S+$`, Check: badURL}},
 			func(p *Postgres) *string { return &p.Listen }),
 	}}

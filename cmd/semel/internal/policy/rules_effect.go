@@ -129,7 +129,7 @@ func (r rules) replay(from *Source) {
 	case c.Replay.Allowed && c.Sends():
 		r.refuse("replay.allowed", "it has no source that could be read again: what it sends is written down by others", "remove it, and replay the consumers that write for it")
 	case c.Replay.Allowed && from.once():
-		r.refuse("replay.allowed", "webhooks cannot be read again: what came is in the inbox", "remove it; semel inbox retry runs a row again")
+		r.refuse("replay.allowed", "webhooks cannot be read again: what came is in the inbox", "remove it; semel messages retry runs a row again")
 	case c.Replay.Allowed && r.keyed():
 		r.refuse("replay.allowed", "store "+c.Store+" keeps keys for a time: it keeps no replays, and an old message would take effect again", "remove it, or use a database as store")
 	case !c.Replay.Allowed && r.set("replay") && (r.set("replay.effects") || r.set("replay.max_age") || r.set("replay.looks")):

@@ -265,7 +265,7 @@ func (s *Switch) clean(ctx context.Context) error {
 	if len(rows) == mostShown {
 		some = fmt.Sprintf("%d or more", mostShown)
 	}
-	return fmt.Errorf("%w: %s are parked or waiting, such as row %d; list them (semel parked ls --consumer %s), or allow them with --allow-parked", ErrParked, some, rows[0].Number, s.name())
+	return fmt.Errorf("%w: %s are parked or waiting, such as row %d; list them (semel messages ls --consumer %s), or allow them with --allow-parked", ErrParked, some, rows[0].Number, s.name())
 }
 
 // mostShown is how many rows are counted at most.

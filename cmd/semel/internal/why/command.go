@@ -28,5 +28,5 @@ func (f *Facts) rowCommand(name string, r *store.StoredRow) Command {
 func (f *Facts) act(name string, r *store.StoredRow) Command { return f.rowCommand(name, r).because() }
 
 func (f *Facts) show(r *store.StoredRow) Command {
-	return f.rowCommand(f.verb("inbox show", "intents show"), r)
+	return f.rowCommand(f.verb("messages show", "intents show"), r)
 }

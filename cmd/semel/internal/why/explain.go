@@ -61,9 +61,9 @@ func (f *Facts) first() Answer {
 			r = owner
 		}
 		says := "Its marker says %s and its row says %s: both are always written in one commit, so another program changed one of them."
-		return Answer{StageBroken, Unknown, fmt.Sprintf(says, named(f.marker().Outcome), r.State), []Command{f.show(r)}}
+		return Answer{StageBroken, Unknown, fmt.Sprintf(says, named(f.marker().Outcome), admin.StateOf(r.State)), []Command{f.show(r)}}
 	case r.Unreadable != "" && r.State != store.StateCompleted && r.State != store.StateDiscarded:
-		says := fmt.Sprintf("%sit is %s, and its content cannot be read: %s.", lead(r, "It was not applied: "), r.State, r.Unreadable)
+		says := fmt.Sprintf("%sit is %s, and its content cannot be read: %s.", lead(r, "It was not applied: "), admin.StateOf(r.State), r.Unreadable)
 		return doubted(r, Answer{StageParked, No, says, []Command{f.show(r)}})
 	}
 	return doubted(f.Row, f.ofRow(f.Row))
@@ -148,7 +148,7 @@ func (f *Facts) notBefore(stage Stage, r *store.StoredRow, says string, at time.
 func (f *Facts) received(r *store.StoredRow) Answer {
 	if r.DueAt.After(f.Now) && f.datedAhead(r) {
 		a := f.notBefore(StageLater, r, "It was not applied yet.", r.DueAt)
-		a.Do = []Command{f.act(f.verb("inbox retry", "intents send"), r)}
+		a.Do = []Command{f.act(f.verb("messages retry", "intents retry"), r)}
 		return a
 	}
 	if r.DueAt.After(f.Now) {
@@ -177,7 +177,7 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer does not seem to run, or has stopped: it last reported progress at %s.", moment(f.Progress)),
 			[]Command{f.command("run", "--consumer", name)}}
 	}
-	return Answer{stage, No, says, []Command{f.command("inbox", "stats", "--consumer", name)}}
+	return Answer{stage, No, says, []Command{f.command("messages", "summary", "--by", "state", "--consumer", name)}}
 }
 
 func (f *Facts) claimed(r *store.StoredRow) Answer {
@@ -187,12 +187,12 @@ func (f *Facts) claimed(r *store.StoredRow) Answer {
 	}
 	if r.LockedUntil.After(f.Now) && f.datedAhead(r) {
 		a := f.notBefore(StageClaimed, r, "It was not applied yet: a process has claimed it and may have died."+call, r.LockedUntil)
-		a.Do = []Command{f.act("inbox release", r)}
+		a.Do = []Command{f.act("messages release", r)}
 		return a
 	}
 	if r.LockedUntil.After(f.Now) {
 		return Answer{StageClaimed, No, fmt.Sprintf("It is being processed: a process has claimed it until %s.%s", moment(r.LockedUntil), call),
-			[]Command{f.act("inbox release", r)}}
+			[]Command{f.act("messages release", r)}}
 	}
 	return f.waits(StageStale, fmt.Sprintf("It was not applied yet: the process that had claimed it did not finish, and its lease ended at %s; the next worker of its consumer takes it.%s", moment(r.LockedUntil), call))
 }
@@ -206,10 +206,10 @@ func (f *Facts) retry(r *store.StoredRow) Answer {
 	switch {
 	case r.DueAt.After(f.Now) && f.datedAhead(r):
 		a = f.notBefore(StageRetry, r, failed+".", r.DueAt)
-		a.Do = []Command{f.act(f.verb("inbox retry", "intents send"), r)}
+		a.Do = []Command{f.act(f.verb("messages retry", "intents retry"), r)}
 	case r.DueAt.After(f.Now):
 		a = Answer{StageRetry, No, failed + fmt.Sprintf("; the next attempt is at %s.", moment(r.DueAt)),
-			[]Command{f.act(f.verb("inbox retry", "intents send"), r)}}
+			[]Command{f.act(f.verb("messages retry", "intents retry"), r)}}
 	default:
 		a = f.waits(StageRetry, failed+"; the next attempt waits for a worker of its consumer.")
 	}
@@ -228,12 +228,12 @@ func (f *Facts) blocked(r *store.StoredRow) Answer {
 		return f.waits(StageBehind, "It was not applied yet: the message that blocked it has ended, and it is processed within an hour, or when its consumer starts.")
 	}
 	b := f.Ahead
-	says := fmt.Sprintf("It was not applied yet: to keep the order it waits behind row %d, which is %s%s.", b.Number, b.State, ofReason(b))
+	says := fmt.Sprintf("It was not applied yet: to keep the order it waits behind row %d, which is %s%s.", b.Number, admin.StateOf(b.State), ofReason(b))
 	a := Answer{StageBehind, No, says, []Command{f.show(b)}}
 	if b.State == store.StateParked {
-		a.Do = append(a.Do, f.act("parked retry", b))
+		a.Do = append(a.Do, f.act("messages retry", b))
 	}
-	a.Do = append(a.Do, f.act("inbox skip", b))
+	a.Do = append(a.Do, f.act("messages skip", b))
 	return a
 }
 
@@ -290,15 +290,15 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 	says := fmt.Sprintf("%safter %s it was dead-lettered at %s%s%s.",
 		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
-		f.rowCommand("dead show", r),
-		f.act("dead replay", r),
+		f.rowCommand("messages show", r),
+		f.act("messages retry", r),
 	}}, r)
 }
 
 func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
 	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != reasonname.Stale {
-		a.Do, never = []Command{f.act("parked reopen", r)}, "It was not applied, and will not be unless it is reopened: "
+		a.Do, never = []Command{f.act("messages reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {
 		a.Do, never = []Command{f.show(r)}, unknownCall+"It is not retried: "
@@ -337,9 +337,9 @@ func (f *Facts) conflict(r *store.StoredRow) Answer {
 		a.Says = fmt.Sprintf("The first content was not applied: it is %s since %s.", named(m.Outcome), moment(m.At))
 	}
 	a.Says += fmt.Sprintf(" Then %s under the same identity, and %s: row %d, received at %s, %s since %s%s.",
-		contents(len(f.Conflicts)), effectOf(r), r.Number, moment(r.ReceivedAt), r.State, moment(r.ChangedAt), ofReason(r))
+		contents(len(f.Conflicts)), effectOf(r), r.Number, moment(r.ReceivedAt), admin.StateOf(r.State), moment(r.ChangedAt), ofReason(r))
 	if !r.State.Ended() {
-		a.Do = append(a.Do, f.act("parked discard", r))
+		a.Do = append(a.Do, f.act("messages discard", r))
 	}
 	return a
 }

@@ -71,45 +71,45 @@ type told struct {
 
 func waiting() map[string]told {
 	return map[string]told{
-		"K13_received_and_due": {of(store.StateReceived, nil), StageDue, No, "waits for a worker of its consumer", "semel inbox stats --consumer billing"},
+		"K13_received_and_due": {of(store.StateReceived, nil), StageDue, No, "waits for a worker of its consumer", "semel messages summary --by state --consumer billing"},
 		"K13_received_for_later": {of(store.StateReceived, func(_ *Facts, r *store.StoredRow) { r.DueAt = now.Add(time.Hour) }),
 			StageLater, No, "waits until 2026-05-03 13:00:00Z", ""},
 		"K13_a_step_is_done": {of(store.StateReceived, func(_ *Facts, r *store.StoredRow) { r.Steps = []store.StepDone{{Name: "reserve"}} }),
-			StageDue, No, "step reserve has taken effect", "semel inbox stats"},
+			StageDue, No, "step reserve has taken effect", "semel messages summary --by state"},
 		"K13_an_intent_that_is_sent_again": {of(store.StateReceived, func(_ *Facts, r *store.StoredRow) { r.CallsStarted = 1 }),
-			StageDue, Unknown, "A call was made before and will be repeated", "semel inbox stats"},
+			StageDue, Unknown, "A call was made before and will be repeated", "semel messages summary --by state"},
 		"K13_the_consumer_is_paused": {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) {
 			f.Control = admin.Control{Paused: true, Pause: admin.Order{By: "ann", Why: "the bank is closed"}}
 		}), StageDue, No, "paused, by ann: the bank is closed.", "semel resume --consumer billing --config semel.yaml --because WHY"},
 		"K13_nobody_runs_the_consumer": {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Progress = now.Add(-time.Hour) }),
 			StageDue, No, "The consumer does not seem to run, or has stopped", "semel run --consumer billing"},
 		"K13_claimed_now": {of(store.StateInProgress, func(_ *Facts, r *store.StoredRow) { r.LockedUntil = now.Add(time.Minute) }),
-			StageClaimed, No, "a process has claimed it until 2026-05-03 12:01:00Z", "semel inbox release 17"},
+			StageClaimed, No, "a process has claimed it until 2026-05-03 12:01:00Z", "semel messages release 17"},
 		"K13_a_stale_claim": {of(store.StateInProgress, func(_ *Facts, r *store.StoredRow) { r.LockedUntil = now.Add(-time.Minute) }),
-			StageStale, No, "its lease ended at 2026-05-03 11:59:00Z", "semel inbox stats"},
+			StageStale, No, "its lease ended at 2026-05-03 11:59:00Z", "semel messages summary --by state"},
 		"K13_a_call_that_is_under_way": {of(store.StateInProgress, func(_ *Facts, r *store.StoredRow) { r.LockedUntil, r.CallsStarted = now.Add(time.Minute), 1 }),
-			StageClaimed, Unknown, "A call was begun whose outcome is unknown", "semel inbox release 17"},
+			StageClaimed, Unknown, "A call was begun whose outcome is unknown", "semel messages release 17"},
 		"K13_a_stale_claim_with_a_call": {of(store.StateInProgress, func(_ *Facts, r *store.StoredRow) { r.LockedUntil, r.CallsStarted = now.Add(-time.Minute), 1 }),
-			StageStale, Unknown, "A call was begun whose outcome is unknown", "semel inbox stats"},
+			StageStale, Unknown, "A call was begun whose outcome is unknown", "semel messages summary --by state"},
 		"K13_a_retry_that_is_due_later": {of(store.StateFailedRetryable, func(_ *Facts, r *store.StoredRow) {
 			r.Attempts, r.LastError, r.DueAt = 3, "the bank is away", now.Add(time.Minute)
-		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is at 2026-05-03 12:01:00Z.", "semel inbox retry 17 --config semel.yaml --because WHY"},
+		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is at 2026-05-03 12:01:00Z.", "semel messages retry 17 --config semel.yaml --because WHY"},
 		"trap_T113_a_received_row_that_was_dated_ahead": {of(store.StateReceived, aDayAhead),
-			StageLater, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel inbox retry 17 --config semel.yaml --because WHY"},
+			StageLater, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages retry 17 --config semel.yaml --because WHY"},
 		"trap_T113_a_retry_that_was_dated_ahead": {of(store.StateFailedRetryable, aDayAhead),
-			StageRetry, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel inbox retry 17 --config semel.yaml --because WHY"},
+			StageRetry, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages retry 17 --config semel.yaml --because WHY"},
 		"trap_T113_a_lease_that_was_dated_ahead": {of(store.StateInProgress, aDayAhead),
-			StageClaimed, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel inbox release 17 --config semel.yaml --because WHY"},
-		"K13_a_retry_that_is_due": {of(store.StateFailedRetryable, nil), StageRetry, No, "the next attempt waits for a worker", "semel inbox stats"},
+			StageClaimed, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages release 17 --config semel.yaml --because WHY"},
+		"K13_a_retry_that_is_due": {of(store.StateFailedRetryable, nil), StageRetry, No, "the next attempt waits for a worker", "semel messages summary --by state"},
 		"K13_an_unknown_outcome_that_is_tried_again": {of(store.StateFailedRetryable, func(_ *Facts, r *store.StoredRow) { r.CallsStarted, r.DueAt = 1, now.Add(time.Minute) }),
-			StageRetry, Unknown, "It is unknown whether it was applied", "semel inbox resolve 17 --outcome done"},
+			StageRetry, Unknown, "It is unknown whether it was applied", "semel messages resolve 17 --outcome done"},
 		"K13_blocked_by_a_gap": {of(store.StateBlocked, func(f *Facts, r *store.StoredRow) {
 			r.Stream, r.Version, f.Stream, f.Missing = "order 7", 5, &admin.StoredStream{Last: 2}, []operate.Span{{From: 3, To: 4}}
 		}), StageGap, No, "as version 5 of its stream it waits for version 3, which has not taken effect. No row of version 3 to 4 exists.", "semel gaps show --stream order 7"},
 		"K13_blocked_by_an_earlier_one_of_its_key": {of(store.StateBlocked, func(f *Facts, r *store.StoredRow) {
 			r.Place, f.Ahead = 2, &store.StoredRow{Number: 12, State: store.StateParked, Reason: semel.ReasonPermanent}
-		}), StageBehind, No, "waits behind row 12, which is PARKED (permanent failure).", "semel parked retry 12"},
-		"K13_blocked_by_what_is_gone": {of(store.StateBlocked, nil), StageBehind, No, "the message that blocked it has ended", "semel inbox stats"},
+		}), StageBehind, No, "waits behind row 12, which is parked (permanent failure).", "semel messages retry 12"},
+		"K13_blocked_by_what_is_gone": {of(store.StateBlocked, nil), StageBehind, No, "the message that blocked it has ended", "semel messages summary --by state"},
 	}
 }
 
@@ -128,7 +128,7 @@ func ended() map[string]told {
 		"K13_a_stale_version": {of(store.StateDiscarded, func(f *Facts, r *store.StoredRow) {
 			r.Reason, r.Version, f.Stream = reasonname.Stale, 3, &admin.StoredStream{Last: 8}
 		}), StageStaleVersion, No, "when version 3 arrived, its stream was already past it; the stream is at version 8.", ""},
-		"K13_discarded_by_a_person": {of(store.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", "semel parked reopen 17"},
+		"K13_discarded_by_a_person": {of(store.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", "semel messages reopen 17"},
 		"K13_discarded_by_the_last_who_did": {of(store.StateDiscarded, func(f *Facts, r *store.StoredRow) {
 			other := *r
 			other.Number = 18
@@ -136,16 +136,16 @@ func ended() map[string]told {
 				{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Hour), Verb: "discard", Who: "eve", Why: "the first time"}, {At: now.Add(-time.Second), Verb: "discard", Who: "bob", Why: "again"}, {At: now, Verb: "note", Who: "eve"}}},
 				{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "discard", Who: "eve", Why: "another row"}}},
 			}
-		}), StageDiscarded, No, "bob discarded it at 2026-05-03 11:59:59Z: again.", "semel parked reopen 17"},
+		}), StageDiscarded, No, "bob discarded it at 2026-05-03 11:59:59Z: again.", "semel messages reopen 17"},
 		"K13_applied_and_another_row_was_resolved": {of(store.StateCompleted, func(f *Facts, r *store.StoredRow) {
 			other := *r
 			other.Number = 18
 			f.Details = []operate.Detail{{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
-		"K13_discarded_by_its_handler": {of(store.StateDiscarded, reasoned(semel.ReasonPrecondition)), StageDiscarded, No, "(condition unmet): no such account", "semel parked reopen 17"},
+		"K13_discarded_by_its_handler": {of(store.StateDiscarded, reasoned(semel.ReasonPrecondition)), StageDiscarded, No, "(condition unmet): no such account", "semel messages reopen 17"},
 		"K13_discarded_and_erased":     {of(store.StateDiscarded, reasoned(reasonname.Erased)), StageDiscarded, No, "its content was erased since", ""},
 		"K13_discarded_without_a_row":  {marked(store.Discarded, nil), StageDiscarded, No, "it was discarded at", ""},
-		"K13_dead_lettered":            {of(store.StateDeadLettered, reasoned(semel.ReasonExhausted)), StageDeadLettered, No, "after 1 attempt it was dead-lettered", "semel dead replay 17"},
+		"K13_dead_lettered":            {of(store.StateDeadLettered, reasoned(semel.ReasonExhausted)), StageDeadLettered, No, "after 1 attempt it was dead-lettered", "semel messages retry 17"},
 		"K13_of_a_generation_that_left": {of(store.StateCompleted, func(f *Facts, _ *store.StoredRow) {
 			f.Generation = &admin.StoredGeneration{Number: 2, State: generations.Old}
 		}), StageApplied, Yes, "This answer is about generation 2, which is old", ""},
@@ -158,41 +158,41 @@ func aside() map[string]told {
 			r.Reason, r.Stream, r.Version, f.Stream = semel.ReasonGap, "7", 5, &admin.StoredStream{Last: 2}
 		}), StageGap, No, "as version 5 of its stream it waited for version 3, and was then parked", "semel gaps skip --stream 7 --config semel.yaml --because WHY"},
 		"K13_suppressed_by_a_person": {of(store.StateParked, acted("suppress", func(r *store.StoredRow) { r.Reason = reasonname.Suppressed })),
-			StageSuppressed, No, "It was not sent: ann suppressed it", "semel intents send 17"},
-		"K13_suppressed_by_a_replay": {of(store.StateParked, reasoned(reasonname.Suppressed)), StageSuppressed, No, "It was not sent: it was written by a run or replay", "semel intents send 17"},
+			StageSuppressed, No, "It was not sent: ann suppressed it", "semel intents retry 17"},
+		"K13_suppressed_by_a_replay": {of(store.StateParked, reasoned(reasonname.Suppressed)), StageSuppressed, No, "It was not sent: it was written by a run or replay", "semel intents retry 17"},
 		"K13_an_unknown_outcome": {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.CallsStarted = semel.ReasonOutcomeUnknown, 1 }),
-			StageUnknown, Unknown, "It is unknown whether it was applied", "semel inbox resolve 17 --outcome done --config semel.yaml --because WHY"},
+			StageUnknown, Unknown, "It is unknown whether it was applied", "semel messages resolve 17 --outcome done --config semel.yaml --because WHY"},
 		"K13_an_unknown_outcome_that_a_person_discarded": {of(store.StateDiscarded, acted("discard", func(r *store.StoredRow) { called(nil, r) })), StageDiscarded, Unknown,
-			"It is unknown whether it was applied: a call has an unknown outcome. It is not retried: ann discarded it", "semel inbox show 17"},
-		"K13_an_unknown_outcome_that_the_policy_discards": {of(store.StateDiscarded, called), StageDiscarded, Unknown, "It is not retried: its handler or its policy discarded it", "semel inbox show 17"},
-		"K13_an_unknown_outcome_that_was_dead_lettered":   {of(store.StateDeadLettered, called), StageDeadLettered, Unknown, "It is unknown whether it was applied", "semel dead show 17"},
+			"It is unknown whether it was applied: a call has an unknown outcome. It is not retried: ann discarded it", "semel messages show 17"},
+		"K13_an_unknown_outcome_that_the_policy_discards": {of(store.StateDiscarded, called), StageDiscarded, Unknown, "It is not retried: its handler or its policy discarded it", "semel messages show 17"},
+		"K13_an_unknown_outcome_that_was_dead_lettered":   {of(store.StateDeadLettered, called), StageDeadLettered, Unknown, "It is unknown whether it was applied", "semel messages show 17"},
 		"K13_an_unknown_outcome_whose_content_cannot_be_read": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
 			called(f, r)
 			r.Unreadable = "no key has the id 7"
-		}), StageParked, Unknown, "It is unknown whether it was applied", "semel inbox show 17"},
+		}), StageParked, Unknown, "It is unknown whether it was applied", "semel messages show 17"},
 		"K13_an_unknown_outcome_that_was_erased": {of(store.StateDiscarded, func(f *Facts, r *store.StoredRow) {
 			called(f, r)
 			r.Reason = reasonname.Erased
-		}), StageDiscarded, Unknown, "its content was erased since", "semel inbox show 17"},
+		}), StageDiscarded, Unknown, "its content was erased since", "semel messages show 17"},
 		"K13_a_leased_key_that_failed_after_an_unknown_outcome": {keyed(sqlstore.KnownKey{Ended: keystore.Fail, Started: 2, Finished: 1}), StageDiscarded, Unknown, "of 2 claims of its leased key, 1 have a known outcome", ""},
 		"K13_an_unknown_outcome_of_an_intent": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
 			r.Reason, r.CallsStarted, f.Sends = semel.ReasonOutcomeUnknown, 1, true
 		}), StageUnknown, Unknown, "Ask the other side", "semel intents resolve 17 --outcome sent"},
-		"K13_a_conflict_as_a_version":           {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.Version = semel.ReasonConflict, 4 }), StageConflict, No, "first as version 4 of its stream", "semel inbox show 17"},
-		"K13_a_conflict_with_a_former_identity": {of(store.StateParked, reasoned(reasonname.FormerConflict)), StageConflict, No, "its previous identity has a marker", "semel parked discard 17"},
-		"K13_a_reason_that_its_handler_gave":    {of(store.StateParked, reasoned("limit exceeded")), StageParked, No, "(limit exceeded): no such account. The handler gave this reason", "semel parked retry 17"},
-		"K13_a_conflict_with_what_was_applied":  {conflicting(store.Applied), StageConflict, Yes, "The first content was applied at 2026-05-03 11:59:00Z. Then other content arrived", "semel inbox show 18"},
+		"K13_a_conflict_as_a_version":           {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.Version = semel.ReasonConflict, 4 }), StageConflict, No, "first as version 4 of its stream", "semel messages show 17"},
+		"K13_a_conflict_with_a_former_identity": {of(store.StateParked, reasoned(reasonname.FormerConflict)), StageConflict, No, "its previous identity has a marker", "semel messages discard 17"},
+		"K13_a_reason_that_its_handler_gave":    {of(store.StateParked, reasoned("limit exceeded")), StageParked, No, "(limit exceeded): no such account. The handler gave this reason", "semel messages retry 17"},
+		"K13_a_conflict_with_what_was_applied":  {conflicting(store.Applied), StageConflict, Yes, "The first content was applied at 2026-05-03 11:59:00Z. Then other content arrived", "semel messages show 18"},
 		"K13_a_conflict_that_was_discarded_later": {func() *Facts {
 			f := conflicting(store.Applied)
 			f.Conflicts[0].State, f.Conflicts[0].ReceivedAt, f.Conflicts[0].ChangedAt = store.StateDiscarded, now.Add(-time.Hour), now.Add(-time.Minute)
 			return f
-		}(), StageConflict, Yes, "row 18, received at 2026-05-03 11:00:00Z, DISCARDED since 2026-05-03 11:59:00Z", "semel inbox show 18"},
-		"K13_a_conflict_with_what_was_set_aside": {conflicting(store.Parked), StageConflict, No, "was not applied: it is parked", "semel inbox show 18"},
-		"K13_a_conflict_with_what_was_reaped":    {conflicting(0), StageConflict, Unknown, "no record of the first is left", "semel inbox show 18"},
+		}(), StageConflict, Yes, "row 18, received at 2026-05-03 11:00:00Z, discarded since 2026-05-03 11:59:00Z", "semel messages show 18"},
+		"K13_a_conflict_with_what_was_set_aside": {conflicting(store.Parked), StageConflict, No, "was not applied: it is parked", "semel messages show 18"},
+		"K13_a_conflict_with_what_was_reaped":    {conflicting(0), StageConflict, Unknown, "no record of the first is left", "semel messages show 18"},
 		"K13_applied_and_then_a_conflict": {of(store.StateCompleted, func(f *Facts, _ *store.StoredRow) {
 			f.Conflicts = []store.StoredRow{{Number: 18, State: store.StateParked}}
-		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Under the same identity other content arrived, which had no effect: row 18.", "semel inbox show 18"},
-		"law_12_a_marker_that_its_row_denies":    {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Markers[0].Outcome = store.Applied }), StageBroken, Unknown, "Its marker says applied and its row says RECEIVED", "semel inbox show 17"},
+		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Under the same identity other content arrived, which had no effect: row 18.", "semel messages show 18"},
+		"law_12_a_marker_that_its_row_denies":    {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Markers[0].Outcome = store.Applied }), StageBroken, Unknown, "Its marker says applied and its row says waiting", "semel messages show 17"},
 		"law_12_a_marker_whose_row_is_gone":      {marked(store.Waiting, nil), StageBroken, Unknown, "Its marker says waiting, since 2026-05-03 11:59:00Z, and its row is missing", ""},
 		"K13_a_leased_key_that_was_completed":    {keyed(sqlstore.KnownKey{Ended: keystore.Complete}), StageApplied, Yes, "the call for it was completed; its leased key was first claimed at 2026-05-03 11:00:00Z.", ""},
 		"K13_a_leased_key_that_failed":           {keyed(sqlstore.KnownKey{Ended: keystore.Fail}), StageDiscarded, No, "failed for good", ""},
@@ -202,15 +202,15 @@ func aside() map[string]told {
 		"K13_a_leased_key_whose_lease_has_ended": {keyed(sqlstore.KnownKey{Until: now.Add(-time.Minute), Started: 1}), StageUnknown, Unknown, "It is unknown whether it was applied", ""},
 		"K13_a_marker_of_a_newer_release":        {marked(9, nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
 		"K13_a_row_of_a_newer_release":           {of("SHELVED", nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
-		"K13_what_is_encrypted_under_no_key":     {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Unreadable = "no key has the id 7" }), StageParked, No, "its content cannot be read: no key has the id 7", "semel inbox show 17"},
+		"K13_what_is_encrypted_under_no_key":     {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Unreadable = "no key has the id 7" }), StageParked, No, "its content cannot be read: no key has the id 7", "semel messages show 17"},
 		"K13_a_surrogate_has_no_marker_of_own": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
 			f.Markers, r.Surrogate, r.Reason = nil, true, semel.ReasonNoIdentity
-		}), StageParked, No, "The message has no identity", "semel parked discard 17"},
+		}), StageParked, No, "The message has no identity", "semel messages discard 17"},
 	}
 	for reason, remedy := range remedies {
-		command := "semel parked discard 17"
+		command := "semel messages discard 17"
 		if remedy.retry {
-			command = "semel parked retry 17"
+			command = "semel messages retry 17"
 		}
 		all["K13_parked_as_"+strings.ReplaceAll(string(reason), " ", "_")] = told{of(store.StateParked, reasoned(reason)), StageParked, No, "It was not applied: it was parked at 2026-05-03 11:59:00Z (" + string(reason) + "): no such account. " + remedy.says, command}
 	}
@@ -235,22 +235,22 @@ func twins(state store.RowState, change func(f *Facts, first, second *store.Stor
 func ofTwins() map[string]told {
 	return map[string]told{
 		"law_16_a_conflict_that_waits": {twins(store.StateReceived, nil), StageDue, No,
-			"The first content was not applied: row 17 is PARKED. Other content of its identity, row 18, was released for processing: It was not applied yet", "semel inbox show 17"},
-		"law_16_a_conflict_that_took_effect": {twins(store.StateCompleted, nil), StageApplied, Yes, "row 18, was released for processing: It was applied at", "semel inbox show 18"},
+			"The first content was not applied: row 17 is parked. Other content of its identity, row 18, was released for processing: It was not applied yet", "semel messages show 17"},
+		"law_16_a_conflict_that_took_effect": {twins(store.StateCompleted, nil), StageApplied, Yes, "row 18, was released for processing: It was applied at", "semel messages show 18"},
 		"law_16_a_conflict_that_took_effect_and_the_first_was_closed": {twins(store.StateCompleted, func(_ *Facts, first, _ *store.StoredRow) { first.State = store.StateDiscarded }),
-			StageApplied, Yes, "The first content was not applied: row 17 is DISCARDED.", "semel inbox show 18"},
+			StageApplied, Yes, "The first content was not applied: row 17 is discarded.", "semel messages show 18"},
 		"law_16_a_conflict_that_took_effect_whose_marker_is_gone": {twins(store.StateCompleted, func(f *Facts, _, _ *store.StoredRow) { f.Markers = nil }),
-			StageApplied, Yes, "row 18, was released for processing: It was applied at", "semel inbox show 18"},
+			StageApplied, Yes, "row 18, was released for processing: It was applied at", "semel messages show 18"},
 		"law_16_a_conflict_that_took_effect_and_its_row_is_gone": {twins(store.StateCompleted, func(f *Facts, _, _ *store.StoredRow) { f.Conflicts = nil }),
-			StageConflict, Yes, "Other content of its identity is applied since 2026-05-03 11:59:00Z and has no row.", "semel inbox show 17"},
+			StageConflict, Yes, "Other content of its identity is applied since 2026-05-03 11:59:00Z and has no row.", "semel messages show 17"},
 		"law_16_a_conflict_beside_a_call_of_unknown_outcome": {twins(store.StateCompleted, func(f *Facts, first, _ *store.StoredRow) { called(f, first) }),
-			StageApplied, Yes, "It is unknown whether the first content was applied: row 17 is PARKED.", "semel inbox show 17"},
+			StageApplied, Yes, "It is unknown whether the first content was applied: row 17 is parked.", "semel messages show 17"},
 		"law_16_a_marker_that_was_ended_under_a_conflict": {twins(store.StateReceived, func(f *Facts, _, _ *store.StoredRow) { f.Markers[0].Outcome = store.Discarded }),
-			StageBroken, Unknown, "Its marker says discarded and its row says RECEIVED", "semel inbox show 18"},
+			StageBroken, Unknown, "Its marker says discarded and its row says waiting", "semel messages show 18"},
 		"law_16_a_third_content_whose_call_is_unknown": {twins(store.StateCompleted, func(f *Facts, _, _ *store.StoredRow) {
 			third := store.StoredRow{Number: 19, Conflict: true, State: store.StateParked, CallsStarted: 1}
 			f.Conflicts = append(f.Conflicts, third)
-		}), StageApplied, Yes, "other content arrived, which may have taken effect", "semel inbox show 19"},
+		}), StageApplied, Yes, "other content arrived, which may have taken effect", "semel messages show 19"},
 	}
 }
 
@@ -272,7 +272,7 @@ func unread() map[string]told {
 		"K13_discarded_where_rows_may_not_be_read":     {marked(store.Discarded, noRows), StageDiscarded, No, "it was discarded at 2026-05-03 11:59:00Z. Some records could not be read", ""},
 		"K13_parked_where_rows_may_not_be_read":        {marked(store.Parked, noRows), StageMarked, Unknown, "its row, which has the details, cannot be read", ""},
 		"K13_a_row_where_markers_may_not_be_read":      {of(store.StateCompleted, noMarkers), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Some records could not be read", ""},
-		"K13_a_conflict_where_markers_may_not_be_read": {conflict, StageConflict, Unknown, "the records of the first cannot be read", "semel inbox show 18"},
+		"K13_a_conflict_where_markers_may_not_be_read": {conflict, StageConflict, Unknown, "the records of the first cannot be read", "semel messages show 18"},
 	}
 }
 

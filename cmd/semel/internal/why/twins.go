@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -81,9 +82,9 @@ func (f *Facts) ofFirst() string {
 	case r.State == store.StateCompleted:
 		return fmt.Sprintf("The first content was applied: row %d.", r.Number)
 	case r.UnknownOutcome():
-		return fmt.Sprintf("It is unknown whether the first content was applied: row %d is %s%s.", r.Number, r.State, ofReason(r))
+		return fmt.Sprintf("It is unknown whether the first content was applied: row %d is %s%s.", r.Number, admin.StateOf(r.State), ofReason(r))
 	default:
-		return fmt.Sprintf("The first content was not applied: row %d is %s%s.", r.Number, r.State, ofReason(r))
+		return fmt.Sprintf("The first content was not applied: row %d is %s%s.", r.Number, admin.StateOf(r.State), ofReason(r))
 	}
 }
 

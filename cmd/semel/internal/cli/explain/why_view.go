@@ -261,7 +261,7 @@ func writeFound(c *command.CLI, b *strings.Builder, v foundView) {
 		_ = messages.WritePayload(b, r.Detail) // a builder does not fail
 	}
 	if v.MoreRows > 0 {
-		fmt.Fprintf(b, "\nand %d further rows; semel inbox ls --state ANY --id ID lists them\n", v.MoreRows)
+		fmt.Fprintf(b, "\nand %d further rows; semel messages ls --state all --id ID lists them\n", v.MoreRows)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
@@ -18,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// confirm asks before an act on all rows that no filter narrows, and before rows are discarded
-// of which a call may have taken effect. The act then changes only the rows that were counted.
+// confirm asks before a change of all rows that no filter narrows, and before rows are discarded
+// of which a call may have taken effect. The order then changes only the rows that were counted.
 func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Order, f *filter) error {
 	if f.yes || o.DryRun || !f.everything && o.Verb != admin.Discard {
 		return nil
@@ -41,7 +40,7 @@ func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Or
 		}
 	}
 	if f.everything && len(numbers) > 0 {
-		if err := confirmAll(c, string(o.Verb), "message", counts.total(), counts.lines()); err != nil {
+		if err := confirmAll(c, o.Verb.Recorded(), "message", counts.total(), counts.lines()); err != nil {
 			return err
 		}
 		o.Filter, o.Counted = store.RowFilter{Numbers: numbers}, true
@@ -55,21 +54,21 @@ func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Or
 // confirmDoubted asks before rows are discarded with a call that may have taken effect.
 func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
 	first := rows[0]
-	says := fmt.Sprintf("row %d: nobody knows what became of a call for it, which may have taken effect", first.Number)
+	says := fmt.Sprintf("row %d: a call for it has an unknown outcome, and may have taken effect", first.Number)
 	if first.State == store.StateInProgress {
-		says = fmt.Sprintf("row %d: a call for it is under way, and takes effect whatever becomes of the row", first.Number)
+		says = fmt.Sprintf("row %d: a call for it is in progress, and takes effect even if the row is discarded", first.Number)
 	}
 	if len(rows) > 1 {
-		says += fmt.Sprintf("; %d rows are like that", len(rows))
+		says += fmt.Sprintf("; the same holds for %d rows in all", len(rows))
 	}
 	if !c.Asks() {
-		return command.UsageError("--yes is missing: %s; ask the other side, and record what is so with semel inbox resolve, or confirm with --yes", says)
+		return command.UsageError("--yes is missing: %s; ask the other side, and record the outcome with semel messages resolve, or confirm with --yes", says)
 	}
 	fmt.Fprintln(c.Out, says)
-	return c.Ask("discard it all the same?")
+	return c.Ask("discard it anyway?")
 }
 
-// confirmAll asks whether an act on everything is meant; where nobody can be asked it wants --yes.
+// confirmAll asks whether a change of everything is meant; where nobody can be asked it wants --yes.
 func confirmAll(c *command.CLI, verb, thing string, n int, lines []string) error {
 	if !c.Asks() {
 		return command.UsageError("--yes is missing: --all without a filter would %s %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
@@ -122,37 +121,14 @@ func (t tally) lines() (all []string) {
 	return all
 }
 
-// byReason lists counts, the most first; a row that was not set aside has no reason.
+// byReason lists counts, the most first; a waiting row may have none.
 func byReason(counts map[semel.Reason]int) string {
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b semel.Reason) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	var parts []string
 	for _, r := range reasons {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "not set aside")))
+		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "no reason")))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// pointAtReasons says, where no row has the reason that was asked for, which
-// reasons there are.
-func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
-	if f.Reason == "" {
-		return nil
-	}
-	asked, counts := f.Reason, map[semel.Reason]int{}
-	f.Reason = ""
-	for _, s := range a.Stores {
-		groups, err := command.BoxOf(s).Groups(ctx, f)
-		if err != nil {
-			return command.Failed(err)
-		}
-		for _, g := range groups {
-			counts[g.Reason] += g.Count
-		}
-	}
-	if len(counts) > 0 {
-		fmt.Fprintf(c.Err, "--reason %q: no row has this reason; there are %s\n", asked, byReason(counts))
-	}
-	return nil
 }

@@ -34,20 +34,8 @@ func eraseCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase --id ID --because TEXT",
 		Short: "Erase message contents",
-		Long: `Erase the stored contents of messages: body, key, headers, errors, steps and
-results of all rows of the chosen identities, and of the intents that they
-caused. Identities and markers stay, so copies are still duplicates. Erased
-contents cannot be restored.
-
-An identity is erased completely or not at all: waiting, parked and
-dead-lettered messages must be discarded first, which --discard does. The
-output lists what could not be erased; repeat the command for the rest. The
-command does not wait for locks.
-
-Topics, files, backups and your own tables are out of reach; the output names
-them. See docs/erase.md.
-
-Exit codes: 0 everything chosen is erased; 1 something was left.`,
+		Long: `Erase the stored contents of messages and of the intents that they caused.
+Identities stay, so copies are still duplicates. See docs/erase.md.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(c, cmd) },
 	}
@@ -58,24 +46,24 @@ Exit codes: 0 everything chosen is erased; 1 something was left.`,
 func (e *erasing) add(c *command.CLI, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	command.StoreFlag(cmd, &e.store)
-	flags.StringArrayVar(&e.ids, "id", nil, "an identity; may be given several times")
-	flags.StringVar(&e.idFile, "ids", "", "a file with one identity a line; - reads standard input")
-	flags.StringArrayVar(&e.sources, "source", nil, "only identities of this source; may be given several times")
-	flags.StringArrayVar(&e.consumers, "consumer", nil, "only of this consumer; may be given several times")
-	flags.StringSliceVar(&e.states, "state", nil, "only with a row in these states: "+stateWords())
-	flags.StringVar(&e.reason, "reason", "", "only messages with this reason")
-	flags.StringVar(&e.kind, "type", "", "only messages of this type")
-	flags.StringVar(&e.header, "header", "", "only messages with this header, as NAME=VALUE")
-	flags.StringVar(&e.from, "from", "", "only messages received since: 2006-01-02, an RFC 3339 time, or 24h (ago)")
-	flags.StringVar(&e.before, "before", "", "only messages received before this time")
+	flags.StringArrayVar(&e.ids, "id", nil, "an identity; may be repeated")
+	flags.StringVar(&e.idFile, "ids", "", "file with one identity a line; - is standard input")
+	flags.StringArrayVar(&e.sources, "source", nil, "only identities of this source; may be repeated")
+	flags.StringArrayVar(&e.consumers, "consumer", nil, "only of this consumer; may be repeated")
+	flags.StringSliceVar(&e.states, "state", nil, "only in these states")
+	flags.StringVar(&e.reason, "reason", "", "only those with this reason")
+	flags.StringVar(&e.kind, "type", "", "only those of this type")
+	flags.StringVar(&e.header, "header", "", "only those with this header, as NAME=VALUE")
+	flags.StringVar(&e.from, "from", "", "only received since: 2006-01-02, or 24h (ago)")
+	flags.StringVar(&e.before, "before", "", "only received before: 2006-01-02, or 24h (ago)")
 	flags.BoolVar(&e.all, "all", false, "everything, without other filters")
 	flags.BoolVar(&e.discard, "discard", false, "discard unfinished messages, and erase them")
-	flags.BoolVar(&e.vacuum, "vacuum", false, "then vacuum the database; SQLite rewrites its file and blocks writers")
+	flags.BoolVar(&e.vacuum, "vacuum", false, "then vacuum the database; SQLite blocks writers")
 	flags.BoolVar(&e.dry, "dry-run", false, "only count what would be erased")
 	command.YesFlag(cmd, &e.yes)
 	command.RecordFlags(cmd, &e.who, &e.why)
-	e.Listing.Add(c, cmd, 100, "of what was left")
-	command.CompleteFlag(cmd, "state", states())
+	e.Listing.Add(c, cmd, 100, "rows that were left")
+	command.CompleteFlag(cmd, "state", (&filter{}).offered())
 	command.CompleteFlag(cmd, "reason", reasons())
 	if err := cmd.RegisterFlagCompletionFunc("consumer", c.ConsumerNames); err != nil {
 		panic(err)
@@ -97,7 +85,7 @@ func (e *erasing) run(c *command.CLI, cmd *cobra.Command) error {
 		return command.UsageError("say what to erase: --id, --header, --consumer, … or --all for everything")
 	}
 	if value := string(filter.Header.Value); value != "" && strings.Contains(e.why, value) {
-		return command.UsageError("--because has the value of --header in it, and would be kept with the act; say it without, as with the number of a ticket")
+		return command.UsageError("--because contains the value of --header, and would be kept in the audit trail; name a ticket instead")
 	}
 	if err := command.CheckRecord(&e.who, e.why, e.dry); err != nil {
 		return err
@@ -129,9 +117,9 @@ func (e *erasing) confirm(c *command.CLI) error {
 	case e.yes || e.dry:
 		return nil
 	case !c.Asks():
-		return command.UsageError("--yes is missing: --all erases what every message said, and it cannot be had back; look with --dry-run, or confirm with --yes")
+		return command.UsageError("--yes is missing: --all erases the contents of all messages, and they cannot be restored; look with --dry-run, or confirm with --yes")
 	}
-	return c.Ask("--all erases what every message said, and it cannot be had back. Erase all?")
+	return c.Ask("--all erases the contents of all messages, and they cannot be restored. Erase all?")
 }
 
 // filter is what the flags choose.
@@ -217,7 +205,7 @@ func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing
 		return errors.Join(command.Failed(stopped), err)
 	}
 	if left := leftOf(all); err == nil && left > 0 && !(e.dry && e.discard) {
-		return command.Failed(fmt.Errorf("erase: %s in the way, and the identities were left", output.WithVerb(int(left), "row", "stands", "stand")))
+		return command.Failed(fmt.Errorf("erase: %s in the way, and the identities were left", output.WithVerb(int(left), "row", "is", "are")))
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func printLeft(c *command.CLI, all []operate.ErasureReport, e *erasing) error {
 	}
 	for _, r := range rows {
 		if r.Why == admin.ErasureUnfinished && !e.discard {
-			c.Remark("what is unfinished may still be worked on; --discard discards and erases it")
+			c.Remark("unfinished messages may still be processed; --discard discards and erases them")
 			break
 		}
 	}
@@ -122,7 +122,7 @@ func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
 			lines = append(lines, "store "+s.Name+": what Redis keeps of leased keys, until their time is over")
 		}
 	}
-	lines = append(lines, "your own tables: what handlers wrote", "reasons that operators gave for their acts, since no act is ever changed")
+	lines = append(lines, "your own tables: what handlers wrote", "the reasons in the audit trail, which never changes")
 	return append(lines, afterwards(stores)...)
 }
 

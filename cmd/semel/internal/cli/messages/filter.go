@@ -13,77 +13,86 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// filter are the flags that choose rows.
+// filter are the flags that choose messages or intents.
 type filter struct {
 	store, reason, kind, id, before, group string
 	states                                 []string
-	// yes answers the question before an act on all rows, and everything says that no filter
-	// narrows them.
+	// yes answers the question before a change of all rows; everything reports that no filter narrows them.
 	yes, everything bool
-	// legal are the states in which the act can change a row; nil: any.
+	// legal are the states in which the command can change a row; nil: any.
 	legal []store.RowState
 }
 
+// anyState is the word of --state for messages in every state.
+const anyState = "all"
+
 // offered are the words of --state.
-func (f *filter) offered() []string {
-	if f.legal == nil {
-		return states()
+func (f *filter) offered() (all []string) {
+	for _, s := range admin.States() {
+		if len(f.stored(s)) > 0 {
+			all = append(all, string(s))
+		}
 	}
-	return append(words(f.legal), anyState)
+	return append(all, anyState)
 }
 
-// anyState is the word of --state for rows in every state.
-const anyState = "ANY"
+// stored are the stored states of s in which the command can change a row.
+func (f *filter) stored(s admin.State) []store.RowState {
+	return slices.DeleteFunc(s.Stored(), func(s store.RowState) bool { return f.legal != nil && !slices.Contains(f.legal, s) })
+}
 
-// add adds the flags. --reason filters by the reason of a row in every command; --because is
-// the operator's own reason for an act. The states are chosen if the user gives none.
-func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...store.RowState) *cobra.Command {
+// add adds the flags. standard are the states that are chosen without --state.
+func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State) *cobra.Command {
 	flags := cmd.Flags()
-	flags.StringVar(&f.store, "store", "", "only this store of the policy (changes need it if there are several); or a database: postgres://… or sqlite:FILE")
-	flags.StringVar(&f.reason, "reason", "", "only rows with this reason")
-	flags.StringVar(&f.kind, "type", "", "only messages of this type")
-	flags.StringVar(&f.id, "id", "", "only rows of this identity")
-	flags.StringVar(&f.before, "before", "", "only rows received before this: 2006-01-02, an RFC 3339 time, or 24h (ago)")
-	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+strings.Join(f.offered(), ", "))
+	flags.StringVar(&f.store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
+	flags.StringVar(&f.reason, "reason", "", "only those with this reason")
+	flags.StringVar(&f.group, "group", "", "only those of this failure group; see messages summary")
+	flags.StringVar(&f.kind, "type", "", "only those of this type")
+	flags.StringVar(&f.id, "id", "", "only those of this identity")
+	flags.StringVar(&f.before, "before", "", "only those received before: 2006-01-02, or 24h (ago)")
+	flags.StringSliceVar(&f.states, "state", words(standard), "states")
 	command.CompleteFlag(cmd, "state", f.offered())
 	command.CompleteFlag(cmd, "reason", reasons())
 	command.RefuseEmpty(cmd, "store", "consumer", "reason", "type", "id", "before", "state", "group", "topic")
-	return c.WithConsumer(cmd, "only rows of this consumer")
+	return c.WithConfig(c.WithConsumer(cmd, "only those of this consumer"))
 }
 
-// rows is the filter of the flags.
+// filterFlags are the flags of filter that choose rows.
+func filterFlags() []string {
+	return []string{"consumer", "reason", "group", "type", "id", "before", "state"}
+}
+
+// rows is the filter of the flags, without the failure group.
 func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, error) {
 	chosen := store.RowFilter{Consumer: c.Consumer, Reason: semel.Reason(f.reason), Type: f.kind}
 	if f.id != "" {
 		chosen.IDs = []string{f.id}
 	}
-	for _, word := range f.states {
-		state := store.RowState(strings.ToUpper(word))
-		switch {
-		case state == anyState:
-			chosen.States = nil
-			return chosen, f.received(&chosen, now)
-		case !slices.Contains(states(), string(state)):
-			return chosen, command.UsageError("--state %q is no state; the states are %s", word, stateWords())
-		case f.legal != nil && !slices.Contains(f.legal, state):
-			return chosen, command.UsageError("--state %s: nothing can be done here to rows in that state; the states are %s", state, strings.Join(f.offered(), ", "))
+	if f.before != "" {
+		at, err := command.ParseTime("before", f.before, now)
+		if err != nil {
+			return chosen, err
 		}
-		chosen.States = append(chosen.States, state)
+		chosen.ReceivedBefore = at
 	}
-	return chosen, f.received(&chosen, now)
+	if slices.Contains(f.states, anyState) {
+		return chosen, nil
+	}
+	for _, word := range f.states {
+		state := admin.State(strings.ToLower(word))
+		switch stored := f.stored(state); {
+		case len(stored) > 0:
+			chosen.States = append(chosen.States, stored...)
+		case len(state.Stored()) == 0:
+			return chosen, command.UsageError("--state %q is no state; the states are %s", word, strings.Join(f.offered(), ", "))
+		default:
+			return chosen, command.UsageError("--state %s: this command changes nothing in that state; the states are %s", state, strings.Join(f.offered(), ", "))
+		}
+	}
+	return chosen, nil
 }
 
-// received reads --before.
-func (f *filter) received(chosen *store.RowFilter, now func() time.Time) error {
-	if f.before == "" {
-		return nil
-	}
-	at, err := command.ParseTime("before", f.before, now)
-	chosen.ReceivedBefore = at
-	return err
-}
-
-// targets are the rows of an act: numbers, or with --all what the flags choose.
+// targets are the rows that a command changes: numbers, or with --all what the flags choose.
 func (f *filter) targets(c *command.CLI, cmd *cobra.Command, all bool, args []string) (store.RowFilter, error) {
 	numbers, err := parseNumbers(args)
 	given := givenFilter(cmd)
@@ -103,7 +112,7 @@ func (f *filter) targets(c *command.CLI, cmd *cobra.Command, all bool, args []st
 	return f.rows(c, time.Now)
 }
 
-// meantBecause is for who justifies an act with the flag that filters.
+// meantBecause is for who justifies a change with the flag that filters.
 func meantBecause(flag string) string {
 	if flag == "reason" {
 		return "; --because says why you do this"
@@ -114,7 +123,7 @@ func meantBecause(flag string) string {
 // givenFilter is the first flag that the command line gives and that chooses
 // rows; empty if there is none. --store is none: it says whose numbers are meant.
 func givenFilter(cmd *cobra.Command) string {
-	for _, name := range []string{"consumer", "reason", "group", "type", "id", "before", "state"} {
+	for _, name := range filterFlags() {
 		if cmd.Flags().Changed(name) {
 			return name
 		}
@@ -123,7 +132,7 @@ func givenFilter(cmd *cobra.Command) string {
 }
 
 // words are states as a flag has them.
-func words(states []store.RowState) []string {
+func words(states []admin.State) []string {
 	all := make([]string, len(states))
 	for i, s := range states {
 		all[i] = string(s)
@@ -131,7 +140,7 @@ func words(states []store.RowState) []string {
 	return all
 }
 
-// reasons are Semel's own of rows that were set aside; handlers may give others. A test
+// reasons are those that Semel itself gives rows; handlers may give others. A test
 // holds them to the list in reason.go.
 func reasons() []string {
 	var all []string

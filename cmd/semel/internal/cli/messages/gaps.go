@@ -24,7 +24,7 @@ type streamFlags struct{ store, source, stream string }
 
 func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *cobra.Command {
 	flags := cmd.Flags()
-	command.StoreFlag(cmd, &f.store)
+	flags.StringVar(&f.store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
 	flags.StringVar(&f.source, "source", "", "only streams of this source")
 	flags.StringVar(&f.stream, "stream", "", stream)
 	command.RefuseEmpty(cmd, "store", "consumer", "stream")
@@ -87,7 +87,7 @@ func oneStream(ctx context.Context, boxes []operate.Box, f operate.StreamFilter)
 	case err != nil:
 		return streamIn{}, err
 	case len(all) == 0:
-		return streamIn{}, command.Failed(fmt.Errorf("no stream %q is known; semel gaps ls shows those in which something waits", f.Stream))
+		return streamIn{}, command.Failed(fmt.Errorf("no stream %q is known; semel gaps ls shows those with waiting messages", f.Stream))
 	case len(all) > 1:
 		var which []string
 		for _, s := range all[:min(len(all), 5)] {
@@ -134,7 +134,7 @@ func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operat
 }
 
 // streamColumns are those of the list of streams.
-func streamColumns(views []operate.StreamView, wide bool) []output.Column[operate.StreamView] {
+func streamColumns(views []operate.StreamView, _ bool) []output.Column[operate.StreamView] {
 	type view = operate.StreamView
 	store := func(v view) string { return v.Store }
 	consumer := func(v view) string { return v.Consumer }
@@ -147,19 +147,13 @@ func streamColumns(views []operate.StreamView, wide bool) []output.Column[operat
 		output.Number("LAST", func(v view) int64 { return v.Last }),
 		output.Number("BLOCKED FROM", func(v view) int64 { return v.First }),
 		output.Number("ROWS", func(v view) int64 { return v.Blocked }),
-		output.Text("SINCE", func(v view) string { return since(v, wide) }),
+		output.Text("AGE", func(v view) string {
+			if v.Oldest == nil {
+				return "-"
+			}
+			return output.Age(*v.Oldest, time.Now())
+		}),
 	}
-}
-
-// since is without seconds where the width is limited.
-func since(v operate.StreamView, wide bool) string {
-	switch {
-	case v.Oldest == nil:
-		return "-"
-	case wide:
-		return output.Moment(*v.Oldest)
-	}
-	return v.Oldest.UTC().Format("2006-01-02 15:04Z")
 }
 
 func gapsShow(c *command.CLI) *cobra.Command {
@@ -213,7 +207,7 @@ func showGap(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate
 	if detail.More {
 		fmt.Fprintf(c.Err, "the first %d, by version; --limit 0 shows all\n", len(detail.Rows))
 	}
-	fmt.Fprintf(c.Err, "semel inbox show %d shows the first of them\n", detail.Rows[0].Number)
+	fmt.Fprintf(c.Err, "semel messages show %d shows the first of them\n", detail.Rows[0].Number)
 	return nil
 }
 
@@ -226,7 +220,7 @@ func versionColumns(views []operate.View, wide bool) []output.Column[operate.Vie
 		output.Text("STATE", stateOf),
 		output.Flexible("REASON", func(v view) string { return string(v.Reason) }),
 		output.Flexible("ID", IDOf),
-		output.Text("RECEIVED", func(v view) string { return received(v, wide) }),
+		output.Text("AGE", ageOf),
 		output.Flexible("LAST ERROR", func(v view) string { return v.Last }).If(wide || slices.ContainsFunc(views, func(v view) bool { return v.Last != "" })),
 	}
 }

@@ -50,7 +50,7 @@ func gapsSkip(c *command.CLI) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&order.To, "to", 0, "the version to skip to, inclusive (default: the one before the first waiting version)")
+	cmd.Flags().Int64Var(&order.To, "to", 0, "skip to this version (default: the last missing)")
 	cmd.Flags().BoolVar(&all, "all", false, "all streams with missing versions")
 	cmd.Flags().BoolVar(&order.DryRun, "dry-run", false, "only show what would change")
 	command.YesFlag(cmd, &yes)
@@ -141,9 +141,9 @@ func concludeSkips(c *command.CLI, o operate.Skip, done []operate.Skipped, stopp
 	case len(done) == 0 && stopped == nil:
 		fmt.Fprintln(c.Err, "0 streams match")
 	case freed && o.DryRun:
-		fmt.Fprintln(c.Err, "what waits for a version that is skipped would be due;\nwho runs the consumer would take it")
+		fmt.Fprintln(c.Err, "messages that wait for a skipped version would be due now;\na running consumer would process them")
 	case freed:
-		fmt.Fprintln(c.Err, "what waited for a version that was skipped is due;\nwho runs the consumer takes it")
+		fmt.Fprintln(c.Err, "messages that waited for a skipped version are due now;\na running consumer will process them")
 	}
 	if c.JSON {
 		document := struct {
@@ -249,8 +249,8 @@ The source is not touched, and the consumer may run meanwhile.`,
 			return runBackfill(cmd.Context(), c, b)
 		},
 	}
-	cmd.Flags().StringVar(&b.file, "file", "", "the file, with one message a line; - reads standard input")
-	cmd.Flags().StringVar(&b.format, "format", file.Envelope.String(), "format of lines: envelope, cloudevents or json")
+	cmd.Flags().StringVar(&b.file, "file", "", "file with one message a line; - is standard input")
+	cmd.Flags().StringVar(&b.format, "format", file.Envelope.String(), "envelope, cloudevents or json")
 	command.RecordFlags(cmd, &b.who, &b.why)
 	command.RefuseEmpty(cmd, "consumer", "file", "format")
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
@@ -280,7 +280,7 @@ func runBackfill(ctx context.Context, c *command.CLI, b backfill) error {
 	}
 	counts := summary.Consumers[of.Name]
 	if aside := counts.Parked + counts.Conflicts + counts.DeadLettered; err == nil && aside > 0 {
-		err = command.Failed(fmt.Errorf("backfill: %d of %d messages were set aside; semel inbox ls shows them", aside, counts.Deliveries))
+		err = command.Failed(fmt.Errorf("backfill: %d of %d messages were parked; semel messages ls shows them", aside, counts.Deliveries))
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func TestGapsOfAStoreInMemory(t *testing.T) {
 			return listGaps(t.Context(), c, box(store), operate.StreamFilter{}, &command.Listing{})
 		}
 		out, log, err := printing(list)
-		if has(t, out, "CONSUMER", "BLOCKED FROM", "history a 1 4 2 20", "very long"); err != nil || log != "2 streams\n" || strings.Contains(out, "SOURCE") || strings.Contains(out, " b ") {
+		if has(t, out, "CONSUMER", "BLOCKED FROM", "history a 1 4 2 0s", "very long"); err != nil || log != "2 streams\n" || strings.Contains(out, "SOURCE") || strings.Contains(out, " b ") {
 			t.Errorf("%v, %q:\n%s", err, log, out)
 		}
 		out, _, _ = printing(func(c *command.CLI) error { c.JSON = true; return list(c) })
@@ -148,7 +148,7 @@ func TestGapsOfAStoreInMemory(t *testing.T) {
 		out, log, err := printing(func(c *command.CLI) error {
 			return showGap(t.Context(), c, box(store), operate.StreamFilter{Stream: "a"}, &command.Listing{})
 		})
-		if has(t, out, "last version 1\n", "missing 2 to 3\n", "wait for it 2 rows, the first from version 4, since 20", "BLOCKED gap"); err != nil || !strings.HasPrefix(log, "semel inbox show ") {
+		if has(t, out, "last version 1\n", "missing 2 to 3\n", "wait for it 2 rows, the first from version 4, since 20", "blocked gap"); err != nil || !strings.HasPrefix(log, "semel messages show ") {
 			t.Errorf("%v, %q", err, log)
 		}
 		if strings.Index(out, "  4  ") > strings.Index(out, "  5  ") {
@@ -157,7 +157,7 @@ func TestGapsOfAStoreInMemory(t *testing.T) {
 		out, log, err = printing(func(c *command.CLI) error {
 			return showGap(t.Context(), c, box(store), operate.StreamFilter{Stream: "a"}, &command.Listing{Limit: 1})
 		})
-		if has(t, out, "missing 2 to 3\n", " 4 BLOCKED"); err != nil || strings.Contains(out, "  5  ") || !strings.HasPrefix(log, "the first 1, by version; --limit 0 shows all\n") {
+		if has(t, out, "missing 2 to 3\n", " 4 blocked"); err != nil || strings.Contains(out, "  5  ") || !strings.HasPrefix(log, "the first 1, by version; --limit 0 shows all\n") {
 			t.Errorf("%v, %q\n%s", err, log, out)
 		}
 		_, _, err = printing(func(c *command.CLI) error {
@@ -181,7 +181,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 			t.Errorf("%v, %q", err, log)
 		}
 		out, log, err = printing(skipping(t.Context(), st, act))
-		if has(t, out, "history a: 1 to 3: done\n"); err != nil || !strings.Contains(log, "is due;\nwho runs the consumer takes it") {
+		if has(t, out, "history a: 1 to 3: done\n"); err != nil || !strings.Contains(log, "are due now;\na running consumer will process them") {
 			t.Errorf("%v, %q", err, log)
 		}
 		if got := takes(t, st); got != line(`"a"`, "4")+line(`"a"`, "5") {
@@ -228,7 +228,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 		}
 		b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: &semel.Message{}}}})
 		out, _, err := printing(skipping(t.Context(), st, act))
-		if err == nil || !strings.Contains(out, "refused: version 2 is not missing: row 2 has it, which is DEAD_LETTERED") {
+		if err == nil || !strings.Contains(out, "refused: version 2 is not missing: row 2 has it, which is dead") {
 			t.Errorf("%v, %s", err, out)
 		}
 	})
@@ -239,7 +239,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, _, err := printing(skipping(t.Context(), st, act)) // nobody has taken version 4 yet
-		if err == nil || !strings.Contains(out, "refused: version 4 is not missing: row 1 has it, which is RECEIVED") {
+		if err == nil || !strings.Contains(out, "refused: version 4 is not missing: row 1 has it, which is waiting") {
 			t.Errorf("%v, %s", err, out)
 		}
 		out, _, _ = printing(func(c *command.CLI) error {
@@ -344,7 +344,7 @@ func TestAStoreWithoutStreamsSaysSo(t *testing.T) {
 func TestAConflictOfVersionsIsShownAsOne(t *testing.T) {
 	t.Run("B4_K6_though_its_identity_is_its_own", func(t *testing.T) {
 		for want, d := range map[string]operate.Detail{
-			"conflict yes; another content was there first with its version\n": {View: operate.View{Version: 2, Stream: "a", Reason: semel.ReasonConflict}},
+			"conflict yes; another content came first with its version\n": {View: operate.View{Version: 2, Stream: "a", Reason: semel.ReasonConflict}},
 			"conflict no\n": {View: operate.View{Version: 2, Stream: "a", Reason: semel.ReasonGap}},
 		} {
 			var out bytes.Buffer
@@ -372,14 +372,14 @@ func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 		if err := writeDetail((&command.CLI{}), &out, detail); err != nil {
 			t.Fatal(err)
 		}
-		has(t, out.String(), "state BLOCKED\n", "stream a\n", "version 2\n", "waits until 20")
+		has(t, out.String(), "state blocked\n", "stream a\n", "version 2\n", "waits until 20")
 		out.Reset()
 		if err := output.Table(&out, []operate.View{detail.View}, rowColumns([]operate.View{detail.View}, false), command.UsualWidth); err != nil {
 			t.Fatal(err)
 		}
 		has(t, out.String(), "STREAM", "VERSION")
 		for r, err := range box(st)[0].Carry(t.Context(), operate.Order{Verb: admin.Retry, Filter: store.RowFilter{Numbers: []int64{1}}, Who: "ann", Why: "now"}) {
-			if err != nil || r.Result != operate.Refused || !strings.Contains(r.Error, `it waits for an earlier version of stream "a"`) || !strings.Contains(r.Error, "semel gaps") {
+			if err != nil || r.Result != operate.Refused || !strings.Contains(r.Error, `it is blocked by an earlier version of stream "a"`) || !strings.Contains(r.Error, "semel gaps") {
 				t.Errorf("%+v, %v", r, err)
 			}
 		}

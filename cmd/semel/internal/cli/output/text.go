@@ -32,6 +32,24 @@ func Moment(t time.Time) string {
 	return t.UTC().Format(time.DateTime + "Z")
 }
 
+// Age formats the time from one moment to another in its largest unit, rounded down: "12m". It is a dash if
+// a moment is unknown, and "0s" if to is earlier.
+func Age(from, to time.Time) string {
+	const day = 24 * time.Hour
+	switch d := max(0, to.Sub(from)); {
+	case from.IsZero() || to.IsZero():
+		return "-"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/day)
+	}
+}
+
 // MaybeMoment formats a time in UTC without seconds; nil is a dash.
 func MaybeMoment(t *time.Time) string {
 	if t == nil {

@@ -291,7 +291,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 		return stop
 	}
 	if aside := counts.Parked + counts.Conflicts + counts.DeadLettered; err == nil && aside > 0 {
-		r.Remark("%d messages were set aside; list them: %s", aside, command.Shell("semel", "inbox", "ls", "--config", r.Config, "--consumer", r.of.Name))
+		r.Remark("%d messages were parked; list them: %s", aside, command.Shell("semel", "messages", "ls", "--config", r.Config, "--consumer", r.of.Name))
 	}
 	return err
 }

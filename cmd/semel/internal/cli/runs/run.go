@@ -121,7 +121,7 @@ func (e *execution) print(s running.Summary) error {
 		columns = e.Width
 	}
 	return command.Failed(e.aside.Write(e.Out, columns, func(verb string, flags ...string) string {
-		return command.Shell(append([]string{"semel", "parked", verb, "--config", e.Config}, flags...)...)
+		return command.Shell(append([]string{"semel", "messages", verb, "--config", e.Config}, flags...)...)
 	}))
 }
 

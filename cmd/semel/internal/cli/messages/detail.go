@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
-	"github.com/semel-go/semel/store"
 )
 
 // given is the name of a field that only some messages have: empty without a value.
@@ -28,14 +28,6 @@ func ofVersion(v operate.View, name string) string {
 		return ""
 	}
 	return name
-}
-
-// dueName says what the time is until which a row waits.
-func dueName(v operate.View) string {
-	if v.State == store.StateBlocked {
-		return "waits until"
-	}
-	return "due"
 }
 
 // versionOf is empty for a message that has none.
@@ -68,10 +60,10 @@ func lineOf(d operate.Detail) string {
 		return ""
 	case d.Behind > 0:
 		return fmt.Sprintf("behind row %d", d.Behind)
-	case d.State == store.StateBlocked:
-		return "first, since what kept it back was removed by hand: it is due within an hour, or when the consumer starts"
+	case d.State == admin.Blocked:
+		return "first, because the row before it was removed by hand: it is processed within an hour, or when the consumer starts"
 	}
-	return "first: others of its line wait until it has ended"
+	return "first: the rows behind it wait until it is finished"
 }
 
 // callsOf says what is known of calls that were made for a message.
@@ -80,11 +72,11 @@ func callsOf(v operate.View) string {
 	case v.Calls == 0:
 		return ""
 	case v.UnknownCalls == 0:
-		return fmt.Sprintf("%d, of each it is known what became; the first at %s", v.Calls, whenGiven(v.Called))
-	case v.State == store.StateInProgress:
-		return fmt.Sprintf("%d, of %d it is not known what became, and one may be under way; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
+		return fmt.Sprintf("%d, all outcomes known; the first at %s", v.Calls, whenGiven(v.Called))
+	case v.State == admin.Running:
+		return fmt.Sprintf("%d, %d with an unknown outcome, and one may be in progress; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
 	}
-	return fmt.Sprintf("%d, of %d it is not known what became; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
+	return fmt.Sprintf("%d, %d with an unknown outcome; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
 }
 
 // detailField is a line of a message as it is shown.
@@ -113,10 +105,10 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 		{"repeated", fmt.Sprint(d.Repeated)},
 		{"first error", d.First},
 		{"last error", d.Last},
-		{dueName(d.View), whenGiven(d.Due)},
+		{"waits until", whenGiven(d.Due)},
 		{"claimed until", whenGiven(d.Claimed)},
 		{"calls", callsOf(d.View)},
-		{"begun without an end", fmt.Sprint(d.Started)},
+		{"unfinished attempts", fmt.Sprint(d.Started)},
 		{"received", output.Moment(d.Received)},
 		{"changed", output.Moment(d.Changed)},
 		{"from", place(d.Topic, d.Partition, d.Offset)},
@@ -178,7 +170,7 @@ func listsOf(d operate.Detail) (all []detailField) {
 		add(fmt.Sprintf("edit %d", e.Edit), "%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)", output.Moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
 	}
 	for _, a := range d.Acts {
-		add("act", "%s %s by %s: %s (%s)", output.Moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
+		add("history", "%s %s by %s: %s (%s)", output.Moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
 	}
 	return all
 }
@@ -206,11 +198,11 @@ func conflictOf(d operate.Detail) string {
 	first := d.FirstContent
 	switch {
 	case !d.Conflict && d.Reason == semel.ReasonConflict && d.Version > 0:
-		return "yes; another content was there first with its version"
+		return "yes; another content came first with its version"
 	case !d.Conflict:
 		return "no"
 	case first == nil:
-		return "yes; what became of the first content is not known"
+		return "yes; the outcome of the first content is unknown"
 	case first.Row == 0:
 		return fmt.Sprintf("yes; the first content was %s at %s (a marker does not keep where it came from)", first.Outcome, output.Moment(first.At))
 	}

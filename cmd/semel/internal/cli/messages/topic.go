@@ -19,35 +19,35 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// deadTopic is a topic of dead letters of one consumer, with the consumer's store.
-type deadTopic struct {
+// topicOf is a topic of dead letters of one consumer, with the consumer's store.
+type topicOf struct {
 	*command.CLI
 	name     string
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	joiner   operate.Joiner
-	// told: it was said that some of its letters are of other consumers.
+	// told: a remark said that some of its dead letters are of other consumers.
 	told bool
 }
 
 // topicFlag adds the flag for a topic of dead letters.
 func topicFlag(cmd *cobra.Command, topic *string) {
-	cmd.Flags().StringVar(topic, "topic", "", "read this dead-letter topic of --consumer instead of the store")
+	cmd.Flags().StringVar(topic, "topic", "", "read this dead-letter topic instead of the store")
 }
 
 // openTopic opens what a topic is joined with.
-func openTopic(ctx context.Context, c *command.CLI, name, store string) (*deadTopic, error) {
+func openTopic(ctx context.Context, c *command.CLI, name, store string) (*topicOf, error) {
 	switch {
 	case policy.IsPlace(store):
 		return nil, command.UsageError("--topic needs the policy of the consumer, which names the brokers: --config FILE")
 	case c.Consumer == "":
-		return nil, command.UsageError("--consumer is missing: say whose dead letters these are")
+		return nil, command.UsageError("--consumer is missing: name the consumer whose dead letters these are")
 	}
 	p, err := c.Load()
 	if err != nil {
 		return nil, err
 	}
-	t := &deadTopic{CLI: c, name: name, of: p.Consumer(c.Consumer)}
+	t := &topicOf{CLI: c, name: name, of: p.Consumer(c.Consumer)}
 	switch {
 	case t.of == nil:
 		return nil, command.UsageError("no consumer %q in %s", c.Consumer, c.Config)
@@ -69,8 +69,8 @@ func openTopic(ctx context.Context, c *command.CLI, name, store string) (*deadTo
 	return t, nil
 }
 
-// letters are the topic's that the filters choose, joined, in the order in which they are read.
-func (t *deadTopic) letters(ctx context.Context, f *filter, now func() time.Time) ([]operate.TopicLetter, error) {
+// letters are the dead letters of the topic that the filters choose, joined, in the order in which they are read.
+func (t *topicOf) letters(ctx context.Context, f *filter, now func() time.Time) ([]operate.TopicLetter, error) {
 	var before time.Time
 	if f.before != "" {
 		at, err := command.ParseTime("before", f.before, now)
@@ -94,7 +94,7 @@ func (t *deadTopic) letters(ctx context.Context, f *filter, now func() time.Time
 	return all, err
 }
 
-// listTopic prints the letters of a topic with how they stand, or their groups.
+// listTopic prints the dead letters of a topic with their states in the store.
 func listTopic(ctx context.Context, c *command.CLI, name string, f *filter, l *command.Listing) error {
 	t, err := openTopic(ctx, c, name, f.store)
 	if err != nil {
@@ -110,12 +110,12 @@ func listTopic(ctx context.Context, c *command.CLI, name string, f *filter, l *c
 		shown = all[:min(l.Limit, len(all))]
 	}
 	if c.JSON {
-		return c.WriteJSON(map[string]any{"letters": append([]operate.TopicLetter{}, shown...), "count": len(all)})
+		return c.WriteJSON(map[string]any{"rows": append([]operate.TopicLetter{}, shown...), "count": len(all)})
 	}
 	if err := command.PrintTable(c, l, shown, topicColumns); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.Err, output.Counted(len(shown), len(all), "letter"))
+	fmt.Fprintln(c.Err, output.Counted(len(shown), len(all), "message"))
 	return nil
 }
 
@@ -123,8 +123,8 @@ func topicColumns(all []operate.TopicLetter, wide bool) []output.Column[operate.
 	type letter = operate.TopicLetter
 	consumer := func(l letter) string { return l.Consumer }
 	return []output.Column[letter]{
-		output.Flexible("LETTER", func(l letter) string { return l.Place }),
-		output.Text("STANDS", func(l letter) string { return string(l.Stands) }),
+		output.Flexible("PLACE", func(l letter) string { return l.Place }),
+		output.Text("STATE", func(l letter) string { return string(l.Stands) }),
 		output.Text("ROW", func(l letter) string {
 			if l.Row == 0 {
 				return "-"
@@ -135,58 +135,46 @@ func topicColumns(all []operate.TopicLetter, wide bool) []output.Column[operate.
 		output.Text("GROUP", operate.TopicFailure),
 		output.Flexible("CONSUMER", consumer).If(wide).OrVaried(),
 		output.Flexible("ID", func(l letter) string { return cmp.Or(l.ID, output.Base64Named(l.IDBase64)) }),
-		output.Text("WRITTEN", func(l letter) string { return output.Moment(l.Written) }),
+		output.Text("AGE", func(l letter) string { return output.Age(l.Written, time.Now()) }),
 		output.Flexible("FROM", func(l letter) string { return l.From }).If(wide),
 		output.Flexible("ERROR", func(l letter) string { return cmp.Or(l.Why, l.Error) }),
 	}
 }
 
-// replayTopic replays letters of a topic: of those that the store has set aside their rows, and
-// with --run here also those of which it knows nothing.
-func replayTopic(ctx context.Context, c *command.CLI, r *deadReplaying) error {
-	t, err := openTopic(ctx, c, r.ofTopic, r.store)
+// retryTopic retries dead letters of a topic: the rows of those that the store knows, and with --run also
+// the others.
+func retryTopic(ctx context.Context, c *command.CLI, r *retrying) error {
+	t, err := openTopic(ctx, c, r.topic, r.store)
 	if err != nil {
 		return err
 	}
 	defer c.Close(t.assembly)
-	d := &deadReplayed{CLI: c, assembly: t.assembly, box: t.joiner.Box, deadReplaying: r, topic: t}
-	letters, err := d.predict(ctx)
-	if err != nil {
-		return command.Failed(err)
-	}
-	if len(letters) == 0 {
-		fmt.Fprintln(c.Err, "0 letters match")
-	}
-	if r.dryRun || len(letters) == 0 {
-		return concludeReplay(c, r, letters, nil)
-	}
-	letters, err = d.carry(ctx, letters)
-	return concludeReplay(c, r, letters, err)
+	return (&retry{CLI: c, assembly: t.assembly, box: t.joiner.Box, retrying: r, fromTopic: t}).do(ctx)
 }
 
-// plan joins the topic's letters anew and foretells what becomes of them.
-func (t *deadTopic) plan(ctx context.Context, d *deadReplayed) (*operate.TopicPlan, error) {
+// plan joins the dead letters of the topic again and predicts their results.
+func (t *topicOf) plan(ctx context.Context, d *retry) (*operate.TopicPlan, error) {
 	all, err := t.letters(ctx, &d.filter, time.Now)
 	if err != nil {
 		return nil, err
 	}
 	mine := slices.DeleteFunc(slices.Clone(all), operate.TopicLetter.OfAnother)
 	if others := len(all) - len(mine); others > 0 && len(mine) == 0 {
-		return nil, fmt.Errorf("topic %s has no letters of consumer %s, and %d of others, such as %s", t.name, t.of.Name, others, all[0].Consumer)
+		return nil, fmt.Errorf("topic %s has no dead letters of consumer %s, and %d of others, such as %s", t.name, t.of.Name, others, all[0].Consumer)
 	} else if others > 0 && !t.told {
 		t.told = true
-		t.Remark("%s of other consumers: not replayed", output.WithVerb(others, "letter", "is", "are"))
+		t.Remark("%s of other consumers and not retried", output.WithVerb(others, "message", "is", "are"))
 	}
-	doubt, err := t.doubt(ctx, d.deadReplaying)
+	doubt, err := t.doubt(ctx, d.retrying)
 	if err != nil {
 		return nil, err
 	}
 	return d.box.PlanTopic(ctx, mine, command.RefuseIfUnworked(ctx, d.assembly, d.assembly.Stores[0]), doubt)
 }
 
-// doubt says why a letter of which the store knows nothing is not given to the consumer: nobody
-// knows whether it took effect.
-func (t *deadTopic) doubt(ctx context.Context, r *deadReplaying) (func(operate.TopicLetter) string, error) {
+// doubt says why a dead letter that the store does not know is not delivered to the consumer: it is unknown
+// whether it took effect.
+func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLetter) string, error) {
 	kept, err := command.KeptSince(ctx, t.assembly.Stores[0], t.of.Name)
 	if err != nil {
 		return nil, err
@@ -200,31 +188,31 @@ func (t *deadTopic) doubt(ctx context.Context, r *deadReplaying) (func(operate.T
 		at, known := positions[topic][partition]
 		switch {
 		case !r.here:
-			return "the store knows nothing of it; --run gives it to the consumer, with the policy's handler"
+			return "the store does not know it; --run delivers it to the consumer, with the policy's handler"
 		case r.force:
 			return ""
 		case !kept.IsZero() && l.Sent().Before(kept):
-			return "it is older than the markers that are kept, so whether it took effect nobody knows; --force takes it for one that did not"
+			return "it is older than the markers that are kept, so it is unknown whether it took effect; --force processes it"
 		case !known || at <= offset:
-			return "the store has not got as far as its record: it is another store, or an older state of it; semel positions shows that, and --force takes it all the same"
+			return "the position in the store is before its record, so it is another store, or a restored backup; see semel positions plan; --force processes it anyway"
 		}
 		return ""
 	}, nil
 }
 
-// receive gives the letters that have no row to the consumer, and records that before.
-func (t *deadTopic) receive(ctx context.Context, d *deadReplayed, p *operate.TopicPlan) error {
+// receive delivers the dead letters that have no row to the consumer, after recording that it does.
+func (t *topicOf) receive(ctx context.Context, d *retry, p *operate.TopicPlan) error {
 	n := p.Receives()
 	if n == 0 {
 		return nil
 	}
-	act := store.Act{Verb: string(admin.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, output.Counted(n, n, "letter"), t.name, d.why)}
+	act := store.Act{Verb: string(admin.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, output.Counted(n, n, "message"), t.name, d.why)}
 	if err := t.assembly.Stores[0].Record(ctx, act); err != nil {
 		return err
 	}
 	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, src source.Source) error {
 		if why, err := command.PausedWhy(ctx, t.assembly.Stores[0], t.of.Name); why != "" || err != nil {
-			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel resume lets it go on", why))
+			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel resume resumes it", why))
 		}
 		reader, err := t.assembly.Reader(ctx, t.of.Name, src)
 		if err != nil {

@@ -8,20 +8,21 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/commandtest"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
-// Another replay, or a live copy, may have been faster while this one waited for its turn.
-func TestAReplayForetellsAnewWhenItsTurnHasCome(t *testing.T) {
-	t.Run("trap_T47_what_was_foretold_before_is_not_what_it_goes_by", func(t *testing.T) {
+// Another retry, or a live copy, may have been faster while this one waited for its turn.
+func TestARetryPredictsAgainWhenItsTurnHasCome(t *testing.T) {
+	t.Run("trap_T47_a_prediction_from_before_its_turn_is_not_used", func(t *testing.T) {
 		var out, log bytes.Buffer
 		c, _, a := commandtest.Bare(t, &out, &log)
-		d := &deadReplayed{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), deadReplaying: &deadReplaying{who: "ann", why: "x"}, chosen: store.RowFilter{Numbers: []int64{7}}}
+		d := &retry{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), retrying: &retrying{verb: admin.Retry, who: "ann", why: "x"}, chosen: store.RowFilter{Numbers: []int64{7}}}
 		done, err := d.carry(t.Context(), []operate.Letter{{Number: 7, Consumer: "billing", Prediction: operate.FateApplied}})
 		if err != nil || len(done) != 1 || done[0].Prediction != operate.FateRefused || done[0].Changed() {
 			t.Errorf("%+v: %v", done, err)
 		}
-		if !strings.HasPrefix(out.String(), "foretold: 1 refused (1 because there is no row with this number)") {
+		if !strings.HasPrefix(out.String(), "predicted: 1 refused (1 because there is no row with this number)") {
 			t.Errorf("it says %q", out.String())
 		}
 	})

@@ -23,28 +23,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// deadEditing is an edit of one letter.
-type deadEditing struct {
+// editing are the flags of an edit of one payload.
+type editing struct {
 	store, file, who, why string
 	yes, dryRun           bool
 }
 
-func deadEdit(c *command.CLI) *cobra.Command {
-	e := &deadEditing{}
+func editCommand(c *command.CLI) *cobra.Command {
+	e := &editing{}
 	cmd := &cobra.Command{
 		Use:   "edit NUMBER --payload FILE --because TEXT",
-		Short: "Replace the payload of a dead letter",
-		Long: `Show the difference and, with --yes or after your confirmation, replace the
-payload of a dead letter. Without --payload, edit it in $EDITOR. Identity, key
-and headers stay. The store keeps earlier payloads (show --payload), and the
-audit trail has the hashes of both. Replay the dead letter afterwards.
-
-A message that took effect, or may have, is refused. Copies of the original
-message are duplicates, before and after the replay; a corrected message that
-the producer sends under the same identity is a conflict.`,
+		Short: "Replace the payload of a message",
+		Long: `Replace the payload of a parked or dead message, after showing the difference.
+Without --payload, edit it in $EDITOR. Identity, key and headers stay, and
+messages show --payload shows earlier payloads. Retry the message afterwards.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.UsageError("give one row number; semel dead ls shows them")
+				return command.UsageError("give one row number; semel messages ls shows them")
 			}
 			return nil
 		},
@@ -59,10 +54,10 @@ the producer sends under the same identity is a conflict.`,
 			return edit(cmd.Context(), c, numbers[0], e)
 		},
 	}
-	cmd.Flags().StringVar(&e.file, "payload", "", "the file with the new payload; - reads standard input")
+	cmd.Flags().StringVar(&e.file, "payload", "", "file with the new payload; - is standard input")
 	command.YesFlag(cmd, &e.yes)
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "only show what would change")
-	cmd.Flags().StringVar(&e.store, "store", "", "the store, by its name in the policy; or a database: postgres://… or sqlite:FILE")
+	cmd.Flags().StringVar(&e.store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
 	command.RecordFlags(cmd, &e.who, &e.why)
 	command.RefuseEmpty(cmd, "payload", "store")
 	return c.WithConfig(cmd)
@@ -81,7 +76,7 @@ type edited struct {
 }
 
 // edit shows what changes and changes it.
-func edit(ctx context.Context, c *command.CLI, number int64, e *deadEditing) error {
+func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	a, err := c.OpenBox(ctx, e.store)
 	if err != nil {
 		return err
@@ -116,7 +111,7 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *deadEditing) err
 		return c.WriteJSON(v)
 	}
 	if v.Changed && !e.dryRun {
-		fmt.Fprintf(c.Out, "%d %s %s: edited; semel dead replay %d runs it\n", number, legible.Printable(v.Consumer), legible.Printable(v.ID), number)
+		fmt.Fprintf(c.Out, "%d %s %s: edited; semel messages retry %d retries it\n", number, legible.Printable(v.Consumer), legible.Printable(v.ID), number)
 	}
 	return nil
 }
@@ -124,13 +119,13 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *deadEditing) err
 // notEdited says why a row was not edited, and what to do.
 func notEdited(err error) error {
 	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
-		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if need be, and discard this row", err)
+		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if needed, and discard this row", err)
 	}
 	return command.Failed(err)
 }
 
 // newBody is the payload that a row is to get: of a file, or as an editor leaves it.
-func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *deadEditing) ([]byte, error) {
+func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editing) ([]byte, error) {
 	if e.file != "" {
 		in, err := c.OpenInput(e.file)
 		if err != nil {
@@ -186,7 +181,7 @@ func inEditor(ctx context.Context, c *command.CLI, editor string, body []byte) (
 	}
 	compact.Reset()
 	if err := json.Compact(&compact, text); err != nil {
-		return nil, fmt.Errorf("what you wrote is no JSON, as the payload was: %w: nothing was changed", err)
+		return nil, fmt.Errorf("your text is not JSON, and the payload was: %w: nothing was changed", err)
 	}
 	return compact.Bytes(), nil
 }
@@ -205,14 +200,14 @@ func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error 
 	m := *row.Message
 	source, id, err := by.Identify(&m)
 	if err != nil || source != row.Key.Source || id != row.Key.ID {
-		return nil // it was found in another way, as by a former policy: what an edit does to that is not known
+		return nil // another policy found this identity, so the effect of an edit on it is unknown
 	}
 	m.Body = body
 	if source, id, err = by.Identify(&m); err != nil {
-		return fmt.Errorf("in the new payload the policy finds no identity: %w; an edit keeps it", err)
+		return fmt.Errorf("the policy finds no identity in the new payload: %w; an edit keeps the identity", err)
 	}
 	if source != row.Key.Source || id != row.Key.ID {
-		return errors.New("the new payload has another identity; an edit keeps it: have another message sent under that")
+		return errors.New("the new payload has another identity; an edit keeps the identity: have another message sent for the other one")
 	}
 	return nil
 }
@@ -244,13 +239,13 @@ func writeDiff(w io.Writer, diff string) {
 	}
 }
 
-// agreed asks a person; whoever is none says --yes.
-func agreed(c *command.CLI, e *deadEditing) error {
+// agreed asks for a confirmation; without a terminal --yes is needed.
+func agreed(c *command.CLI, e *editing) error {
 	switch {
 	case e.yes:
 		return nil
 	case !c.Asks() || e.file == "-":
 		return command.UsageError("--yes is missing; --dry-run shows what would change")
 	}
-	return c.Ask("give the letter this payload?")
+	return c.Ask("replace the payload?")
 }

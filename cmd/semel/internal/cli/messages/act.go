@@ -1,0 +1,252 @@
+package messages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+// actCommand returns the command for a verb that changes rows and has no results to wait for.
+func actCommand(c *command.CLI, of subject, verb admin.Verb) *cobra.Command {
+	f := &filter{legal: verb.From()}
+	var all bool
+	order, outcome := operate.Order{Verb: verb}, ""
+	cmd := &cobra.Command{
+		Use:   string(verb) + " [NUMBER...] --because TEXT",
+		Short: of.short(verb),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if verb == admin.Resolve {
+				if order.Outcome, err = parseOutcome(outcome, of.done()); err != nil {
+					return err
+				}
+			}
+			if order.Filter, err = f.targets(c, cmd, all, args); err != nil {
+				return err
+			}
+			order.Filter.DueLater = all && verb == admin.Release // what is due now needs no release
+			if err := command.CheckRecord(&order.Who, order.Why, order.DryRun); err != nil {
+				return err
+			}
+			order.Group = f.group
+			return carry(cmd.Context(), c, order, f)
+		},
+	}
+	if verb == admin.Resolve {
+		cmd.Use = "resolve [NUMBER...] --outcome WORD --because TEXT"
+		cmd.Long = `Record the outcome of calls. First ask the other side whether it was ` + of.done() + `.
+With ` + of.done() + ` the message is applied without another call; with not-` + of.done() + ` it is
+retried at once. Attempts stay counted.`
+		cmd.Flags().StringVar(&outcome, "outcome", "", "what you found out: "+of.done()+" or not-"+of.done())
+		command.CompleteFlag(cmd, "outcome", []string{of.done(), "not-" + of.done()})
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose")
+	cmd.Flags().BoolVar(&order.DryRun, "dry-run", false, "only show what would change")
+	command.YesFlag(cmd, &f.yes)
+	command.RecordFlags(cmd, &order.Who, &order.Why)
+	f.add(c, cmd, of.standard(verb)...)
+	if of.intents {
+		return ofOneSender(c, cmd)
+	}
+	return cmd
+}
+
+// short is the help of a command in one line.
+func (of subject) short(verb admin.Verb) string {
+	switch verb {
+	case admin.Release:
+		return "End the claims of processes that hang"
+	case admin.Skip:
+		return "Unblock messages that wait behind a message"
+	case admin.Discard:
+		return "Discard " + of.word + "s (undo with messages reopen)"
+	case admin.Reopen:
+		return "Park discarded messages again"
+	case admin.Resolve:
+		return "Record the outcome of calls"
+	}
+	return "Hold intents back until they are retried"
+}
+
+// done is the word of --outcome for a call that took effect.
+func (of subject) done() string {
+	if of.intents {
+		return "sent"
+	}
+	return admin.ResolvedDone.String()
+}
+
+// carry carries out an order and prints the result for each row.
+func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) error {
+	a, err := c.OpenBox(ctx, f.store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	box := command.BoxOf(a.Stores[0])
+	if o.Filter.Consumer, err = c.ActiveName(ctx, a, o.Filter.Consumer); err != nil {
+		return err
+	}
+	if err := confirm(ctx, c, box, &o, f); err != nil {
+		return err
+	}
+	o.Worked = command.RefuseIfUnworked(ctx, a, a.Stores[0])
+	var done []operate.Result
+	var stopped error
+	for r, err := range box.Carry(ctx, o) {
+		if err != nil {
+			stopped = err
+			break
+		}
+		done = append(done, r)
+		if !c.JSON {
+			fmt.Fprintln(c.Out, resultLine(c, r))
+		}
+	}
+	if len(done) == 0 && stopped == nil {
+		fmt.Fprintln(c.Err, "0 messages match")
+		if err := pointAtReasons(ctx, c, a, o.Filter); err != nil {
+			return err
+		}
+	}
+	if waiting := dueConsumers(done); stopped == nil && !o.DryRun && len(waiting) > 0 {
+		notify(ctx, a.Stores[0], waiting)
+		if stopped = printPaused(ctx, c, a.Stores[0], waiting); stopped == nil {
+			next := "a running consumer will process them"
+			if o.Verb == admin.Retry || o.Verb == admin.Send {
+				next += ";\n--wait waits for that, --run processes them here"
+			}
+			fmt.Fprintln(c.Err, next)
+		}
+	}
+	return concludeOrder(c, o, done, stopped)
+}
+
+// dueConsumers are the consumers of rows that were made due.
+func dueConsumers(done []operate.Result) (names []string) {
+	for _, r := range done {
+		if r.Result == operate.Due {
+			names = append(names, r.Consumer)
+		}
+	}
+	return sortedUnique(names)
+}
+
+// notify wakes the processes that run the consumers of rows that are due. A process that
+// misses it finds the rows at its next poll.
+func notify(ctx context.Context, s *assembly.Store, consumers []string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for _, name := range consumers {
+		_ = s.Notify(ctx, name)
+	}
+}
+
+// printPaused prints which of the consumers are paused.
+func printPaused(ctx context.Context, c *command.CLI, s *assembly.Store, consumers []string) error {
+	for _, name := range consumers {
+		why, err := command.PausedWhy(ctx, s, name)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			fmt.Fprintln(c.Err, why+";\nits messages wait until semel resume resumes it")
+		}
+	}
+	return nil
+}
+
+// concludeOrder prints what is left to say after an order, and returns the error of the command.
+func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopped error) error {
+	bad, left := 0, 0
+	for _, r := range done {
+		if !r.OK() {
+			bad++
+		}
+		if r.Result == operate.Left {
+			left++
+		}
+	}
+	if left > 0 && !o.DryRun {
+		fmt.Fprintf(c.Err, "%s: left %d conflicts whose first content is not finished\n", o.Verb.Recorded(), left)
+	}
+	if c.JSON {
+		document := struct {
+			Verb    string           `json:"verb"`
+			DryRun  bool             `json:"dry_run"`
+			Results []operate.Result `json:"results"`
+			Failed  int              `json:"failed"`
+		}{o.Verb.Recorded(), o.DryRun, append([]operate.Result{}, done...), bad}
+		if err := c.WriteJSON(document); err != nil {
+			return err
+		}
+	}
+	if o.DryRun && !c.JSON && len(done) > 0 {
+		fmt.Fprintln(c.Err, foreseen(done))
+	}
+	switch {
+	case stopped != nil:
+		return command.Failed(stopped)
+	case bad > 0 && o.DryRun:
+		return command.Failed(fmt.Errorf("%s: %d of %d messages would be refused", o.Verb.Recorded(), bad, len(done)))
+	case bad > 0:
+		return command.Failed(fmt.Errorf("%s: %d of %d messages were not done", o.Verb.Recorded(), bad, len(done)))
+	}
+	return nil
+}
+
+// foreseen counts by consumer and reason what a dry run found.
+func foreseen(all []operate.Result) string {
+	var parts []string
+	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
+		counts := tally{}
+		for _, r := range all {
+			if r.Result == result {
+				counts.add(r.Consumer, r.Reason)
+			}
+		}
+		for i, line := range counts.lines() {
+			if i == 0 {
+				parts = append(parts, fmt.Sprintf("%d %s:", counts.total(), result))
+			}
+			parts = append(parts, "  "+line)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// longestID is how many columns an identity takes on a terminal.
+const longestID = 40
+
+func resultLine(c *command.CLI, r operate.Result) string {
+	id := legible.Printable(r.ID)
+	if c.OutTerminal {
+		id = terminal.Cut(id, longestID)
+	}
+	line := fmt.Sprintf("%d %s %s: %s", r.Number, cmp.Or(legible.Printable(r.Consumer), "-"), cmp.Or(id, "-"), r.Result)
+	if r.Error != "" {
+		line += ": " + legible.Printable(r.Error)
+	}
+	return line
+}
+
+func parseOutcome(text, done string) (admin.Resolution, error) {
+	switch text {
+	case done:
+		return admin.ResolvedDone, nil
+	case "not-" + done:
+		return admin.ResolvedNotDone, nil
+	case "":
+		return 0, command.UsageError("--outcome is missing: give %s or not-%s; while the outcome is unknown, leave the message as it is", done, done)
+	}
+	return 0, command.UsageError("--outcome is %q; it is %s or not-%s", text, done, done)
+}

@@ -1,0 +1,211 @@
+package messages
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// listCommand lists messages or intents, without --state those that are not finished and need a person.
+func listCommand(c *command.CLI, of subject) *cobra.Command {
+	f, l, topic := &filter{}, &command.Listing{}, ""
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List " + of.word + "s",
+		Long:  "List " + of.word + "s. The states are " + strings.Join(f.offered()[:4], ", ") + ",\n" + strings.Join(f.offered()[4:], ", ") + ".",
+		Args:  command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if topic != "" {
+				if err := l.Check(c, cmd); err != nil {
+					return err
+				}
+				return listTopic(cmd.Context(), c, topic, f, l)
+			}
+			return look(c, cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen store.RowFilter) error {
+				return list(ctx, c, a, chosen, f.group, l, of)
+			})
+		},
+	}
+	l.Add(c, cmd, 0, of.word+"s")
+	if !of.intents {
+		topicFlag(cmd, &topic)
+	}
+	return f.add(c, cmd, of.standard("")...)
+}
+
+// look opens the chosen stores while show shows what is in them.
+func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
+	if err := l.Check(c, cmd); err != nil {
+		return err
+	}
+	chosen, err := f.rows(c, time.Now)
+	if err != nil {
+		return err
+	}
+	a, err := c.OpenBoxes(cmd.Context(), f.store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	if chosen.Consumer, err = c.ActiveName(cmd.Context(), a, chosen.Consumer); err != nil {
+		return err
+	}
+	return show(cmd.Context(), a, chosen)
+}
+
+// list prints the chosen rows, and on stderr how many there are.
+func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter, group string, l *command.Listing, of subject) error {
+	consumers := []string{f.Consumer}
+	if of.intents && f.Consumer == "" {
+		if consumers = sendersOf(a.Policy()); len(consumers) == 0 {
+			return command.UsageError("--consumer is missing: name the sender of the intents; the policy has none, because each of its consumers has a source")
+		}
+	}
+	views, count := []operate.View{}, 0
+	for _, s := range a.Stores {
+		box := command.BoxOf(s)
+		for _, f.Consumer = range consumers {
+			for row, err := range box.Rows(ctx, f) {
+				if err != nil {
+					return command.Failed(err)
+				}
+				if group != "" && operate.Failure(row) != group {
+					continue
+				}
+				if count++; !l.Full(len(views)) {
+					views = append(views, of.view(box.Store, row))
+				}
+			}
+		}
+	}
+	columns := rowColumns
+	if of.intents {
+		columns = intentColumns
+	}
+	if err := command.PrintList(c, l, "rows", of.word, views, count, columns); err != nil || c.JSON || count > 0 {
+		return err
+	}
+	return pointAtReasons(ctx, c, a, f)
+}
+
+// view is the view of a row, for an intent with its recipient, which is the key of its row.
+func (of subject) view(st string, row store.StoredRow) operate.View {
+	v := operate.NewView(st, row)
+	if of.intents {
+		v.Recipient = v.KeyName()
+	}
+	return v
+}
+
+// rowColumns are those of the list of messages. What all rows have in common, and
+// what few need, is left out where the width is limited.
+func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
+	versioned := slices.ContainsFunc(views, func(v operate.View) bool { return v.Version > 0 })
+	return []output.Column[operate.View]{
+		output.Number("NUMBER", func(v operate.View) int64 { return v.Number }),
+		output.Text("STORE", storeOf).IfVaried(),
+		output.Text("STATE", stateOf).If(wide).OrVaried(),
+		output.Flexible("REASON", func(v operate.View) string { return string(v.Reason) }),
+		output.Flexible("CONSUMER", consumerOf).If(wide).OrVaried(),
+		output.Flexible("ID", IDOf),
+		output.Flexible("STREAM", operate.View.StreamName).If(versioned),
+		output.Text("VERSION", versionOf).If(versioned),
+		output.Flexible("KEY", keyOf).If(slices.ContainsFunc(views, func(v operate.View) bool { return v.Lined && v.KeyName() != "" })),
+		output.Number("ATTEMPTS", func(v operate.View) int { return v.Attempts }).If(wide),
+		output.Number("REPEATED", func(v operate.View) int { return v.Repeated }).If(wide),
+		output.Text("DUE", dueOf).If(slices.ContainsFunc(views, operate.View.Waits)),
+		output.Text("AGE", ageOf),
+		output.Flexible("LAST ERROR", func(v operate.View) string { return beyond(v.Reason, v.Last) }),
+	}
+}
+
+// intentColumns are those of the list of intents. What all have in common, and an id where
+// recipients tell them apart, is left out where the width is limited.
+func intentColumns(views []operate.View, wide bool) []output.Column[operate.View] {
+	kind := func(v operate.View) string { return v.Type }
+	purpose := func(v operate.View) string { return v.Subject }
+	recipient := func(v operate.View) string { return v.Recipient }
+	some := func(text func(operate.View) string) bool {
+		return slices.ContainsFunc(views, func(v operate.View) bool { return text(v) != "" })
+	}
+	recipients := some(recipient)
+	return []output.Column[operate.View]{
+		output.Number("NUMBER", func(v operate.View) int64 { return v.Number }),
+		output.Text("STORE", storeOf).IfVaried(),
+		output.Text("STATE", stateOf),
+		output.Flexible("REASON", func(v operate.View) string { return string(v.Reason) }),
+		output.Flexible("SENDER", consumerOf).If(wide).OrVaried(),
+		output.Flexible("WRITTEN BY", func(v operate.View) string { return v.Source }).If(wide).OrVaried(),
+		output.Flexible("TYPE", kind).If(wide && some(kind)).OrVaried(),
+		output.Flexible("PURPOSE", purpose).If(wide && some(purpose)).OrVaried(),
+		output.Flexible("RECIPIENT", recipient).If(recipients),
+		output.Flexible("ID", IDOf).If(wide || !recipients),
+		output.Text("AGE", ageOf),
+		output.Flexible("LAST ERROR", func(v operate.View) string { return beyond(v.Reason, v.Last) }),
+	}
+}
+
+// beyond is what an error says beyond the reason beside it, with which it may begin.
+func beyond(reason semel.Reason, text string) string {
+	if rest, begins := strings.CutPrefix(text, string(reason)); begins && reason != "" {
+		if said, more := strings.CutPrefix(rest, ": "); more || rest == "" {
+			return said
+		}
+	}
+	return text
+}
+
+// ageOf is how long ago a message was received.
+func ageOf(v operate.View) string { return output.Age(v.Received, time.Now()) }
+
+// dueOf is how long a message waits, or for how long it is claimed.
+func dueOf(v operate.View) string {
+	switch {
+	case v.Claimed != nil:
+		return "claimed for " + output.Age(time.Now(), *v.Claimed)
+	case v.Due == nil:
+		return "-"
+	case v.Due.After(time.Now()):
+		return "in " + output.Age(time.Now(), *v.Due)
+	}
+	return "now"
+}
+
+func storeOf(v operate.View) string { return v.Store }
+
+func stateOf(v operate.View) string { return string(v.State) }
+
+func consumerOf(v operate.View) string { return v.Consumer }
+
+// pointAtReasons says, where no row has the reason that was asked for, which
+// reasons there are.
+func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
+	if f.Reason == "" {
+		return nil
+	}
+	asked, counts := f.Reason, map[semel.Reason]int{}
+	f.Reason = ""
+	for _, s := range a.Stores {
+		groups, err := command.BoxOf(s).Failures(ctx, f)
+		if err != nil {
+			return command.Failed(err)
+		}
+		for _, g := range groups {
+			counts[g.Reason] += g.Count
+		}
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(c.Err, "--reason %q: no row has this reason; there are %s\n", asked, byReason(counts))
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package messages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+// showCommand shows a message or an intent by the number of its row, a failure group, or a dead letter of a
+// topic by its place.
+func showCommand(c *command.CLI, of subject) *cobra.Command {
+	var store string
+	var payload bool
+	use, short := "show NUMBER|GROUP|TOPIC/PARTITION/OFFSET", "Show one message with its history, or one failure group"
+	if of.intents {
+		use, short = "show NUMBER", "Show one intent with its history"
+	}
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.UsageError("give one row number; ls shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !of.intents && failureGroup.MatchString(args[0]) {
+				if shown, err := showGroup(cmd.Context(), c, args[0], store); shown || err != nil {
+					return err
+				}
+			}
+			if !of.intents && strings.Contains(args[0], "/") {
+				at, err := parsePlace(args[0])
+				if err != nil {
+					return err
+				}
+				return showTopic(cmd.Context(), c, at, store, payload)
+			}
+			numbers, err := parseNumbers(args)
+			if err != nil {
+				return err
+			}
+			return showRow(cmd.Context(), c, of, numbers[0], store, payload)
+		},
+	}
+	cmd.Flags().BoolVar(&payload, "payload", false, "also show headers and payload, which may contain secrets")
+	cmd.Flags().StringVar(&store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
+	if !of.intents {
+		c.WithConsumer(cmd, "the consumer of the topic, or of the failure group")
+	}
+	return c.WithConfig(cmd)
+}
+
+// showRow shows a row by its number.
+func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st string, payload bool) error {
+	a, err := c.OpenBox(ctx, st)
+	if err != nil {
+		return err
+	}
+	defer c.Close(a)
+	box := command.BoxOf(a.Stores[0])
+	box.CallKey = a.CallKey
+	detail, err := box.Show(ctx, number, payload)
+	if err != nil {
+		return command.Failed(err)
+	}
+	if of.intents {
+		detail.Recipient = detail.KeyName()
+	}
+	if c.JSON {
+		return c.WriteJSON(detail)
+	}
+	return command.Failed(writeDetail(c, c.Out, detail))
+}
+
+// failureGroup is the name of a failure group, as summary prints it.
+var failureGroup = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
+// rowsShown is how many messages of a failure group are shown.
+const rowsShown = 20
+
+// showGroup shows a failure group with its first messages; false if the name may be a row's
+// number and is none of a group.
+func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, error) {
+	a, err := c.OpenBoxes(ctx, st)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close(a)
+	chosen := store.RowFilter{States: append(admin.Parked.Stored(), admin.Dead.Stored()...)}
+	if chosen.Consumer, err = c.ActiveName(ctx, a, c.Consumer); err != nil {
+		return false, err
+	}
+	var groups []operate.Group
+	for _, s := range a.Stores {
+		all, err := command.BoxOf(s).Failures(ctx, chosen)
+		if err != nil {
+			return false, command.Failed(err)
+		}
+		for _, g := range all {
+			if g.ID == name {
+				groups = append(groups, g)
+			}
+		}
+	}
+	if len(groups) == 0 {
+		if strings.Trim(name, "0123456789") == "" {
+			return false, nil
+		}
+		return false, command.Failed(fmt.Errorf("no message is of failure group %s; semel messages summary shows the groups", name))
+	}
+	if !c.JSON {
+		if err := command.PrintTable(c, &command.Listing{}, groups, groupColumns); err != nil {
+			return true, err
+		}
+		fmt.Fprintln(c.Out)
+	}
+	if err := list(ctx, c, a, chosen, name, &command.Listing{Limit: map[bool]int{false: rowsShown}[c.JSON]}, subject{word: "message"}); err != nil {
+		return true, err
+	}
+	c.Remark("%s", command.Shell("semel", "messages", "retry", "--config", c.Config, "--all", "--group", name, "--dry-run"))
+	return true, nil
+}
+
+// topicPlace is the place of a dead letter in a topic.
+type topicPlace struct {
+	topic     string
+	partition int32
+	offset    int64
+}
+
+func parsePlace(text string) (topicPlace, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) == 3 && parts[0] != "" {
+		partition, noPartition := strconv.ParseInt(parts[1], 10, 32)
+		offset, noOffset := strconv.ParseInt(parts[2], 10, 64)
+		if noPartition == nil && noOffset == nil && partition >= 0 && offset >= 0 {
+			return topicPlace{parts[0], int32(partition), offset}, nil
+		}
+	}
+	return topicPlace{}, command.UsageError("%q is no row number, and no place as TOPIC/PARTITION/OFFSET; semel messages ls shows them", text)
+}
+
+// errFound ends the reading of a topic.
+var errFound = errors.New("the record is found")
+
+// showTopic shows one dead letter of a topic, joined with the store.
+func showTopic(ctx context.Context, c *command.CLI, at topicPlace, store string, payload bool) error {
+	t, err := openTopic(ctx, c, at.topic, store)
+	if err != nil {
+		return err
+	}
+	defer c.Close(t.assembly)
+	var d operate.TopicDetail
+	err = t.assembly.Letters(ctx, t.of, t.name, func(l kafka.Letter) error {
+		if l.Partition != at.partition || l.Offset != at.offset {
+			return nil
+		}
+		joined, err := t.joiner.Join(ctx, l)
+		if err != nil {
+			return err
+		}
+		d = operate.NewTopicDetail(joined, l, payload)
+		return errFound
+	})
+	switch {
+	case err == nil:
+		return command.Failed(fmt.Errorf("topic %s has no dead letter at partition %d, offset %d; semel messages ls --topic shows what there is", at.topic, at.partition, at.offset))
+	case !errors.Is(err, errFound):
+		return command.Failed(err)
+	case c.JSON:
+		return c.WriteJSON(d)
+	}
+	return command.Failed(writeTopicDetail(c.Out, d))
+}
+
+func writeTopicDetail(w io.Writer, d operate.TopicDetail) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := ""
+	if d.Row > 0 {
+		row = fmt.Sprintf("%d; semel messages show %d has its history", d.Row, d.Row)
+	}
+	for _, field := range []struct{ name, value string }{
+		{"place", d.Place}, {"state", string(d.Stands)}, {"why", d.Why}, {"row", row}, {"reason", string(d.Reason)}, {"consumer", d.Consumer},
+		{"source", d.Source}, {"id", d.ID + output.Base64Named(d.IDBase64)}, {"type", d.Type}, {"attempts", fmt.Sprint(d.Attempts)}, {"last error", d.Error},
+		{"from", d.From}, {"written", output.Moment(d.Written)}, {"payload", fmt.Sprintf("%d bytes", d.Size)},
+	} {
+		if field.value != "" {
+			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
+		}
+	}
+	for _, h := range d.Headers {
+		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
+	}
+	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
+		return err
+	}
+	payload := d.PayloadBase64
+	if d.Payload != nil {
+		payload = legible.Printable(*d.Payload)
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", payload)
+	return err
+}
