@@ -32,7 +32,7 @@ type Config struct {
 	// own. At most 1,024 bytes.
 	Owner string
 	// Exclusive refuses such a start (semel.ErrForeignOwner), until a person has released
-	// the name (semel identity release, admin.Derivations). Needs Owner.
+	// the name (semel consumers identity release, admin.Derivations). Needs Owner.
 	Exclusive bool
 	// Type is a selector (see identity.By) of the place where producers write the
 	// type of a message, such as "header:event-type" or "body:/type". Handlers get this type

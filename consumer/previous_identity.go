@@ -19,7 +19,7 @@ import (
 // The store remembers how identities are found, and refuses a start with another
 // derivation that does not name the recorded one here (semel.ErrIdentityChanged). Name it
 // until no message can come again that was processed before the change, and then retire it
-// (semel identity retire, admin.Derivations).
+// (semel consumers identity retire, admin.Derivations).
 type PreviousIdentity struct {
 	// Identity is what Config.Identity was. Required; it tells its derivation
 	// (a method Derivation() string), as those made of selectors do.

@@ -62,7 +62,7 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 	return a.Verdict, nil
 }
 
-var errUnready = errors.New("no day is made for tomorrow's markers, so that nobody can tell what is from the future; what makes days has failed for days: run semel reap --once as the owner of the tables, and read what it says")
+var errUnready = errors.New("no day is made for tomorrow's markers, so that nobody can tell what is from the future; what makes days has failed for days: run semel retention run as the owner of the tables, and read what it says")
 
 // setAside writes those marks of ids outside of what is kept that only say what became of
 // their messages.

@@ -206,7 +206,7 @@ func (t *deadTopic) doubt(ctx context.Context, r *deadReplaying) (func(operate.T
 		case !kept.IsZero() && l.Sent().Before(kept):
 			return "it is older than the markers that are kept, so whether it took effect nobody knows; --force takes it for one that did not"
 		case !known || at <= offset:
-			return "the store has not got as far as its record: it is another store, or an older state of it; semel positions shows that, and --force takes it all the same"
+			return "the store has not got as far as its record: it is another store, or an older state of it; semel consumers positions shows that, and --force takes it all the same"
 		}
 		return ""
 	}, nil
@@ -224,7 +224,7 @@ func (t *deadTopic) receive(ctx context.Context, d *deadReplayed, p *operate.Top
 	}
 	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, src source.Source) error {
 		if why, err := command.PausedWhy(ctx, t.assembly.Stores[0], t.of.Name); why != "" || err != nil {
-			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel resume lets it go on", why))
+			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel consumers resume lets it go on", why))
 		}
 		reader, err := t.assembly.Reader(ctx, t.of.Name, src)
 		if err != nil {

@@ -143,7 +143,7 @@ func work(ctx context.Context, c *command.CLI, a *assembly.Assembly, done []oper
 	}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		if why, err := command.PausedWhy(ctx, a.Stores[0], name); why != "" || err != nil {
-			return cmp.Or(err, fmt.Errorf("%s: its rows are due, and wait until semel resume lets it go on", why))
+			return cmp.Or(err, fmt.Errorf("%s: its rows are due, and wait until semel consumers resume lets it go on", why))
 		}
 		worker, err := a.Worker(ctx, name)
 		if err != nil {
@@ -294,7 +294,7 @@ func printPaused(ctx context.Context, c *command.CLI, s *assembly.Store, done []
 			return err
 		}
 		if why != "" {
-			fmt.Fprintln(c.Err, why+";\nits rows wait until semel resume lets it go on")
+			fmt.Fprintln(c.Err, why+";\nits rows wait until semel consumers resume lets it go on")
 		}
 	}
 	return nil
