@@ -84,7 +84,7 @@ func usage(cmd *cobra.Command) string {
 
 func rootHelp(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("Semel runs message consumers so that each message takes effect once.\nUsage: semel COMMAND\n")
+	b.WriteString("Usage: semel COMMAND. Semel lets each message of a consumer take effect once.\n")
 	for _, g := range groups() {
 		title := g.title
 		for _, cmd := range g.of(root) {
@@ -92,6 +92,7 @@ func rootHelp(root *cobra.Command) string {
 			title = ""
 		}
 	}
+	b.WriteString("Exit codes: 0 done, 1 failed, 2 wrong use, 3 invalid policy, 4 found something\n")
 	b.WriteString("Global flags: --log-level debug|info|warn|error, --log-format text|json, -v\n")
 	b.WriteString("semel COMMAND --help explains a command; semel completion --help, the shell's.\n")
 	return b.String()

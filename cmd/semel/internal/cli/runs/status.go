@@ -97,7 +97,7 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 func (w *watching) needs(l *topLook) []need {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {
-		needs[i].Next = w.next("check")
+		needs[i].Next = w.next(map[bool]string{true: "top", false: "check"}[policy.IsPlace(w.place)]) // check needs a policy
 	}
 	if l.noRun != "" {
 		needs = append(needs, need{What: "no run", Why: l.noRun, Next: w.next("run")})
