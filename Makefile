@@ -27,7 +27,7 @@ RACED = $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) %$(PLANTED:.%=%),$(s
 # what computes and waits for nobody fills in, and is nice: where as much wants to run as there is,
 # each answer of a server comes late, and suites of thousands of short cases take ten times as long.
 TEST_PARTS = lint pure raced stores short-proofs stranger
-VERIFY_PARTS = faults forms binary servers other-proofs
+VERIFY_PARTS = faults forms systems binary servers other-proofs
 
 # No result is taken from a cache: servers are no files whose change Go notices.
 # vet has run before.
@@ -59,8 +59,8 @@ test: vet
 	@$(GO) run ./internal/testrun $(TEST_PARTS)
 
 ## verify: what test leaves out: the suites of stores in every way to reach them, the command with
-## the race detector, faults of servers, neighbouring releases, planted faults, a minute of each
-## other proof; SEMEL_TEST_FORMS=all has each way to a store run every case
+## the race detector, faults of servers, neighbouring releases, planted faults, builds for
+## Windows and macOS, a minute of each other proof; SEMEL_TEST_FORMS=all has each way to a store run every case
 verify:
 	@$(GO) run ./internal/testrun $(VERIFY_PARTS)
 
@@ -92,6 +92,11 @@ faults:
 # The ways to open a file of SQLite, of which test takes one.
 forms:
 	nice -n 19 $(TEST) $(MEASURED) -run '^TestSQLiteKeepsTheLaws' -skip '/^with_a_write-ahead_log$$' ./itest/store/sqlite
+# The binary, and with it the core, builds on the other systems. Three minutes the first time on two
+# cores, seconds once their packages are in the build cache.
+systems:
+	for system in windows darwin; do GOOS=$$system CGO_ENABLED=0 nice -n 19 $(GO) build -o /dev/null ./cmd/semel || exit 1; done
+
 other-proofs:
 	scripts/services install postgres kafka redis
 	$(GO) run ./itest/cmd/proof kafka -inbox -quick

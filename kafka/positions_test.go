@@ -76,7 +76,7 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 		w.restore(0, 7)
 		w.publish(0, "later")
 		again := w.start(count, nil, nil)
-		again.refuses(t, "partition 0: the store is at 7, the group at 20: 13 records", "semel positions reset", "semel positions accept")
+		again.refuses(t, "partition 0: the store is at 7, the group at 20: 13 records", "semel consumers positions reset", "semel consumers positions accept")
 		w.without("later")
 		if w.committed(0) != at || w.stands(0) != 7 {
 			t.Errorf("the group is at %d, the store at %d", w.committed(0), w.stands(0))

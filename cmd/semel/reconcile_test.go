@@ -46,7 +46,7 @@ func TestWhatWasSentIsComparedWithWhatWasApplied(t *testing.T) {
 	}
 	output(t, folder, "semel", "run")
 	reconcile := func(args ...string) (code int, out []byte) {
-		cmd := exec.Command("semel", append([]string{"reconcile", "--consumer", "billing"}, args...)...)
+		cmd := exec.Command("semel", append([]string{"reconcile", "billing"}, args...)...)
 		cmd.Dir = folder
 		out, err := cmd.Output()
 		if _, exited := err.(*exec.ExitError); err != nil && !exited {
@@ -94,7 +94,7 @@ func TestWhatWasSentIsComparedWithWhatWasApplied(t *testing.T) {
 		"a_format_that_is_none_of_them": {[]string{"--file", "in.jsonl", "--format", "xml"}, 2, "xml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command("semel", append([]string{"reconcile", "--consumer", "billing"}, refused.args...)...)
+			cmd := exec.Command("semel", append([]string{"reconcile", "billing"}, refused.args...)...)
 			cmd.Dir = folder
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != refused.code || !strings.Contains(string(out), refused.says) {

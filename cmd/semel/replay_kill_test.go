@@ -50,7 +50,7 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 		asked := func(query string) string {
 			return strings.TrimSpace(string(output(t, folder, "sqlite", "shop.db", query)))
 		}
-		args := []string{"replay", "start", "--consumer", "billing", "--because", "lost", "--rate", "500", "--log-level", "error"}
+		args := []string{"replay", "start", "billing", "--because", "lost", "--rate", "500", "--log-level", "error"}
 		for round := range kills {
 			r := startAs(t, folder, exec.Command("semel", args...))
 			least := (round + 1) * messages / (kills + 8) // so that much is left when a busy machine sees it late
@@ -66,13 +66,13 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 				t.Fatalf("killed in round %d, the replay is %s", round, state)
 			}
 			asked("update semel_replays set lease_until = 0")
-			args = []string{"replay", "start", "--consumer", "billing", "--because", "lost", "--resume", "1", "--rate", "500", "--log-level", "error"}
+			args = []string{"replay", "start", "billing", "--because", "lost", "--resume", "1", "--rate", "500", "--log-level", "error"}
 		}
 		var told struct {
 			State  string
 			Counts struct{ Read, Applied, Skipped int }
 		}
-		last := output(t, folder, "semel", "replay", "start", "--consumer", "billing", "--because", "lost", "--resume", "1", "--json")
+		last := output(t, folder, "semel", "replay", "start", "billing", "--because", "lost", "--resume", "1", "--json")
 		if err := json.Unmarshal(last, &told); err != nil || told.State != "done" || told.Counts.Read != messages || told.Counts.Applied+told.Counts.Skipped != messages {
 			t.Errorf("%+v, %v", told, err)
 		}
@@ -82,11 +82,11 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 	})
 	t.Run("G1_trap_T47_of_two_replays_at_once_one_is_refused_and_the_other_stopped_from_elsewhere", func(t *testing.T) {
 		folder := replayFolder(t, 2000)
-		r := startAs(t, folder, exec.Command("semel", "replay", "start", "--consumer", "billing", "--because", "lost", "--rate", "10", "--log-level", "error"))
+		r := startAs(t, folder, exec.Command("semel", "replay", "start", "billing", "--because", "lost", "--rate", "10", "--log-level", "error"))
 		eventually(t, "no replay has begun", func() bool {
 			return string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_replays")) == "1\n"
 		})
-		second := exec.Command("semel", "replay", "start", "--consumer", "billing", "--because", "me, too")
+		second := exec.Command("semel", "replay", "start", "billing", "--because", "me, too")
 		second.Dir = folder
 		if text, err := second.CombinedOutput(); err == nil || !strings.Contains(string(text), "replay 1: another replay of the consumer has not ended") {
 			t.Errorf("the second: %v, %s", err, text)

@@ -159,7 +159,7 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 	case a.former != "" && former == nil:
 		return nil, fmt.Errorf("the former identity (%s) was never recorded for it, but %s: name what it was, or remove the former one: %w", a.former, texts(all), semel.ErrIdentityChanged)
 	case own != nil && own.Retired:
-		return nil, fmt.Errorf("its identity (%s) was retired, and what came since is not marked under it: name the present one (%s) as the former identity and take the retirement back (semel identity retire --undo): %w", a.Text, texts(all), semel.ErrIdentityChanged)
+		return nil, fmt.Errorf("its identity (%s) was retired, and what came since is not marked under it: name the present one (%s) as the former identity and take the retirement back (semel consumers identity retire --undo): %w", a.Text, texts(all), semel.ErrIdentityChanged)
 	}
 	for i := range all {
 		if d := &all[i]; !d.Retired && d.Text != a.Text && d.Text != a.former && (own == nil || d.Former != own.Generation) {
@@ -182,7 +182,7 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 // refused returns the error for a recorded derivation that the consumer does not name.
 func (a *derivationAsk) refused(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
-		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel identity retire): %w",
+		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel consumers identity retire): %w",
 		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
 }
 

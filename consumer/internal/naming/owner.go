@@ -26,7 +26,7 @@ func (n *Names) Claim(ctx context.Context) error {
 		return nil
 	case was != "" && n.Exclusive:
 		return fmt.Errorf("semel: consumer %q cannot start: its name belongs to %s, and this is %s: of two services under one name each loses the messages that the other takes; "+
-			"give this one a name of its own, or, if it takes the other's place, release the name (semel identity release): %w", n.Consumer, was, owner, semel.ErrForeignOwner)
+			"give this one a name of its own, or, if it takes the other's place, release the name (semel consumers identity release): %w", n.Consumer, was, owner, semel.ErrForeignOwner)
 	case was != "":
 		n.Logger.Warn("another owner had the consumer's name when it was started last: of two services under one name each loses the messages that the other takes", "consumer", n.Consumer, "was", was, "is", owner)
 	}

@@ -84,7 +84,11 @@ func (r *rebuilding) sendOn() (stop func()) {
 // begin starts a command and keeps its log.
 func (r *rebuilding) begin(log string, args ...string) *exec.Cmd {
 	r.t.Helper()
-	cmd := r.command(append(args, "--config", "p.yaml", "--consumer", r.name("billing"))...)
+	args = append(args, "--config", "p.yaml")
+	if args[0] == "run" {
+		args = append(args, "--consumer", r.name("billing"))
+	}
+	cmd := r.command(args...)
 	out, err := os.OpenFile(filepath.Join(r.dir, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		r.t.Fatal(err)
@@ -135,7 +139,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	until(t, "the live consumer", func() bool { return r.applied(0) == 500 })
 	stop := r.sendOn()
 	defer stop()
-	first := r.begin("rebuild.log", "replay", "start", "--rebuild", "--rate", "400", "--because", "a new column")
+	first := r.begin("rebuild.log", "rebuild", "start", r.name("billing"), "--rate", "400", "--because", "a new column")
 	until(t, "the rebuild", func() bool { return r.applied(1) > 300 })
 	r.signal(first, syscall.SIGKILL)
 	_ = first.Wait()
@@ -143,7 +147,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 		var out string
 		until(t, "the end of its lease", func() bool {
 			code := 0
-			out, code = r.call("replay", "switch", "1", "--timeout", "1s", "--because", "x")
+			out, code = r.call("rebuild", "switch", "1", "--timeout", "1s", "--because", "x")
 			if code == 0 {
 				t.Fatalf("it is switched to: %s", out)
 			}
@@ -153,11 +157,11 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 			t.Errorf("%d", n)
 		}
 	})
-	second := r.begin("rebuild.log", "replay", "start", "--rebuild", "--resume", "1", "--because", "it was killed")
+	second := r.begin("rebuild.log", "rebuild", "start", r.name("billing"), "--resume", "1", "--because", "it was killed")
 	until(t, "the rebuild again", func() bool { return r.applied(1) > r.applied(0)*9/10 })
 	r.signal(b, syscall.SIGSTOP)
 	until(t, "the switch", func() bool {
-		out, code := r.call("replay", "switch", "1", "--because", "it has the column")
+		out, code := r.call("rebuild", "switch", "1", "--because", "it has the column")
 		t.Logf("switch: %d %s", code, out)
 		return code == 0
 	})
@@ -174,7 +178,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 		}
 	})
 	until(t, "the end of the rebuild", func() bool {
-		out, _ := r.call("replay", "status")
+		out, _ := r.call("rebuild", "status")
 		return strings.Contains(out, "done")
 	})
 	_ = second.Wait()
@@ -210,7 +214,7 @@ func (r *rebuilding) equal(t *testing.T) {
 
 func (r *rebuilding) dropped(t *testing.T) {
 	t.Run("G2_a_drop_removes_the_markers_of_the_old_generation_alone", func(t *testing.T) {
-		if out, code := r.call("replay", "drop", "1", "--because", "all is well"); code != 0 {
+		if out, code := r.call("rebuild", "drop", "1", "--because", "all is well"); code != 0 {
 			t.Fatalf("%d: %s", code, out)
 		}
 		markers := func(name string) (n int64) {

@@ -21,7 +21,7 @@ type reconciled struct {
 
 func (s shop) reconcile(t *testing.T, want int, args ...string) (r reconciled, log string) {
 	t.Helper()
-	out, log, code := s.ran(t, append([]string{"reconcile", "--config", "p.yaml", "--consumer", s.name("billing"), "--json"}, args...)...)
+	out, log, code := s.ran(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != want {
 		t.Fatalf("exit code %d, want %d: %v\n%s\n%s", code, want, err, out, log)
 	}
@@ -101,12 +101,12 @@ func TestATopicIsComparedWithWhatWasApplied(t *testing.T) {
 			"give how long a message may be on its":    {"--topic", s.topic, "--grace", "-1s"},
 			"--topic is empty, which would choose all": {"--topic", ""},
 		} {
-			_, log, code := s.ran(t, append([]string{"reconcile", "--config", "p.yaml", "--consumer", s.name("billing")}, args...)...)
+			_, log, code := s.ran(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml"}, args...)...)
 			if code != 2 || !strings.Contains(log, says) {
 				t.Errorf("%q: exit code %d: %s", args, code, log)
 			}
 		}
-		if _, log, code := s.ran(t, "reconcile", "--config", "p.yaml", "--consumer", s.name("billing"), "--topic", "no-such-topic"); code != 1 || !strings.Contains(log, "no-such-topic") {
+		if _, log, code := s.ran(t, "reconcile", s.name("billing"), "--config", "p.yaml", "--topic", "no-such-topic"); code != 1 || !strings.Contains(log, "no-such-topic") {
 			t.Errorf("exit code %d: %s", code, log)
 		}
 	})

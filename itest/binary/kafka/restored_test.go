@@ -126,7 +126,7 @@ func (l *loaded) wait(cmd *exec.Cmd, code int) (stdout, stderr string) {
 // printed runs the command that a run printed, as an operator does.
 func (l *loaded) printed(said string) (stdout, stderr string) {
 	l.t.Helper()
-	line := regexp.MustCompile(`(?m)then set it: (semel positions reset .*)$`).FindStringSubmatch(said)
+	line := regexp.MustCompile(`(?m)then set it: (semel consumers positions reset .*)$`).FindStringSubmatch(said)
 	if line == nil {
 		l.t.Fatalf("no command is printed: %s", said)
 	}
@@ -151,7 +151,7 @@ func (l *loaded) plan(code int) plan {
 // planBy returns the plan with these flags.
 func (l *loaded) planBy(code int, flags ...string) (p plan) {
 	l.t.Helper()
-	out, _ := l.call(code, append([]string{"positions", "plan", "--json"}, flags...)...)
+	out, _ := l.call(code, append([]string{"consumers", "positions", "plan", "--json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
 		l.t.Fatalf("%v: %s", err, out)
 	}
@@ -255,7 +255,7 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		if !strings.Contains(said, "is behind group") {
 			t.Errorf("it says: %s", said)
 		}
-		out, _ := l.call(0, "positions", "reset", "--config", "semel.yaml", "--dry-run")
+		out, _ := l.call(0, "consumers", "positions", "reset", "--all", "--config", "semel.yaml", "--dry-run")
 		if !strings.Contains(out, ": would be done\n") {
 			t.Errorf("a dry run says: %s", out)
 		}

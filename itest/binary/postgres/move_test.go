@@ -46,7 +46,7 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 		}
 	}
 	move := func(args ...string) result {
-		return s.semel(t, append([]string{"reap", "move", "--config", "days.yaml", "--consumer", "stock", "--because", "it is large"}, args...)...)
+		return s.semel(t, append([]string{"retention", "move", "stock", "--config", "days.yaml", "--because", "it is large"}, args...)...)
 	}
 	run(t, "before.yaml", 20, 0)
 	t.Run("trap_T80_not_without_having_asked_for_it", func(t *testing.T) {
@@ -75,11 +75,11 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 		}
 	})
 	t.Run("H3_days_are_a_part_of_their_own_of_what_is_shown", func(t *testing.T) {
-		r := s.semel(t, "reap", "status", "--config", "days.yaml")
+		r := s.semel(t, "retention", "status", "--config", "days.yaml")
 		if r.code != 0 || !strings.Contains(r.out, "DAYS") || !strings.Contains(r.out, "35 from ") {
 			t.Errorf("%+v", r)
 		}
-		r = s.semel(t, "reap", "--once", "--config", "days.yaml", "--json")
+		r = s.semel(t, "retention", "run", "--config", "days.yaml", "--json")
 		if r.code != 0 || !strings.Contains(r.out, `"days": 1`) {
 			t.Errorf("%+v", r)
 		}

@@ -129,7 +129,7 @@ func (r *run) work() []fault {
 		}},
 		{says: "a replay of a consumer", alerts: []string{"SemelReplayRuns"}, breaks: func(context.Context) (err error) {
 			command := r.first.Command
-			command.Args, command.Log, command.Summary = []string{"replay", "start", "--consumer", repeated, "--rate", "1", "--because", "proof"}, "replay.log", "replay.json"
+			command.Args, command.Log, command.Summary = []string{"replay", "start", repeated, "--rate", "1", "--because", "proof"}, "replay.log", "replay.json"
 			r.replay, err = command.Start()
 			return err
 		}, mends: func(ctx context.Context) error { return r.operate(ctx, "replay", "stop", "1", "--because", "proof") }},

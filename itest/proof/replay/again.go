@@ -93,7 +93,7 @@ func (r *run) again(ctx context.Context) error {
 		return err
 	}
 	var plan struct{ Would counts }
-	if err := r.semel(ctx, &plan, []int{0}, "replay", "plan", "--consumer", group); err != nil {
+	if err := r.semel(ctx, &plan, []int{0}, "replay", "plan", group); err != nil {
 		return err
 	}
 	before, contradictedBefore, err := r.known(ctx)
@@ -129,7 +129,7 @@ func (r *run) known(ctx context.Context) (effects map[string]int, others int64, 
 
 // readAgain starts a replay, kills it this number of times, and resumes it.
 func (r *run) readAgain(ctx context.Context, lost []string) error {
-	begin := []string{"replay", "start", "--consumer", group, "--because", "a backup was restored", "--as", "proof"}
+	begin := []string{"replay", "start", group, "--because", "a backup was restored", "--as", "proof"}
 	for n := range r.Shots.Again {
 		o, err := r.call("again", begin...)
 		if err != nil {
@@ -163,18 +163,18 @@ func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error
 				Run    bool
 			}
 		}
-		if err := r.semel(ctx, &status, []int{0}, "replay", "status", "--limit", "1"); err != nil {
+		noun := "replay"
+		if kind == "rebuild" {
+			noun = kind
+		}
+		if err := r.semel(ctx, &status, []int{0}, noun, "status", "--limit", "1"); err != nil {
 			return 0, nil, err
 		}
 		if len(status.Replays) != 1 || status.Replays[0].Kind != kind {
 			return 0, nil, fmt.Errorf("the newest replay is not of kind %s: %+v", kind, status.Replays)
 		}
 		if one := status.Replays[0]; !one.Run {
-			resumed := []string{"replay", "start", "--consumer", group, "--resume", fmt.Sprint(one.Number), "--because", "it was killed", "--as", "proof"}
-			if kind == "rebuild" {
-				resumed = append(resumed, "--rebuild")
-			}
-			return one.Number, resumed, nil
+			return one.Number, []string{noun, "start", group, "--resume", fmt.Sprint(one.Number), "--because", "it was killed", "--as", "proof"}, nil
 		}
 		processes.Pause(ctx, 500*time.Millisecond)
 		if err := r.Tend(); err != nil {

@@ -58,7 +58,7 @@ update semel_generation_states set state = 2 where generation = 1`)
 		return err
 	}
 	var told any
-	args := []string{"replay", "switch", fmt.Sprint(number), "--consumer", group, "--allow-parked", "--because", "it is built", "--as", "proof"}
+	args := []string{"rebuild", "switch", fmt.Sprint(number), "--consumer", group, "--allow-parked", "--because", "it is built", "--as", "proof"}
 	if err := r.semel(ctx, &told, []int{0}, args...); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ update semel_generation_states set state = 2 where generation = 1`)
 // build starts the rebuilding command, kills it this number of times, and returns the one that
 // continues.
 func (r *run) build(ctx context.Context) (o *operator, number int64, err error) {
-	begin := []string{"replay", "start", "--rebuild", "--consumer", group, "--because", "another projection", "--as", "proof"}
+	begin := []string{"rebuild", "start", group, "--because", "another projection", "--as", "proof"}
 	for n := 0; ; n++ {
 		if o, err = r.call("builder", begin...); err != nil || n == r.Shots.Rebuild {
 			return o, number, err

@@ -203,7 +203,7 @@ func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark
 // database has no scheduler.
 func (s *Store) PrintReaper(w io.Writer, consumers []string) error {
 	if s.db.Postgres == nil {
-		return fmt.Errorf("sqlstore: SQLite has no scheduler of its own; run semel reap --once instead: %w", semel.ErrUnsupported)
+		return fmt.Errorf("sqlstore: SQLite has no scheduler of its own; run semel retention run instead: %w", semel.ErrUnsupported)
 	}
 	if _, err := fmt.Fprintf(w, "%s;\n", s.db.Postgres.Reaper); err != nil {
 		return err

@@ -78,7 +78,7 @@ func (s *Subject) stable() Answer {
 		return fail("write the identity as it was, or name the former one: identity: {previous: …}", "processes found ids by %s until now, and the policy says another: what was applied would not be recognised", legible.Printable(live[len(live)-1]))
 	}
 	if former := len(live) - 1; former > 0 {
-		return pass("it comes from the producer; the store knows %d former ways of finding it, one of which the policy names or nobody has retired: semel identity ls", former)
+		return pass("it comes from the producer; the store knows %d former ways of finding it, one of which the policy names or nobody has retired: semel consumers identity ls", former)
 	}
 	return pass("it comes from the producer, and is found as ever: the store knows no other way")
 }

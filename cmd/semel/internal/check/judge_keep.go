@@ -147,7 +147,7 @@ func (s *Subject) watched() Answer {
 	case most > 0 && oldest > most:
 		return fail("semel messages summary --by state --config "+s.Policy.File, "the oldest message has waited for %s, and pending_age is %s", oldest.Round(time.Second), legible.Span(most))
 	case s.Policy.Unserved(s.Consumer):
-		return fail("add listen: 127.0.0.1:9464 to the policy, and load the rules that semel alerts prints", "alerts are set, and a run serves no metrics for them: the policy has no key listen")
+		return fail("add listen: 127.0.0.1:9464 to the policy, and load the rules that semel generate alerts prints", "alerts are set, and a run serves no metrics for them: the policy has no key listen")
 	case s.Facts == nil:
 		return s.unread()
 	case n.Parked > 0:

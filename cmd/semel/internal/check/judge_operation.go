@@ -103,7 +103,7 @@ func (s *Subject) offsets() Answer {
 		}
 		return cannot("mend that, and ask again", "they are, but whether the group is ahead of the store is not known: %s", why)
 	case b.Ahead > 0:
-		return fail("semel positions plan --config "+s.Policy.File, "in %d of %d partitions the group is ahead of the store, and the effects of up to %d records may be missing", b.Ahead, b.Partitions, b.Missing)
+		return fail("semel consumers positions plan --config "+s.Policy.File, "in %d of %d partitions the group is ahead of the store, and the effects of up to %d records may be missing", b.Ahead, b.Partitions, b.Missing)
 	}
 	return pass("yes, and in %d partitions the group is nowhere ahead of the store", s.Broker.Partitions)
 }

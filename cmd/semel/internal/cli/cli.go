@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -36,13 +35,8 @@ func Main(ctx context.Context, args []string, s command.Streams) int {
 
 func newRoot(c *command.CLI) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "semel",
-		Short: "Each message takes effect once",
-		Long: `Semel runs message consumers so that each message takes effect once, whatever
-is redelivered, retried, frozen or killed.
-
-Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
-4 a check found something, 130 interrupted.`,
+		Use:           "semel",
+		Short:         "Each message takes effect once",
 		Args:          command.KnownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       thisBuild().line(),
@@ -53,9 +47,9 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", command.UsualWidth)))
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), help(cmd)) })
 	c.Logs.Add(root)
-	root.AddCommand(alertsCommand(c), schemaCommand(c), versionCommand(c))
+	root.AddCommand(versionCommand(c), consumersCommand(c), command.Group("generate", "Print alert rules and the policy's schema", alertsCommand(c), schemaCommand(c)))
 	root.AddCommand(runs.Commands(c)...)
 	root.AddCommand(messages.Commands(c)...)
 	root.AddCommand(explain.Commands(c)...)
@@ -64,20 +58,27 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	mendDefaults(root)
 	addExamples(root)
 	completeWords(c, root)
+	walk(root, c.FromEnvironment)
 	return root
 }
 
-// mendDefaults makes the commands that the library adds refuse a word that they
-// do not know, as ours do: by itself one exits with 0, and so does the other
-// after a text that names nothing.
+// consumersCommand has the commands for one consumer, or several.
+func consumersCommand(c *command.CLI) *cobra.Command {
+	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
+}
+
+// mendDefaults hides the commands that the library adds, and makes them refuse unknown words, as
+// ours do.
 func mendDefaults(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
+	root.CompletionOptions.HiddenDefaultCmd = true
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "completion":
 			cmd.Args, cmd.RunE = command.KnownCommand, command.NeedsOne
 		case "help":
+			cmd.Hidden = true
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				found, rest, err := root.Find(args)
 				if err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +19,13 @@ import (
 // others.
 var acts = []string{
 	"gaps skip",
-	"erase", "identity release", "identity retire",
+	"erase", "consumers identity release", "consumers identity retire",
 	"intents discard", "intents release", "intents resolve", "intents retry", "intents suppress",
-	"limit", "pause", "resume",
 	"messages discard", "messages edit", "messages release", "messages reopen", "messages resolve", "messages retry", "messages skip",
-	"positions accept", "positions reset",
-	"reap", "reap forget", "reap move",
-	"replay drop", "replay start", "replay stop", "replay switch",
+	"consumers limit", "consumers pause", "consumers resume",
+	"consumers positions accept", "consumers positions reset",
+	"retention forget", "retention move", "retention run",
+	"rebuild drop", "rebuild start", "rebuild stop", "rebuild switch", "replay start", "replay stop",
 }
 
 // others change something and are no acts, each with the reason why it needs no --dry-run.
@@ -39,17 +40,17 @@ var others = map[string]string{
 
 // documents are the commands without --json, each with the reason.
 var documents = map[string]string{
-	"audit export":  "it prints a line of JSON an act",
-	"alerts":        "it prints rules that Prometheus reads",
-	"schema":        "it prints one JSON document, always",
-	"migrate print": "it prints SQL for psql",
+	"audit export":    "it prints a line of JSON an act",
+	"generate alerts": "it prints rules that Prometheus reads",
+	"generate schema": "it prints one JSON document, always",
+	"migrate print":   "it prints SQL for psql",
 }
 
 func TestEveryCommandKeepsToTheRules(t *testing.T) {
 	known := map[string]bool{}
 	walk(newRoot(&command.CLI{}), func(cmd *cobra.Command) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "semel ")
-		if cmd.Hidden || path == "semel" || path == "help" || strings.HasPrefix(path, "completion") || cmd.HasAvailableSubCommands() && path != "reap" {
+		if cmd.Hidden || path == "semel" || path == "help" || strings.HasPrefix(path, "completion") || cmd.HasAvailableSubCommands() {
 			return
 		}
 		known[path] = true
@@ -92,7 +93,7 @@ func TestConsumersAreCompleted(t *testing.T) {
 				}
 			})
 		}
-		if strings.Contains(cmd.Use, " CONSUMER") {
+		if named.MatchString(cmd.Use) {
 			t.Run("K6_"+name+"_by_its_word", func(t *testing.T) {
 				if out := completed(append(path, "--config", policy, "")...); !strings.Contains(out, "parking") {
 					t.Errorf("it proposes %q", out)
@@ -101,6 +102,9 @@ func TestConsumersAreCompleted(t *testing.T) {
 		}
 	})
 }
+
+// named matches the usage of a command whose arguments are names of consumers.
+var named = regexp.MustCompile(`^\w+ \[?NAME`)
 
 // noFiles is how the shell is told to propose no files.
 const noFiles = ":4\n"
@@ -111,31 +115,31 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]bool{
-		"run --config":               true,
-		"gaps backfill --file":       true,
-		"demo --keep":                true,
-		"audit verify --file":        true,
-		"audit verify --key-file":    true,
-		"erase --ids":                true,
-		"erase --id":                 false,
-		"audit verify --head":        false,
-		"audit ls --who":             false,
-		"reap forget --lane":         false,
-		"gaps skip --stream":         false,
-		"gaps ls --source":           false,
-		"messages ls --id":           false,
-		"messages ls --limit":        false,
-		"messages retry":             false,
-		"messages show":              false,
-		"identity retire":            false,
-		"why":                        false,
-		"check":                      false,
-		"run":                        false,
-		"messages retry --because":   false,
-		"messages ls --reason":       false,
-		"migrate seed --from":        false,
-		"reap status --store":        false,
-		"positions plan --log-level": false,
+		"run --config":                         true,
+		"gaps backfill --file":                 true,
+		"demo --keep":                          true,
+		"audit verify --file":                  true,
+		"audit verify --key-file":              true,
+		"erase --ids":                          true,
+		"erase --id":                           false,
+		"audit verify --head":                  false,
+		"audit ls --who":                       false,
+		"retention forget --lane":              false,
+		"gaps skip --stream":                   false,
+		"gaps ls --source":                     false,
+		"messages ls --id":                     false,
+		"messages ls --limit":                  false,
+		"messages retry":                       false,
+		"messages show":                        false,
+		"consumers identity retire":            false,
+		"why":                                  false,
+		"check":                                false,
+		"run":                                  false,
+		"messages retry --because":             false,
+		"messages ls --reason":                 false,
+		"migrate seed --from":                  false,
+		"retention status --store":             false,
+		"consumers positions plan --log-level": false,
 	} {
 		var out bytes.Buffer
 		words := append([]string{"__complete"}, append(strings.Fields(line), "")...)
@@ -145,7 +149,7 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	Main(t.Context(), []string{"__complete", "reap", "status", "--config", policy, "--store", ""}, command.Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
+	Main(t.Context(), []string{"__complete", "retention", "status", "--config", policy, "--store", ""}, command.Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
 	if stores := strings.TrimSuffix(out.String(), noFiles); strings.TrimSpace(stores) == "" {
 		t.Error("no store of the policy is completed")
 	}

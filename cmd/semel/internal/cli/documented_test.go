@@ -105,10 +105,10 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 }
 
 // justified returns an error if the words are an act with rows or flags and without --because, and so
-// would be refused. A command that a sentence only names needs none, and reap has a reason of its own.
+// would be refused. A command that a sentence only names needs none, and retention run has a reason of its own.
 func justified(words []string) error {
 	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
-	if err != nil || len(rest) == 0 || cmd.Name() == "reap" || !slices.Contains(acts, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
+	if err != nil || len(rest) == 0 || cmd.CommandPath() == "semel retention run" || !slices.Contains(acts, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
 		return nil
 	}
 	for _, word := range rest {

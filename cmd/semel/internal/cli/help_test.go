@@ -2,11 +2,13 @@ package cli
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // shellWords splits an example as a shell does, without what it redirects.
@@ -66,14 +68,14 @@ func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 		"messages retyr 1": `semel: unknown command "retyr" for "semel messages"; did you mean retry?`,
 		"migrate upp":      `semel: unknown command "upp" for "semel migrate"; did you mean up?`,
 		"migrate xyzzyx":   `semel: unknown command "xyzzyx" for "semel migrate"; it has grants, print, seed, status, up`,
-		"nonsense":         `semel: unknown command "nonsense" for "semel"; it has alerts, audit, check, completion, controls, demo, erase, gaps, health, help, identity, intents, limit, messages, migrate, pause, positions, reap, reconcile, record, replay, resume, run, schema, top, version, why`,
+		"nonsense":         `semel: unknown command "nonsense" for "semel"; it has audit, check, completion, consumers, demo, erase, gaps, generate, health, help, intents, messages, migrate, rebuild, reconcile, replay, retention, run, status, top, version, why`,
 
 		"completion bahs":           `semel: unknown command "bahs" for "semel completion"; did you mean bash?`,
 		"completion nonsense":       `semel: unknown command "nonsense" for "semel completion"; it has bash, fish, powershell, zsh`,
 		"completion bash extra":     `semel: unknown command "extra" for "semel completion bash"`,
 		"completion":                `semel: semel completion needs one of its commands; see 'semel completion --help'`,
 		"help rnu":                  `semel: unknown command "rnu" for "semel"; did you mean run?`,
-		"help nonsense":             `semel: unknown command "nonsense" for "semel"; it has alerts, audit, check, completion, controls, demo, erase, gaps, health, help, identity, intents, limit, messages, migrate, pause, positions, reap, reconcile, record, replay, resume, run, schema, top, version, why`,
+		"help nonsense":             `semel: unknown command "nonsense" for "semel"; it has audit, check, completion, consumers, demo, erase, gaps, generate, health, help, intents, messages, migrate, rebuild, reconcile, replay, retention, run, status, top, version, why`,
 		"help messages retyr":       `semel: unknown command "retyr" for "semel messages"; did you mean retry?`,
 		"help run fast":             `semel: unknown command "fast" for "semel run"; it has no commands`,
 		"help --config x run":       `semel: unknown flag: --config; see 'semel help --help'`,
@@ -94,8 +96,78 @@ func TestTheVersionIsAFlagToo(t *testing.T) {
 }
 
 func TestWithoutACommandThereIsHelp(t *testing.T) {
-	if code, out, _ := invoke(); code != command.ExitDone || !strings.Contains(out, "Examples:\n  semel run") {
+	if code, out, _ := invoke(); code != command.ExitDone || !strings.Contains(out, "Usage: semel COMMAND") {
 		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// old are commands whose flags are being shortened.
+var old = []string{"parked", "dead", "inbox", "intents", "gaps", "erase"}
+
+func TestEachHelpFitsATerminal(t *testing.T) {
+	root := newRoot(&command.CLI{})
+	walk(root, func(cmd *cobra.Command) {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		if len(path) > 0 && (slices.Contains(old, path[0]) || path[0] == "completion") {
+			return
+		}
+		text := help(cmd)
+		if n := strings.Count(text, "\n"); n > mostLines {
+			t.Errorf("the help of %q has %d lines:\n%s", cmd.CommandPath(), n, text)
+		}
+		if cmd == root {
+			return
+		}
+		flags := 0
+		ownFlags(cmd).VisitAll(func(*pflag.Flag) { flags++ })
+		if n := strings.Count(ownFlags(cmd).FlagUsagesWrapped(command.UsualWidth), "\n"); n != flags {
+			t.Errorf("the help of %q has %d lines for %d flags:\n%s", cmd.CommandPath(), n, flags, text)
+		}
+	})
+}
+
+func TestTheHelpOfSemelListsEachCommandInAGroup(t *testing.T) {
+	root := newRoot(&command.CLI{})
+	var grouped []string
+	for _, g := range groups() {
+		grouped = append(grouped, g.names...)
+	}
+	if len(grouped) > 20 {
+		t.Errorf("%d commands are listed", len(grouped))
+	}
+	for _, cmd := range listed(root) {
+		if !slices.Contains(grouped, cmd.Name()) && !slices.Contains(old, cmd.Name()) {
+			t.Errorf("%q is in no group", cmd.Name())
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(help(root)), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, "semel completion") {
+		t.Errorf("the last line is %q", last)
+	}
+}
+
+func TestTheEnvironmentHasDefaultsOfFlags(t *testing.T) {
+	env := map[string]string{"SEMEL_CONFIG": "other.yaml", "SEMEL_STORE": "shop"}
+	c := &command.CLI{Streams: command.Streams{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}}
+	for line, want := range map[string][2]string{
+		"consumers ls":                                 {"other.yaml", "shop"},
+		"consumers ls --config a.yaml --store b":       {"a.yaml", "b"},
+		"generate alerts":                              {"other.yaml", ""},
+		"audit export --store b":                       {"other.yaml", "b"},
+		"consumers positions plan --config semel.yaml": {"semel.yaml", "shop"},
+	} {
+		cmd, rest, err := newRoot(c).Find(strings.Fields(line))
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, flag := range []string{"config", "store"} {
+			if f := cmd.Flags().Lookup(flag); f != nil && f.Value.String() != want[i] || f == nil && want[i] != "" {
+				t.Errorf("semel %s: --%s is not %q", line, flag, want[i])
+			}
+		}
 	}
 }
 

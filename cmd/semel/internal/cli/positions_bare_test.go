@@ -13,19 +13,19 @@ func TestPositionsWithoutAPolicy(t *testing.T) {
 	folder := t.TempDir()
 	run := func(words ...string) (int, string) {
 		var out, err bytes.Buffer
-		code := Main(t.Context(), append([]string{"positions"}, words...), command.Streams{Out: &out, Err: &err, Env: func(string) (string, bool) { return "", false }})
+		code := Main(t.Context(), append([]string{"consumers", "positions"}, words...), command.Streams{Out: &out, Err: &err, Env: func(string) (string, bool) { return "", false }})
 		return code, out.String() + err.String()
 	}
-	whole := []string{"--store", "sqlite:" + folder + "/shop.db", "--consumer", "billing", "--brokers", "127.0.0.1:1", "--topics", "payments"}
+	whole := []string{"--store", "sqlite:" + folder + "/shop.db", "billing", "--brokers", "127.0.0.1:1", "--topics", "payments"}
 	for name, c := range map[string]struct {
 		words []string
 		code  int
 		says  string
 	}{
-		"the_consumer_is_missing":    {whole[:2], command.ExitUsage, "--store needs --consumer, --brokers and --topics"},
-		"the_topics_are_missing":     {whole[:6], command.ExitUsage, "--store needs --consumer, --brokers and --topics"},
-		"brokers_belong_to_a_store":  {whole[4:], command.ExitUsage, "need --store"},
-		"a_name_is_no_database":      {append([]string{"--store", "shop"}, whole[2:]...), command.ExitUsage, "--store is a database here"},
+		"the_consumer_is_missing":    {whole[:2], command.ExitUsage, "--store needs the name of the consumer, --brokers and --topics"},
+		"the_topics_are_missing":     {whole[:5], command.ExitUsage, "--store needs the name of the consumer, --brokers and --topics"},
+		"brokers_belong_to_a_store":  {whole[2:], command.ExitUsage, "need --store"},
+		"a_name_is_no_database":      {append([]string{"--store", "shop"}, whole[2:]...), command.ExitUsage, "need --store with a database"},
 		"the_database_is_asked_then": {whole, command.ExitFailed, "shop.db"},
 	} {
 		t.Run("case_13_"+name, func(t *testing.T) {

@@ -78,10 +78,9 @@ func schemaCommand(c *command.CLI) *cobra.Command {
 func alertsCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
-		Short: "Print Prometheus rules",
-		Long: `Print alert rules for Prometheus: those of deploy/alerts.yaml, with the
-thresholds that consumers set under alerts in the policy. The command reads
-only the policy.`,
+		Short: "Print alert rules for Prometheus",
+		Long: `Print the alert rules of deploy/alerts.yaml with the thresholds that consumers
+set under alerts in the policy. The command reads only the policy.`,
 		Args: command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := c.Load()
@@ -98,6 +97,6 @@ only the policy.`,
 			return command.Failed(err)
 		},
 	}
-	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
+	c.ConfigFlag(cmd)
 	return cmd
 }

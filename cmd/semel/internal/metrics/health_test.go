@@ -122,7 +122,7 @@ func TestHealth(t *testing.T) {
 			}
 		}
 		if code, _ := get(s, PathRecord, post); code != http.StatusOK || written != 1 {
-			t.Errorf("semel record: %d, and %d were written", code, written)
+			t.Errorf("semel consumers record: %d, and %d were written", code, written)
 		}
 	})
 	t.Run("trap_T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {

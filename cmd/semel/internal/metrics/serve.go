@@ -187,7 +187,7 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a recording needs the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
 		return
 	}
-	files, err := s.options.Record("semel record asked for it")
+	files, err := s.options.Record("semel consumers record asked for it")
 	answer, status := Recorded{Files: files}, http.StatusOK
 	if err != nil {
 		answer.Error, status = err.Error(), http.StatusServiceUnavailable

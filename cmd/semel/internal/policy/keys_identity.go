@@ -72,7 +72,7 @@ func identityShape() shape.Object[Identity] {
 			selector(sourceSelector), func(i *Identity) *string { return &i.Source }),
 		shape.Key(shape.Meta{Name: "trusted", Def: "false", Doc: "`true` accepts an `id` whose name suggests that it differs between copies or is shared by messages, such as `header:x-attempt-id` or `header:date`, because the producer sets it once for each message."},
 			shape.Boolean{}, func(i *Identity) *bool { return &i.Trusted }),
-		shape.Key(shape.Meta{Name: "previous", Doc: "The previous identity, during a change. Messages get a marker under both, and are new only if both are new. Required if the identity differs from the recorded one. Remove it when old messages no longer come again, after `semel identity retire`. Not with `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
+		shape.Key(shape.Meta{Name: "previous", Doc: "The previous identity, during a change. Messages get a marker under both, and are new only if both are new. Required if the identity differs from the recorded one. Remove it when old messages no longer come again, after `semel consumers identity retire`. Not with `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
 			shape.Optional[PreviousIdentity](previousShape()), func(i *Identity) **PreviousIdentity { return &i.Previous }),
 		shape.Later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
 	}}

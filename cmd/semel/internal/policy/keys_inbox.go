@@ -20,7 +20,7 @@ func inboxKeys() []shape.Field[Consumer] {
 			func(c *Consumer) *bool { return &c.AckOnReceipt }),
 		shape.Group(shape.Meta{Name: "inbox", Doc: "How waiting messages in the store are processed: received ones, and those that wait longer than `max_in_memory_wait`. Each process claims some of them."},
 			inboxShape(), func(c *Consumer) *consumer.InboxPolicy { return &c.Inbox }),
-		shape.Group(shape.Meta{Name: "alerts", Doc: "Thresholds for alerts. `semel alerts` prints them as Prometheus rules; see [alerts](alerts.md)."},
+		shape.Group(shape.Meta{Name: "alerts", Doc: "Thresholds for alerts. `semel generate alerts` prints them as Prometheus rules; see [alerts](alerts.md)."},
 			alertsShape(), func(c *Consumer) *Alerts { return &c.Alerts }),
 	}
 }

@@ -45,7 +45,7 @@ func rootShape() shape.Object[root] {
 			auditShape(), func(r *root) *Audit { return &r.Audit }),
 		shape.Key(shape.Meta{Name: "listen", Doc: "Where `semel run` serves its [metrics](metrics.md) and its health (`/metrics`, `/livez`, `/readyz`): an address, or a mapping. Default: not served."},
 			listenShape(), func(r *root) *Listen { return &r.Listen }),
-		shape.Key(shape.Meta{Name: "recorder", Doc: "Records the latest events and decisions of each consumer in memory, for `semel record`. Default: off. See [recorder](recorder.md)."},
+		shape.Key(shape.Meta{Name: "recorder", Doc: "Records the latest events and decisions of each consumer in memory, for `semel consumers record`. Default: off. See [recorder](recorder.md)."},
 			recorderShape(), func(r *root) *Recorder { return &r.Recorder }),
 		shape.Key(shape.Meta{Name: "traces", Doc: "Sends spans of sampled messages to an OpenTelemetry collector. Default: off. See [traces](traces.md)."},
 			tracesShape(), func(r *root) *Traces { return &r.Traces }),

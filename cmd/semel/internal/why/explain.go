@@ -172,7 +172,7 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 	switch {
 	case f.Control.Paused:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
-			[]Command{f.command("resume", "--consumer", name).because()}}
+			[]Command{f.command("consumers", "resume", name).because()}}
 	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > store.LaneTimeout:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer does not seem to run, or has stopped: it last reported progress at %s.", moment(f.Progress)),
 			[]Command{f.command("run", "--consumer", name)}}

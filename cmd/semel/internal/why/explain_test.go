@@ -80,7 +80,7 @@ func waiting() map[string]told {
 			StageDue, Unknown, "A call was made before and will be repeated", "semel messages summary --by state"},
 		"K13_the_consumer_is_paused": {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) {
 			f.Control = admin.Control{Paused: true, Pause: admin.Order{By: "ann", Why: "the bank is closed"}}
-		}), StageDue, No, "paused, by ann: the bank is closed.", "semel resume --consumer billing --config semel.yaml --because WHY"},
+		}), StageDue, No, "paused, by ann: the bank is closed.", "semel consumers resume billing --config semel.yaml --because WHY"},
 		"K13_nobody_runs_the_consumer": {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Progress = now.Add(-time.Hour) }),
 			StageDue, No, "The consumer does not seem to run, or has stopped", "semel run --consumer billing"},
 		"K13_claimed_now": {of(store.StateInProgress, func(_ *Facts, r *store.StoredRow) { r.LockedUntil = now.Add(time.Minute) }),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,9 +44,28 @@ func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.She
 
 // WithConfig adds --config and --json to a command that reads a policy.
 func (c *CLI) WithConfig(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
+	c.ConfigFlag(cmd)
 	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
 	return cmd
+}
+
+// ConfigFlag adds --config.
+func (c *CLI) ConfigFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
+}
+
+// FromEnvironment gives --config and --store of a command the values of SEMEL_CONFIG and
+// SEMEL_STORE. A flag on the command line replaces them.
+func (c *CLI) FromEnvironment(cmd *cobra.Command) {
+	for flag, variable := range map[string]string{"config": "SEMEL_CONFIG", "store": "SEMEL_STORE"} {
+		f := cmd.Flags().Lookup(flag)
+		if f == nil || c.Env == nil {
+			continue
+		}
+		if value, _ := c.Env(variable); value != "" {
+			_ = f.Value.Set(value) // a string takes every value
+		}
+	}
 }
 
 // WithConsumer adds --consumer, completed from the policy.
@@ -55,6 +75,12 @@ func (c *CLI) WithConsumer(cmd *cobra.Command, help string) *cobra.Command {
 		panic(err)
 	}
 	return cmd
+}
+
+// ConsumerWords completes arguments that are names of consumers, each once.
+func (c *CLI) ConsumerWords(cmd *cobra.Command, words []string, begun string) ([]string, cobra.ShellCompDirective) {
+	all, directive := c.ConsumerNames(cmd, words, begun)
+	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(words, name) }), directive
 }
 
 // ConsumerWord completes the only argument of a command, the name of a consumer.
@@ -112,12 +138,12 @@ func OperatorName(as string) (string, error) {
 
 // StoreFlag adds the flag for the store, or for a database without a policy.
 func StoreFlag(cmd *cobra.Command, store *string) {
-	cmd.Flags().StringVar(store, "store", "", "only this store of the policy; or a database: postgres://… or sqlite:FILE")
+	cmd.Flags().StringVar(store, "store", "", "its name, or postgres://… or sqlite:FILE")
 }
 
 // RecordFlags adds --because and --as for the audit trail; see CheckRecord.
 func RecordFlags(cmd *cobra.Command, who, why *string) {
-	BecauseFlag(cmd, why, "why you do this, for the record")
+	BecauseFlag(cmd, why, "your reason, for the audit trail")
 	WhoFlag(cmd, who)
 }
 
@@ -126,9 +152,14 @@ func BecauseFlag(cmd *cobra.Command, why *string, help string) {
 	cmd.Flags().StringVarP(why, "because", "m", "", help)
 }
 
+// DryRunFlag adds --dry-run.
+func DryRunFlag(cmd *cobra.Command, dry *bool) {
+	cmd.Flags().BoolVar(dry, "dry-run", false, "only show what would change")
+}
+
 // WhoFlag adds --as.
 func WhoFlag(cmd *cobra.Command, who *string) {
-	cmd.Flags().StringVar(who, "as", "", "your name for the audit trail (default: the operating system user)")
+	cmd.Flags().StringVar(who, "as", "", "your name (default: the operating system user)")
 }
 
 // CheckRecord returns a usage error if the reason of a change is missing, and completes who. A dry run

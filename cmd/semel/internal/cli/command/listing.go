@@ -25,8 +25,8 @@ const (
 
 // Add adds --limit, with most as its default, and --output. what names the listed things.
 func (l *Listing) Add(c *CLI, cmd *cobra.Command, most int, what string) {
-	cmd.Flags().IntVar(&l.Limit, "limit", most, "show at most so many "+what+"; 0 for all")
-	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table, wide (all columns) or json")
+	cmd.Flags().IntVar(&l.Limit, "limit", most, "at most so many "+what+"; 0: all")
+	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table, wide or json")
 	CompleteFlag(cmd, "output", []string{formatTable, formatWide, formatJSON})
 }
 

@@ -26,7 +26,7 @@ const (
 // Add adds the flags to all commands.
 func (l *Logging) Add(root *cobra.Command) {
 	flags := root.PersistentFlags()
-	flags.StringVar(&l.Level, "log-level", "info", "minimum level of the log on stderr: debug, info, warn or error")
+	flags.StringVar(&l.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&l.format, "log-format", "", "text or json (default: text on a terminal, json elsewhere)")
 	flags.BoolVarP(&l.verbose, "verbose", "v", false, "on a terminal, log single messages instead of sums")
 	for name, words := range map[string][]string{"log-level": {"debug", "info", "warn", "error"}, "log-format": {formatText, formatJSON}} {

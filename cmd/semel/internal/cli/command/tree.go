@@ -28,7 +28,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	}
 	var names []string
 	for _, child := range cmd.Commands() {
-		if child.IsAvailableCommand() || child.Name() == "help" {
+		if child.IsAvailableCommand() || child.Name() == "help" || child.Name() == "completion" {
 			names = append(names, child.Name())
 		}
 	}

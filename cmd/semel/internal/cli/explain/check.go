@@ -51,10 +51,10 @@ Exit code 4: at least one question has the answer fail.`,
 			return answer(cmd.Context(), c, asked)
 		},
 	}
-	cmd.Flags().IntVar(&explain, "explain", 0, "explain this question without checking anything")
-	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare all inbox rows with their markers and streams")
+	cmd.Flags().IntVar(&explain, "explain", 0, "only explain this question")
+	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare rows with markers and streams")
 	cmd.Flags().Int64Var(&asked.From, "from", 0, "with --deep, continue after this row number")
-	cmd.Flags().DurationVar(&asked.Within, "timeout", 15*time.Second, "how long to wait for each database and broker")
+	cmd.Flags().DurationVar(&asked.Within, "timeout", 15*time.Second, "wait for each database and broker")
 	command.RefuseEmpty(cmd, "consumer")
 	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }

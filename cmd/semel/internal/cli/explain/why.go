@@ -63,7 +63,7 @@ and what could not be read.`,
 			return askWhy(cmd.Context(), c, asked)
 		},
 	}
-	cmd.Flags().BoolVar(&asked.payload, "payload", false, "also show headers and payload, which may contain secrets")
+	cmd.Flags().BoolVar(&asked.payload, "payload", false, "also show headers and payload")
 	cmd.Flags().StringVar(&source, "source", "", "only the message of this source")
 	command.StoreFlag(cmd, &asked.store)
 	command.RefuseEmpty(cmd, "store", "consumer")

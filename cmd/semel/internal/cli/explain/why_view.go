@@ -67,7 +67,7 @@ type foundView struct {
 type markerView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
-	// Generation is that of how the identity is found; semel identity ls shows them.
+	// Generation is that of how the identity is found; semel consumers identity ls shows them.
 	Generation  int64  `json:"generation"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Result says that what the handler made is kept.
@@ -331,7 +331,7 @@ func markerOf(m markerView) string {
 
 // writeLooked says where a message was looked for that nobody knows, and what cannot be known.
 func writeLooked(c *command.CLI, b *strings.Builder, v whyView) {
-	fmt.Fprintln(b, c.Wrapped(v.name()+" is not known: no consumer that was asked has a marker or a row of it, so that it has not come here, unless one of the things below is so, or its id is another: semel identity ls says where consumers find ids.", 0))
+	fmt.Fprintln(b, c.Wrapped(v.name()+" is not known: no consumer that was asked has a marker or a row of it, so that it has not come here, unless one of the things below is so, or its id is another: semel consumers identity ls says where consumers find ids.", 0))
 	for _, l := range v.Looked {
 		fmt.Fprintf(b, "\n%s\n", legible.Printable(fmt.Sprintf("consumer %s in store %s", l.Consumer, l.Store)))
 		for _, cannot := range l.Cannot {

@@ -38,24 +38,26 @@ type span struct{ from, to time.Time }
 func reconcileCommand(c *command.CLI) *cobra.Command {
 	r := &reconciling{}
 	cmd := &cobra.Command{
-		Use:   "reconcile --consumer NAME (--file F | --topic T | --sql QUERY)",
+		Use:   "reconcile NAME (--file F | --topic T | --sql QUERY)",
 		Short: "Compare sent messages with applied messages",
-		Long: `Compare sent messages (from a file, from topics, or from a query of the
-consumer's store) with the markers of the consumer and, with --effects, with
-the effects that a query returns: one row for each effect, with the id of the
-message and optionally its source.
+		Long: `Compare sent messages with the markers of a consumer and, with --effects, with
+its effects. Exit code 4: something differs.
+
+Sent messages come from a file, from topics, or from a query of the consumer's
+store. The query of --effects returns one row for each effect, with the id of
+the message and optionally its source. Findings:
+
   missing         sent, but without a record in the store
   doubled         more than one effect
   without effect  marked as applied, but without an effect
   unmarked        an effect, but not marked as applied
   unknown         the marker may have been removed, or there is no identity
+
 The consumer may run meanwhile: missing messages are looked up again at the
 end, and messages sent within --grace are not counted as missing. Waiting and
 parked messages are counted, but are not findings. Markers under a previous
 identity of the policy count. Topics are read up to their current end, without
-a group. The command changes nothing.
-Exit codes: 0 all is as it should be, 4 something is not.`,
-		Args: command.NoArgs,
+a group. The command changes nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmp.Or(r.Check(c, cmd), r.fits(c)); err != nil {
 				return err
@@ -63,17 +65,17 @@ Exit codes: 0 all is as it should be, 4 something is not.`,
 			return runReconcile(cmd.Context(), c, r)
 		},
 	}
-	cmd.Flags().StringVar(&r.file, "file", "", "a file with the sent messages, one a line; - reads standard input")
-	cmd.Flags().StringVar(&r.format, "format", file.CloudEvents.String(), "format of lines: envelope, cloudevents or json")
-	cmd.Flags().StringArrayVar(&r.topics, "topic", nil, "a topic with the sent messages; may be given several times")
-	cmd.Flags().StringVar(&r.from, "from", "", "for topics, start time: 2006-01-02, an RFC 3339 time, or 24h (ago)")
-	cmd.Flags().StringVar(&r.to, "to", "", "for topics, end time")
-	cmd.Flags().StringVar(&r.query, "sql", "", "an SQL query that returns the id, and optionally the source, of each sent message")
-	cmd.Flags().StringVar(&r.effects, "effects", "", "an SQL query that returns the id of each effect")
-	cmd.Flags().DurationVar(&r.grace, "grace", time.Minute, "how long sent messages may be in transit")
+	cmd.Flags().StringVar(&r.file, "file", "", "file with the sent messages, one a line; - is stdin")
+	cmd.Flags().StringVar(&r.format, "format", file.CloudEvents.String(), "envelope, cloudevents, json")
+	cmd.Flags().StringArrayVar(&r.topics, "topic", nil, "topic with the sent messages; repeatable")
+	cmd.Flags().StringVar(&r.from, "from", "", "with --topic, start: a date, a time, or 24h (ago)")
+	cmd.Flags().StringVar(&r.to, "to", "", "with --topic, end, in the same form")
+	cmd.Flags().StringVar(&r.query, "sql", "", "query of the ids (and sources) of sent messages")
+	cmd.Flags().StringVar(&r.effects, "effects", "", "query of the ids (and sources) of effects")
+	cmd.Flags().DurationVar(&r.grace, "grace", time.Minute, "longest transit of a message")
 	r.Add(c, cmd, 100, "findings")
-	command.RefuseEmpty(cmd, "consumer", "file", "format", "topic", "from", "to", "sql", "effects")
-	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
+	command.RefuseEmpty(cmd, "file", "format", "topic", "from", "to", "sql", "effects")
+	return c.WithConfig(namedConsumer(c, cmd))
 }
 
 // fits says what is wrong with the flags.
@@ -85,8 +87,6 @@ func (r *reconciling) fits(c *command.CLI) (err error) {
 		}
 	}
 	switch {
-	case c.Consumer == "":
-		return command.UsageError("--consumer is missing: say whose messages these are")
 	case given == 0:
 		return command.UsageError("--file is missing: name a file with a message a line, or - for standard input; or give --topic, or --sql")
 	case given > 1:

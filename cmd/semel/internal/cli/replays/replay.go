@@ -25,11 +25,12 @@ import (
 
 // Commands are the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
-	return []*cobra.Command{replayCommand(c), reconcileCommand(c)}
+	return []*cobra.Command{replayCommand(c), rebuildCommand(c), reconcileCommand(c)}
 }
 
 func replayCommand(c *command.CLI) *cobra.Command {
-	return command.Group("replay", "Replay and rebuild", replayPlan(c), replayStart(c), replayStatus(c), replayStop(c), replaySwitch(c), replayDrop(c))
+	return command.Group("replay", "Process messages of a source again",
+		replayPlan(c), replayStart(c), replayStatus(c, admin.ReplayAgain), replayStop(c, admin.ReplayAgain))
 }
 
 // replaying is a replay that is wanted.
@@ -41,20 +42,20 @@ type replaying struct {
 	perSecond int
 	resume    int64
 	dryRun    bool
-	// rebuild fills a generation of its own; pauseLive pauses the consumer meanwhile.
-	rebuild, pauseLive bool
+	// pauseLive pauses the consumer during a rebuild.
+	pauseLive bool
 }
 
 func replayPlan(c *command.CLI) *cobra.Command {
 	r := &replaying{dryRun: true}
 	cmd := &cobra.Command{
-		Use:   "plan --consumer NAME",
+		Use:   "plan NAME",
 		Short: "Predict the result of a replay",
-		Long: `Predict a replay: read its messages, look up each in the consumer's store, and
-count how many would be applied, skipped because they have ended before, or
-refused. The command changes nothing, and the consumer may run meanwhile. The
+		Long: `Count how many messages of the consumer's source a replay would apply, skip or
+refuse. The command changes nothing, and the consumer may run meanwhile.
+
+The command reads the messages and looks up each in the consumer's store. The
 prediction assumes that handlers succeed and nothing else happens.`,
-		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runReplay(cmd.Context(), c, r) },
 	}
 	return replayFlags(c, cmd, r)
@@ -63,64 +64,73 @@ prediction assumes that handlers succeed and nothing else happens.`,
 func replayStart(c *command.CLI) *cobra.Command {
 	r := &replaying{}
 	cmd := &cobra.Command{
-		Use:   "start --consumer NAME --because TEXT",
-		Short: "Process messages of a source again",
-		Long: `Read the consumer's source again, independently of its position, and run the
-policy's handler in this process for messages that are missing; messages that
-have ended are skipped. The consumer may run meanwhile. The command first
-predicts the results, as semel replay plan does, and prints the actual results
-at the end.
+		Use:   "start NAME --because TEXT",
+		Short: "Process missing messages of a source again",
+		Long: `Read the source of a consumer again and apply the messages that are missing.
+The consumer may run meanwhile.
+
+The handler runs in this process, independently of the position of the
+consumer; messages that were processed are skipped. The command first predicts
+the results, as semel replay plan does, and prints the actual results at the
+end.
 
 The policy must allow replays, and effects in other systems if wanted (replay:
 {allowed, effects, max_age}). The store records who started the replay, why,
 and its progress: continue with --resume after a kill.`,
-		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := command.CheckRecord(&r.who, r.why, r.dryRun); err != nil {
+			if err := r.checkStart(cmd, "semel replay status"); err != nil {
 				return err
-			}
-			if cmd.Flags().Changed("resume") && r.resume < 1 {
-				return command.UsageError("--resume %d is no number of a replay; semel replay status shows them", r.resume)
 			}
 			if r.resume != 0 && (r.from != "" || r.to != "") {
 				return command.UsageError("give --resume or bounds, not both: a replay goes on with the bounds that it began with")
 			}
-			switch {
-			case cmd.Flags().Changed("into"):
-				return command.UsageError("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (--rebuild; see docs/rebuild.md). For another store, give it to a consumer of another name")
-			case r.rebuild:
-				return runRebuild(cmd.Context(), c, r)
-			case r.pauseLive:
-				return command.UsageError("--pause-live is of --rebuild: a replay takes turns with the consumer")
-			}
 			return runReplay(cmd.Context(), c, r)
 		},
 	}
-	cmd.Flags().IntVar(&r.perSecond, "rate", 0, "messages a second; 0: unlimited")
-	cmd.Flags().Int64Var(&r.resume, "resume", 0, "continue the stopped replay of this number")
-	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only show what would change")
-	cmd.Flags().BoolVar(&r.rebuild, "rebuild", false, "build a new generation, for semel replay switch")
-	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "with --rebuild: pause the consumer until semel resume")
-	cmd.Flags().String("into", "", "not supported: a rebuild uses the consumer's store")
-	_ = cmd.Flags().MarkHidden("into") // it fails for flags that are not there
-	command.RecordFlags(cmd, &r.who, &r.why)
+	startFlags(cmd, r)
 	return replayFlags(c, cmd, r)
 }
 
-// replayFlags adds what says which messages are meant.
+// checkStart checks the flags that startFlags adds; list is the command that shows the numbers.
+func (r *replaying) checkStart(cmd *cobra.Command, list string) error {
+	if cmd.Flags().Changed("resume") && r.resume < 1 {
+		return command.UsageError("--resume %d is no number of a replay; %s shows them", r.resume, list)
+	}
+	return command.CheckRecord(&r.who, r.why, r.dryRun)
+}
+
+// startFlags adds the flags that starting a replay and starting a rebuild share.
+func startFlags(cmd *cobra.Command, r *replaying) {
+	cmd.Flags().IntVar(&r.perSecond, "rate", 0, "messages a second; 0: unlimited")
+	cmd.Flags().Int64Var(&r.resume, "resume", 0, "continue the stopped one of this number")
+	command.DryRunFlag(cmd, &r.dryRun)
+	command.RecordFlags(cmd, &r.who, &r.why)
+}
+
+// replayFlags adds the argument and the flags that choose the messages.
 func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Command {
-	cmd.Flags().StringVar(&r.from, "from", "", "first message: a time (2006-01-02T15:04:05Z, or 24h for a day ago), a byte of a file, or offsets (orders/0=12,orders/1=7)")
-	cmd.Flags().StringVar(&r.to, "to", "", "end (exclusive), in the same form; default: the current end")
-	command.RefuseEmpty(cmd, "consumer", "from", "to")
-	return c.WithConfig(c.WithConsumer(cmd, "whose messages are replayed"))
+	cmd.Flags().StringVar(&r.from, "from", "", "start: a time, 24h (ago), a byte, orders/0=12")
+	cmd.Flags().StringVar(&r.to, "to", "", "end, in the same form (default: the end)")
+	command.RefuseEmpty(cmd, "from", "to")
+	return c.WithConfig(namedConsumer(c, cmd))
+}
+
+// namedConsumer lets a command take the name of one consumer into c.Consumer.
+func namedConsumer(c *command.CLI, cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = c.ConsumerWord
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return command.UsageError("name one consumer: %s NAME", cmd.CommandPath())
+		}
+		c.Consumer = args[0]
+		return nil
+	}
+	return cmd
 }
 
 // check reads the flags.
 func (r *replaying) check(c *command.CLI, now func() time.Time) error {
-	switch {
-	case c.Consumer == "":
-		return command.UsageError("--consumer is missing: say whose messages are replayed")
-	case r.perSecond < 0:
+	if r.perSecond < 0 {
 		return command.UsageError("--rate %d is no rate; give how many messages a second, or 0", r.perSecond)
 	}
 	for i, flag := range []struct{ name, text string }{{"from", r.from}, {"to", r.to}} {

@@ -21,20 +21,51 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/generations"
 	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
 )
 
-// checkRebuild reads the flags.
-func (r *replaying) checkRebuild(c *command.CLI) error {
-	if r.from != "" || r.to != "" {
-		return command.UsageError("a rebuild reads the whole of its source: leave --from and --to out")
+func rebuildCommand(c *command.CLI) *cobra.Command {
+	return command.Group("rebuild", "Rebuild results in a new generation",
+		rebuildStart(c), replayStatus(c, admin.ReplayRebuild), replayStop(c, admin.ReplayRebuild), rebuildSwitch(c), rebuildDrop(c))
+}
+
+func rebuildStart(c *command.CLI) *cobra.Command {
+	r := &replaying{}
+	cmd := &cobra.Command{
+		Use:   "start NAME --because TEXT",
+		Short: "Fill a new generation from the whole source",
+		Long: `Process the whole source of a consumer into a new generation, until semel
+rebuild switch makes it the active one. The consumer runs meanwhile.
+
+The handler runs in this process. The policy must allow replays, and every
+statement that changes the consumer's tables must use :generation. After a kill,
+continue with --resume.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := r.checkStart(cmd, "semel rebuild status"); err != nil {
+				return err
+			}
+			switch flags := cmd.Flags(); {
+			case flags.Changed("from") || flags.Changed("to"):
+				return command.UsageError("a rebuild reads the whole of its source: leave --from and --to out")
+			case flags.Changed("into"):
+				return command.UsageError("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (see docs/rebuild.md). For another store, give it to a consumer of another name")
+			}
+			return runRebuild(cmd.Context(), c, r)
+		},
 	}
-	return r.check(c, time.Now)
+	startFlags(cmd, r)
+	for _, absent := range []string{"from", "to", "into"} {
+		cmd.Flags().String(absent, "", "not supported")
+		_ = cmd.Flags().MarkHidden(absent) // it fails for flags that are not there
+	}
+	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "pause the consumer until semel consumers resume")
+	return c.WithConfig(namedConsumer(c, cmd))
 }
 
 // runRebuild begins a rebuild, or goes on with one, runs it until it is switched to, stopped or
 // dropped, and prints what became of it.
 func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
-	if err := r.checkRebuild(c); err != nil {
+	if err := r.check(c, time.Now); err != nil {
 		return err
 	}
 	p, of, err := permitted(c, (*policy.Policy).MayRebuild)
@@ -109,7 +140,7 @@ func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of 
 	case r.resume > 0:
 		act.Verb = "rebuild resume"
 		if run.Replay, err = st.Replay(ctx, r.resume); err == nil && (run.Replay.Kind != admin.ReplayRebuild || run.Replay.Consumer != of.Name) {
-			return nil, nil, command.UsageError("replay %d is no rebuild of consumer %s; semel replay status shows them", r.resume, of.Name)
+			return nil, nil, command.UsageError("replay %d is no rebuild of consumer %s; semel rebuild status shows them", r.resume, of.Name)
 		}
 		run.Replay, err = st.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
 	case source.Webhook != nil:
@@ -155,8 +186,17 @@ func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	return 100 * float64(ends-left) / float64(ends), left
 }
 
+// rebuildLine are the words of a command about the rebuild of a number.
+func rebuildLine(c *command.CLI, verb, name string, number int64) []string {
+	return []string{"semel", "rebuild", verb, fmt.Sprint(number), "--config", c.Config, "--consumer", name}
+}
+
+func resumeRebuild(c *command.CLI, name string, number int64) string {
+	return command.Shell("semel", "rebuild", "start", name, "--config", c.Config, "--resume", fmt.Sprint(number), "--because", "…")
+}
+
 func switchLine(c *command.CLI, name string, number int64) string {
-	return command.Shell("semel", "replay", "switch", "--config", c.Config, "--consumer", name, fmt.Sprint(number), "--because", "…")
+	return command.Shell(append(rebuildLine(c, "switch", name, number), "--because", "…")...)
 }
 
 func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, err error) error {
@@ -178,7 +218,7 @@ func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, er
 		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
 	}
 	if is == generations.Building && (err == nil || errors.Is(err, context.Canceled)) {
-		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+command.Shell("semel", "replay", "start", "--config", c.Config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--because", "…")))
+		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+resumeRebuild(c, r.Consumer, r.Number)))
 	}
 	if is == generations.Dropped && errors.Is(err, generations.ErrNotUsable) {
 		err = nil

@@ -55,25 +55,29 @@ func (v ReplayView) state() string {
 	return string(v.State)
 }
 
-func replayStatus(c *command.CLI) *cobra.Command {
+// nouns are what people call the kinds, which are also the groups of their commands.
+var nouns = map[admin.ReplayKind]string{admin.ReplayAgain: "replay", admin.ReplayRebuild: "rebuild"}
+
+func replayStatus(c *command.CLI, kind admin.ReplayKind) *cobra.Command {
 	var store string
 	l := &command.Listing{}
+	noun := nouns[kind]
 	cmd := &cobra.Command{
-		Use: "status", Short: "List replays and their progress", Args: command.NoArgs,
+		Use: "status", Short: "List " + noun + "s and their progress", Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := l.Check(c, cmd); err != nil {
 				return err
 			}
-			return replays(cmd.Context(), c, store, l)
+			return replays(cmd.Context(), c, kind, store, l)
 		},
 	}
-	l.Add(c, cmd, 20, "replays")
+	l.Add(c, cmd, 20, noun+"s")
 	command.StoreFlag(cmd, &store)
 	command.RefuseEmpty(cmd, "store", "consumer")
-	return c.WithConfig(c.WithConsumer(cmd, "only those of this consumer"))
+	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 
-func replays(ctx context.Context, c *command.CLI, store string, l *command.Listing) error {
+func replays(ctx context.Context, c *command.CLI, kind admin.ReplayKind, store string, l *command.Listing) error {
 	a, err := c.OpenBoxes(ctx, store)
 	if err != nil {
 		return err
@@ -84,12 +88,16 @@ func replays(ctx context.Context, c *command.CLI, store string, l *command.Listi
 	}
 	all := []ReplayView{}
 	for _, s := range a.Stores {
-		found, err := s.ReplaysOf(ctx, c.Consumer, l.Limit)
+		found, err := s.ReplaysOf(ctx, c.Consumer, 0)
 		if err != nil {
 			return command.Failed(err)
 		}
+		n := 0
 		for i := range found {
-			all = append(all, ViewOfReplay(s.Name(), &found[i]))
+			if found[i].Kind == kind && !l.Full(n) {
+				n++
+				all = append(all, ViewOfReplay(s.Name(), &found[i]))
+			}
 		}
 	}
 	if c.JSON {
@@ -107,28 +115,29 @@ func replays(ctx context.Context, c *command.CLI, store string, l *command.Listi
 		output.Flexible("BY", func(v view) string { return v.Who }),
 		output.Flexible("SO FAR", func(v view) string { return replay.Sum(v.Progress.Counts) }),
 	))
-	fmt.Fprintln(c.Err, output.Counted(len(all), len(all), "replay"))
+	fmt.Fprintln(c.Err, output.Counted(len(all), len(all), nouns[kind]))
 	return err
 }
 
-func replayStop(c *command.CLI) *cobra.Command {
+func replayStop(c *command.CLI, kind admin.ReplayKind) *cobra.Command {
 	var st, who, why string
 	var dryRun bool
+	noun := nouns[kind]
 	cmd := &cobra.Command{
 		Use:   "stop NUMBER --because TEXT",
-		Short: "Stop a replay",
-		Long: `Stop a replay after the messages in progress. Its process stops within 5
-seconds. Continue it later with semel replay start --resume.`,
+		Short: "Stop a " + noun,
+		Long: fmt.Sprintf(`Stop a %s after the messages in progress; its process ends in 5 seconds.
+Continue it later with semel %s start --resume.`, noun, noun),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.UsageError("give one number of a replay; semel replay status shows them")
+				return command.UsageError("give one number of a %s; semel %s status shows them", noun, noun)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || number < 1 {
-				return command.UsageError("%q is no number of a replay; semel replay status shows them", args[0])
+				return command.UsageError("%q is no number of a %s; semel %s status shows them", args[0], noun, noun)
 			}
 			if err := command.CheckRecord(&who, why, dryRun); err != nil {
 				return err
@@ -285,7 +294,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 		}
 	}
 	if state != admin.ReplayDone {
-		r.Remark("go on with it: %s", command.Shell("semel", "replay", "start", "--config", r.Config, "--consumer", r.of.Name, "--resume", fmt.Sprint(view.Number), "--because", "..."))
+		r.Remark("go on with it: %s", command.Shell("semel", "replay", "start", r.of.Name, "--config", r.Config, "--resume", fmt.Sprint(view.Number), "--because", "..."))
 	}
 	if stop := r.stoppedBy(state, err); stop != nil {
 		return stop

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
@@ -26,16 +27,17 @@ type switching struct {
 	allow, dry     bool
 }
 
-func replaySwitch(c *command.CLI) *cobra.Command {
+func rebuildSwitch(c *command.CLI) *cobra.Command {
 	w := &switching{}
 	cmd := &cobra.Command{
-		Use:   "switch NUMBER --consumer NAME --because TEXT",
+		Use:   "switch NUMBER --because TEXT",
 		Short: "Switch to a rebuilt generation",
-		Long: `Wait until the rebuild is near the end of its source, stop all processing in the
-active generation, wait until the rebuild has reached the end, and make its
-generation the active one, in one commit. Running consumers continue in it.
+		Long: `Make the generation of a rebuild the active one when it has caught up, in one
+commit. Running consumers continue in it.
 
-The command gives up without a change if the rebuild does not reach the end
+The command waits until the rebuild is near the end of its source, stops all
+processing in the active generation, and waits until the rebuild has reached
+the end. It gives up without a change if the rebuild does not reach the end
 within --fence, or if messages of the new generation are parked. If it is
 killed, processing continues after --fence.
 
@@ -47,19 +49,19 @@ this is unknown; 4 the new generation has parked messages (--allow-parked).`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&w.catchUp, "timeout", 10*time.Minute, "how long to wait until the rebuild has caught up")
-	flags.DurationVar(&w.fence, "fence", 30*time.Second, "how long the switch may stop all processing, at most 10m")
-	flags.BoolVar(&w.allow, "allow-parked", false, "switch although the new generation has parked or waiting messages")
+	flags.DurationVar(&w.catchUp, "timeout", 10*time.Minute, "how long to wait for the rebuild")
+	flags.DurationVar(&w.fence, "fence", 30*time.Second, "longest stop of processing")
+	flags.BoolVar(&w.allow, "allow-parked", false, "also with parked or waiting messages")
 	flags.BoolVar(&w.dry, "dry-run", false, "only show the progress of the rebuild")
 	command.RecordFlags(cmd, &w.who, &w.why)
 	command.RefuseEmpty(cmd, "consumer")
-	return c.WithConfig(c.WithConsumer(cmd, "whose generation is switched"))
+	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
 }
 
 // oneReplay wants the number of one.
 func oneReplay(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return command.UsageError("give one number of a replay; semel replay status shows them")
+		return command.UsageError("give one number of a rebuild; semel rebuild status shows them")
 	}
 	return nil
 }
@@ -67,7 +69,7 @@ func oneReplay(_ *cobra.Command, args []string) error {
 func replayNumber(arg string) (int64, error) {
 	number, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil || number < 1 {
-		return 0, command.UsageError("%q is no number of a replay; semel replay status shows them", arg)
+		return 0, command.UsageError("%q is no number of a rebuild; semel rebuild status shows them", arg)
 	}
 	return number, nil
 }
@@ -89,9 +91,6 @@ func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do
 	if err != nil {
 		return err
 	}
-	if c.Consumer == "" {
-		return command.UsageError("--consumer is missing: say whose generation it is")
-	}
 	if w.fence > admin.LongestFence {
 		return command.UsageError("--fence %v: nobody applies anything meanwhile, so it is %v at most", w.fence, admin.LongestFence)
 	}
@@ -102,25 +101,27 @@ func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do
 	if err != nil {
 		return err
 	}
-	of := p.Consumer(c.Consumer)
-	if of == nil {
-		return c.NoConsumer(p, c.Consumer)
-	}
-	if !p.Generational(of) {
-		return command.Failed(*p.MayRebuild(of))
-	}
-	a, err := c.OpenChecked(ctx, p, of.Store)
+	a, err := openRebuilt(ctx, c, p)
 	if err != nil {
 		return err
 	}
 	defer c.Close(a)
-	one := &rebuiltOf{consumer: of, store: a.StoreOf(of)}
+	one := &rebuiltOf{store: a.Stores[0]}
 	if one.replay, err = one.store.Replay(ctx, number); err != nil {
 		return command.Failed(err)
 	}
-	if one.replay.Kind != admin.ReplayRebuild || one.replay.Consumer != of.Name {
-		return command.UsageError("replay %d is no rebuild of consumer %s; semel replay status shows them", number, of.Name)
+	of := p.Consumer(one.replay.Consumer)
+	switch {
+	case one.replay.Kind != admin.ReplayRebuild:
+		return command.UsageError("%d is the number of a replay, and not of a rebuild; semel rebuild status shows them", number)
+	case of == nil:
+		return command.UsageError("rebuild %d is of consumer %s, which %s does not have", number, one.replay.Consumer, c.Config)
+	case c.Consumer != "" && c.Consumer != of.Name:
+		return command.UsageError("rebuild %d is of consumer %s, and not of %s", number, of.Name, c.Consumer)
+	case !p.Generational(of):
+		return command.Failed(*p.MayRebuild(of))
 	}
+	one.consumer = of
 	far, end, err := a.Far(of, one.replay.Generation)
 	if err != nil {
 		return command.Failed(err)
@@ -128,6 +129,20 @@ func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do
 	defer end()
 	one.far = far
 	return do(ctx, c, one, w)
+}
+
+// openRebuilt opens the store of --consumer, or the only store.
+func openRebuilt(ctx context.Context, c *command.CLI, p *policy.Policy) (*assembly.Assembly, error) {
+	of := p.Consumer(c.Consumer)
+	switch {
+	case c.Consumer != "" && of == nil:
+		return nil, c.NoConsumer(p, c.Consumer)
+	case of != nil:
+		return c.OpenChecked(ctx, p, of.Store)
+	case len(p.Databases()) != 1:
+		return nil, command.UsageError("%s has %d stores, each with numbers of its own; name the consumer with --consumer", c.Config, len(p.Databases()))
+	}
+	return c.OpenChecked(ctx, p, p.Databases()[0].Name)
 }
 
 // switched is what a switch says.
@@ -145,7 +160,7 @@ func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) 
 	}
 	if of.replay.Left == 0 && of.replay.State != admin.ReplayDone {
 		return command.Failed(fmt.Errorf("nobody runs rebuild %d, so that it does not come to the end of its source: %s", of.replay.Number,
-			command.Shell("semel", "replay", "start", "--config", c.Config, "--consumer", of.consumer.Name, "--rebuild", "--resume", fmt.Sprint(of.replay.Number), "--because", "…")))
+			resumeRebuild(c, of.consumer.Name, of.replay.Number)))
 	}
 	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.far, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,
 		Act: store.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Report: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
@@ -160,7 +175,7 @@ func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) 
 		return c.WriteJSON(switched{of.replay.Number, of.consumer.Name, from, s.To, false})
 	}
 	_, err = fmt.Fprintf(c.Out, "generation %d of %s is active; generation %d is kept until it is dropped:\n  %s\n", s.To, of.consumer.Name, from,
-		command.Shell("semel", "replay", "drop", "--config", c.Config, "--consumer", of.consumer.Name, fmt.Sprint(of.replay.Number), "--because", "…"))
+		command.Shell(append(rebuildLine(c, "drop", of.consumer.Name, of.replay.Number), "--because", "…")...))
 	return command.Failed(err)
 }
 
@@ -211,15 +226,16 @@ func wouldSwitch(ctx context.Context, c *command.CLI, of *rebuiltOf) error {
 	return c.WriteJSON(says)
 }
 
-func replayDrop(c *command.CLI) *cobra.Command {
+func rebuildDrop(c *command.CLI) *cobra.Command {
 	w := &switching{}
 	cmd := &cobra.Command{
-		Use:   "drop NUMBER --consumer NAME --because TEXT",
+		Use:   "drop NUMBER --because TEXT",
 		Short: "Remove an old or unwanted generation",
-		Long: `Drop removes, some at a time, the markers and rows of the generation that was
-active before this rebuild was switched to, or, if it was not, of the rebuild's
-own, which ends it. The rows of your own tables are yours to delete.
-Interrupted, it goes on with the next call.`,
+		Long: `Remove the markers and rows of the generation that was active before the switch
+to this rebuild. Without a switch, remove the rebuild's own generation.
+
+The command removes some at a time; after an interruption the next call
+continues. Rows of your own tables stay: delete them yourself.`,
 		Args: oneReplay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ofRebuild(cmd.Context(), c, args[0], w, drop)
@@ -228,7 +244,7 @@ Interrupted, it goes on with the next call.`,
 	cmd.Flags().BoolVar(&w.dry, "dry-run", false, "only show which generation would be removed")
 	command.RecordFlags(cmd, &w.who, &w.why)
 	command.RefuseEmpty(cmd, "consumer")
-	return c.WithConfig(c.WithConsumer(cmd, "whose generation is removed"))
+	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
 }
 
 // dropped is what a drop says.

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,98 +22,104 @@ const noLimit = "off"
 func pauseCommand(c *command.CLI) *cobra.Command {
 	w := &operate.Wish{Verb: operate.Pause}
 	cmd := &cobra.Command{
-		Use:   "pause --because TEXT",
+		Use:   "pause NAME... --because TEXT",
 		Short: "Pause consumers",
-		Long: `Pause lets consumers take nothing more, neither from their sources nor from
-what waits in the store. What they have in memory goes on to its end and is
-settled, their processes run on, and nothing is lost: they go on where they were
-with semel resume. It is kept in the store, so that all processes of a consumer
-obey, those that start later and programs in Go, too, within 2 seconds.
+		Long: `Pause consumers in all their processes: no new messages are fetched, and
+messages in flight are finished. Continue with semel consumers resume.
 
-Without --consumer it is all consumers of the policy.`,
-		Args: command.NoArgs,
+The store keeps the pause, so that processes that start later and programs in
+Go obey it too. Running processes obey within 2 seconds. Waiting rows of the
+inbox wait as well.`,
 	}
-	return controlFlags(c, cmd, w)
+	return controlFlags(c, cmd, w, 0)
 }
 
 func resumeCommand(c *command.CLI) *cobra.Command {
 	w := &operate.Wish{Verb: operate.Resume}
 	cmd := &cobra.Command{
-		Use:   "resume --because TEXT",
-		Short: "Resume consumers",
-		Long: `Resume lets consumers that were paused go on where they were. Their processes
-hear it within 3 seconds. A limit stays: semel limit off lifts it.
-
-Without --consumer it is all consumers of the policy.`,
-		Args: command.NoArgs,
+		Use:   "resume NAME... --because TEXT",
+		Short: "Resume paused consumers",
+		Long: `Resume paused consumers where they stopped. Their processes continue within 3
+seconds. Limits stay: semel consumers limit NAME off removes a limit.`,
 	}
-	return controlFlags(c, cmd, w)
+	return controlFlags(c, cmd, w, 0)
 }
 
 func limitCommand(c *command.CLI) *cobra.Command {
 	w := &operate.Wish{Verb: operate.Limit}
 	cmd := &cobra.Command{
-		Use:   "limit MESSAGES|off --because TEXT",
-		Short: "Limit the rate of each process",
-		Long: `Limit lets each process of the consumers take so many messages a second, from
-its source and from what waits in the store together: with three processes it
-is three times as many. What was taken before is not slowed down. It is kept in
-the store, and heard within 2 seconds; off lifts it. A program that brings its
-own loop (Process) is not limited.
+		Use:   "limit NAME... N|off --because TEXT",
+		Short: "Limit messages a second in each process",
+		Long: `Let each process of the consumers take at most N messages a second; off removes
+the limit. Three processes together take three times as many.
 
-Without --consumer it is all consumers of the policy.`,
-		ValidArgsFunction: func(_ *cobra.Command, words []string, _ string) (all []string, _ cobra.ShellCompDirective) {
-			if len(words) == 0 {
-				all = []string{noLimit}
-			}
-			return all, cobra.ShellCompDirectiveNoFileComp
-		},
-		Args: func(_ *cobra.Command, args []string) (err error) {
-			w.PerSecond, err = perSecond(args)
-			return err
-		},
+The limit counts messages of the source and waiting rows of the inbox together.
+Messages in flight are not slowed down. The store keeps the limit, and running
+processes obey within 2 seconds. Programs with their own loop (Process) are not
+limited.`,
 	}
-	return controlFlags(c, cmd, w)
+	return controlFlags(c, cmd, w, 1)
 }
 
 // mostPerSecond is the highest limit; more is none.
 const mostPerSecond = 1_000_000
 
-func perSecond(args []string) (int, error) {
-	if len(args) != 1 {
-		return 0, command.UsageError("give how many messages a second each process may take, or %s for no limit", noLimit)
-	}
-	if args[0] == noLimit {
+// perSecond reads a limit; 0 is none.
+func perSecond(arg string) (int, error) {
+	if arg == noLimit {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(args[0])
+	n, err := strconv.Atoi(arg)
 	if err != nil || n < 1 || n > mostPerSecond {
-		return 0, command.UsageError("%q is no limit; give a whole number from 1 to %d, %s for no limit, or use semel pause for none at all", args[0], mostPerSecond, noLimit)
+		return 0, command.UsageError("%q is no limit; give a whole number from 1 to %d, %s for no limit, or use semel consumers pause for none at all", arg, mostPerSecond, noLimit)
 	}
 	return n, nil
 }
 
-// controlFlags adds what the acts on consumers share.
-func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish) *cobra.Command {
+// controlFlags adds what the acts on consumers share. Behind the names of consumers there are
+// this many other arguments: 0, or 1 for a limit.
+func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish, others int) *cobra.Command {
 	var store string
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+	var everyone bool
+	cmd.ValidArgsFunction = c.ConsumerWords
+	cmd.Args = func(_ *cobra.Command, args []string) (err error) {
+		if len(args) < others {
+			return command.UsageError("give how many messages a second each process may take, or %s for no limit", noLimit)
+		}
+		names := args[:len(args)-others]
+		switch {
+		case slices.Contains(names, ""):
+			return command.UsageError("a name is empty; name the consumers")
+		case everyone && len(names) > 0:
+			return command.UsageError("give names of consumers or --all, not both")
+		case !everyone && len(names) == 0:
+			return command.UsageError("name the consumers, or use --all for all of the policy; semel consumers ls lists them")
+		}
+		if others > 0 {
+			w.PerSecond, err = perSecond(args[len(args)-1])
+		}
+		return err
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if strings.TrimSpace(w.Why) == "" && !w.DryRun {
 			return command.UsageError("--because is missing: say why, it is recorded, and who looks at the consumer reads it")
 		}
 		if w.Who, err = command.OperatorName(w.Who); err != nil {
 			return err
 		}
-		if c.Consumer == "" && policy.IsPlace(store) {
-			return command.UsageError("--consumer is missing: without a policy, name the consumer; semel controls lists them")
+		if everyone && policy.IsPlace(store) {
+			return command.UsageError("--all means the consumers of the policy: without a policy, name them; semel consumers ls lists them")
 		}
-		return withControlled(cmd.Context(), c, store, false, func(all []controlled) error {
+		return withControlled(cmd.Context(), c, args[:len(args)-others], store, false, func(all []controlled) error {
 			return wish(cmd.Context(), c, *w, all)
 		})
 	}
-	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "only show what would change")
-	command.BecauseFlag(cmd, &w.Why, "why, for the record and for who looks at the consumer")
-	command.WhoFlag(cmd, &w.Who)
-	return withControlStore(c, cmd, &store)
+	cmd.Flags().BoolVar(&everyone, "all", false, "all consumers of the policy")
+	command.DryRunFlag(cmd, &w.DryRun)
+	command.RecordFlags(cmd, &w.Who, &w.Why)
+	command.StoreFlag(cmd, &store)
+	command.RefuseEmpty(cmd, "store")
+	return c.WithConfig(cmd)
 }
 
 // withControlStore adds the flags that say which consumers are meant.
@@ -128,15 +135,15 @@ type controlled struct {
 	name  string
 }
 
-// withControlled has work done with the consumers that the flags choose: the one that
-// is named, or all of the policy, and with strangers all that the stores know.
-func withControlled(ctx context.Context, c *command.CLI, store string, strangers bool, work func([]controlled) error) error {
+// withControlled calls work with the consumers of these names; without names, with all of the
+// policy and, with strangers, also with those that only the stores know.
+func withControlled(ctx context.Context, c *command.CLI, wanted []string, store string, strangers bool, work func([]controlled) error) error {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
 		return err
 	}
-	if consumer := p.Consumer(c.Consumer); store == "" && consumer != nil {
-		store = consumer.Store
+	if len(wanted) == 1 && store == "" && p.Consumer(wanted[0]) != nil {
+		store = p.Consumer(wanted[0]).Store
 	}
 	a, err := c.OpenChecked(ctx, p, store)
 	if err != nil {
@@ -150,22 +157,30 @@ func withControlled(ctx context.Context, c *command.CLI, store string, strangers
 		if err != nil {
 			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
-		if !strangers && c.Consumer == "" {
+		if !strangers && len(wanted) == 0 {
 			names = nil
 		}
 		names = command.KnownConsumers(a.Policy(), s.Name(), names)
 		known = append(known, names...)
 		for _, name := range names {
-			if c.Consumer == "" || c.Consumer == name {
+			if len(wanted) == 0 || slices.Contains(wanted, name) {
 				all = append(all, controlled{s, name})
 			}
 		}
 	}
-	switch {
-	case c.Consumer != "" && len(all) == 0:
-		return c.NoneOfThisName("consumer", c.Consumer, known)
-	case c.Consumer != "" && len(all) > 1:
-		return command.UsageError("%d stores know a consumer %q; name one with --store", len(all), c.Consumer)
+	for _, name := range wanted {
+		found := 0
+		for _, one := range all {
+			if one.name == name {
+				found++
+			}
+		}
+		switch {
+		case found == 0:
+			return c.NoneOfThisName("consumer", name, known)
+		case found > 1:
+			return command.UsageError("%d stores know a consumer %q; name one with --store", found, name)
+		}
 	}
 	return work(all)
 }
@@ -201,7 +216,7 @@ func wish(ctx context.Context, c *command.CLI, w operate.Wish, all []controlled)
 		}
 	}
 	if changed {
-		fmt.Fprintln(c.Err, "the processes that run hear it within 3 seconds;\nsemel controls shows what is wanted")
+		fmt.Fprintln(c.Err, "the processes that run hear it within 3 seconds;\nsemel consumers ls shows what is wanted")
 	}
 	if bad > 0 {
 		return command.Failed(fmt.Errorf("%s: %d of %d consumers were not changed", w.Verb, bad, len(done)))

@@ -1,30 +1,40 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
 )
 
-func controlsCommand(c *command.CLI) *cobra.Command {
+func consumersList(c *command.CLI) *cobra.Command {
 	l := &command.Listing{}
 	var store string
 	cmd := &cobra.Command{
-		Use:   "controls",
-		Short: "List consumers with their pauses and limits",
-		Args:  command.NoArgs,
+		Use:   "ls",
+		Short: "List consumers with pauses and limits",
+		Long: `List consumers with their pauses and limits, and whether the run at the address
+of the policy key listen runs them. Other processes are not known.`,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := l.Check(c, cmd); err != nil {
 				return err
 			}
-			return withControlled(cmd.Context(), c, store, true, func(all []controlled) error {
-				return listControls(cmd.Context(), c, all, l)
+			var wanted []string
+			if c.Consumer != "" {
+				wanted = []string{c.Consumer}
+			}
+			runs := whatRuns(cmd.Context(), c, store)
+			return withControlled(cmd.Context(), c, wanted, store, true, func(all []controlled) error {
+				return listControls(cmd.Context(), c, all, runs, l)
 			})
 		},
 	}
@@ -32,9 +42,32 @@ func controlsCommand(c *command.CLI) *cobra.Command {
 	return withControlStore(c, cmd, &store)
 }
 
-// listControls prints what is wanted of each consumer.
-func listControls(ctx context.Context, c *command.CLI, all []controlled, l *command.Listing) error {
-	views := []operate.ControlView{}
+// consumerView is a consumer with its controls.
+type consumerView struct {
+	operate.ControlView
+	// Run is ready or not ready, as the run at the policy's address says; empty if that is unknown.
+	Run string `json:"run,omitempty"`
+}
+
+// whatRuns asks the run at the policy's address for its consumers; nil if it cannot be asked.
+func whatRuns(ctx context.Context, c *command.CLI, store string) map[string]metrics.ConsumerHealth {
+	p, _, err := c.LoadFor(store)
+	if err != nil || p.Listen.Address == "" { // who needs the policy says what is wrong with it
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	h, err := ask(ctx, p.Listen, metrics.PathReady)
+	if err != nil {
+		fmt.Fprintf(c.Err, "which consumers run is not known: %v\n", err)
+		return nil
+	}
+	return h.Consumers
+}
+
+// listControls prints what is wanted of each consumer, and whether it runs.
+func listControls(ctx context.Context, c *command.CLI, all []controlled, runs map[string]metrics.ConsumerHealth, l *command.Listing) error {
+	views := []consumerView{}
 	for _, one := range all {
 		if l.Full(len(views)) {
 			break
@@ -43,34 +76,40 @@ func listControls(ctx context.Context, c *command.CLI, all []controlled, l *comm
 		if err != nil {
 			return command.Failed(err)
 		}
-		views = append(views, v)
+		view := consumerView{ControlView: v}
+		if h, known := runs[one.name]; known {
+			view.Run = map[bool]string{true: "ready", false: "not ready"}[h.OK]
+		}
+		views = append(views, view)
 	}
 	return command.PrintList(c, l, "consumers", "consumer", views, len(all), controlColumns)
 }
 
-func controlColumns(views []operate.ControlView, _ bool) []output.Column[operate.ControlView] {
-	type view = operate.ControlView
+func controlColumns(views []consumerView, _ bool) []output.Column[consumerView] {
+	type view = consumerView
 	storeOf := func(v view) string { return v.Store }
 	limited := slices.ContainsFunc(views, func(v view) bool { return v.PerSecond > 0 })
+	runs := slices.ContainsFunc(views, func(v view) bool { return v.Run != "" })
 	return []output.Column[view]{
 		output.Text("STORE", storeOf).IfVaried(),
 		output.Flexible("CONSUMER", func(v view) string { return legible.Printable(v.Consumer) }),
-		output.Text("STATE", controlState),
-		output.Text("PER SECOND", controlLimit).If(limited),
+		output.Text("STATE", func(v view) string { return controlState(v.ControlView) }),
+		output.Text("RUN", func(v view) string { return cmp.Or(v.Run, "-") }).If(runs),
+		output.Text("PER SECOND", func(v view) string { return controlLimit(v.ControlView) }).If(limited),
 		output.Text("SINCE", func(v view) string {
-			if o := standing(v); o != nil {
+			if o := standing(v.ControlView); o != nil {
 				return output.Moment(o.At)
 			}
 			return "-"
 		}),
 		output.Flexible("BY", func(v view) string {
-			if o := standing(v); o != nil {
+			if o := standing(v.ControlView); o != nil {
 				return legible.Printable(o.By)
 			}
 			return "-"
 		}),
 		output.Flexible("WHY", func(v view) string {
-			if o := standing(v); o != nil {
+			if o := standing(v.ControlView); o != nil {
 				return legible.Printable(o.Why)
 			}
 			return "-"

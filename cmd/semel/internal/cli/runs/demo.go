@@ -19,13 +19,15 @@ func demoCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show what crashes do, without and with semel",
-		Long: `Demo lets three consumers book the same payments into SQLite, each in a process
-of its own that is killed at the same deliveries and steps: one settles first
-and books then, one books first and settles last, one uses semel. The table is
-read from their databases. It needs no server and no network.
+		Long: `Let three consumers book the same payments into SQLite while their processes
+are killed: one acks first, one acks last, one uses semel. The command needs no
+server and no network.
 
-Exit codes: 0 semel applied each payment once and the others did not, 1 that did
-not show or the demonstration could not be held, 2 wrong use, 130 interrupted.`,
+Each consumer has a process of its own, which is killed at the same deliveries
+and steps. The printed figures are read from the databases.
+
+Exit codes: 0 semel applied each payment once and the others did not; 1 that
+did not show, or the demo failed.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if source {

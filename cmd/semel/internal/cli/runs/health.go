@@ -65,7 +65,7 @@ func warn(p *policy.Policy, o assembly.Options) {
 		}
 	}
 	if len(names) > 0 {
-		o.Logger.Warn("alerts are set, and this run serves no metrics for them; add listen: 127.0.0.1:9464 to the policy, and load the rules that semel alerts prints", "consumers", names)
+		o.Logger.Warn("alerts are set, and this run serves no metrics for them; add listen: 127.0.0.1:9464 to the policy, and load the rules that semel generate alerts prints", "consumers", names)
 	}
 }
 
@@ -92,9 +92,10 @@ func healthCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check whether a run is ready",
-		Long: `Health asks the run that serves the address of the policy's key listen whether
-it is ready, or with --live whether it is alive, for probes that execute a
-command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`,
+		Long: `Ask the run at the address of the policy key listen whether it is ready, or with
+--live whether it is alive, for probes that execute a command.
+
+Exit codes: 0 yes; 4 no; 1 nobody answers.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := listening(c, timeout, "a run tells nothing of its health: add listen: 127.0.0.1:9464")

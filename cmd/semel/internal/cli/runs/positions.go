@@ -25,7 +25,7 @@ type grouped struct {
 	partitions []operate.PositionView
 }
 
-// withGroups has work done with the wanted consumers that have groups.
+// withGroups calls work with the wanted consumers that have groups: those of the store that is named, or all.
 func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(*assembly.Assembly, []grouped) error) error {
 	p, err := bare.load(c)
 	if err != nil {
@@ -34,7 +34,10 @@ func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(
 	if c.Consumer != "" && p.Consumer(c.Consumer) == nil {
 		return c.NoConsumer(p, c.Consumer)
 	}
-	store := ""
+	store := bare.store
+	if policy.IsPlace(store) {
+		store = ""
+	}
 	if c.Consumer != "" {
 		store = p.Consumer(c.Consumer).Store
 	}
@@ -43,7 +46,7 @@ func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(
 		return err
 	}
 	defer c.Close(a)
-	all, err := groups(ctx, c, a, p)
+	all, err := groups(ctx, c, a, p, store)
 	defer func() {
 		for _, g := range all {
 			g.recovery.Close()
@@ -55,9 +58,9 @@ func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(
 	return work(a, all)
 }
 
-func groups(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy.Policy) (all []grouped, err error) {
+func groups(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy.Policy, store string) (all []grouped, err error) {
 	for _, consumer := range p.Consumers {
-		if c.Consumer != "" && consumer.Name != c.Consumer {
+		if c.Consumer != "" && consumer.Name != c.Consumer || store != "" && consumer.Store != store {
 			continue
 		}
 		recovery, err := a.Recovery(consumer)
@@ -80,21 +83,23 @@ func groups(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy
 func positionsPlan(c *command.CLI) *cobra.Command {
 	l, bare := &command.Listing{}, &bareGroup{}
 	cmd := &cobra.Command{
-		Use:   "plan",
+		Use:   "plan [NAME]",
 		Short: "Show positions and what a reset would change",
-		Long: `Plan shows of each partition how far the store knows it to be done, how far the
-group does, and where the log begins and ends. It changes nothing, and can be
-asked while the consumers run. It exits with 4 if a group is ahead of its store:
+		Long: `Show the position of each partition in the store, the offset of the group, and
+the start and end of the log. The command changes nothing, and consumers may run
+meanwhile.
 
-  behind   the store has lost what it had: it was restored, or failed over
-  ahead    a person has set the group's offset, or an older release committed it
+Exit code 4, a group is ahead of its store:
 
-and with 0 otherwise:
+  behind   the store lost what it had: it was restored, or failed over
+  ahead    a person set the group's offset, or an older release committed it
 
-  level      the store has all that the group counts as done
+Exit code 0:
+
+  level      the store has everything that the group counts as done
   unknown    the store has no position of the partition yet
   not_begun  the group has no offset`,
-		Args: command.NoArgs,
+		Args: oneConsumer(c),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := l.Check(c, cmd); err != nil {
 				return err
@@ -104,8 +109,23 @@ and with 0 otherwise:
 	}
 	l.Add(c, cmd, 0, "partitions")
 	bare.add(cmd)
-	command.RefuseEmpty(cmd, "consumer")
-	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
+	cmd.ValidArgsFunction = c.ConsumerWord
+	return c.WithConfig(cmd)
+}
+
+// oneConsumer takes the name of at most one consumer into c.Consumer.
+func oneConsumer(c *command.CLI) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 1:
+			return command.UsageError("name one consumer, or none for all of the policy")
+		case len(args) == 1 && args[0] == "":
+			return command.UsageError("the name is empty, which would choose all; leave it out if that is meant")
+		case len(args) == 1:
+			c.Consumer = args[0]
+		}
+		return nil
+	}
 }
 
 // plan prints the partitions, and on stderr what sets them right.
@@ -163,14 +183,16 @@ func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 
 // resetLine is the command that sets groups back.
 func resetLine(c *command.CLI, bare *bareGroup) string {
-	words := []string{"semel", "positions", "reset"}
-	if bare.store != "" {
+	words := []string{"semel", "consumers", "positions", "reset"}
+	if c.Consumer != "" {
+		words = append(words, c.Consumer)
+	} else {
+		words = append(words, "--all")
+	}
+	if policy.IsPlace(bare.store) {
 		words = append(words, bare.words()...)
 	} else {
 		words = append(words, "--config", c.Config)
-	}
-	if c.Consumer != "" {
-		words = append(words, "--consumer", c.Consumer)
 	}
 	return command.Shell(append(words, "--because", "restored from a backup")...)
 }
@@ -207,26 +229,23 @@ type bareGroup struct {
 // add adds the flags.
 func (b *bareGroup) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&b.store, "store", "", "a database without a policy: postgres://… or sqlite:FILE; with --consumer, --brokers and --topics")
-	flags.StringSliceVar(&b.brokers, "brokers", nil, "with --store: brokers of Kafka, as host:port")
-	flags.StringSliceVar(&b.topics, "topics", nil, "with --store: the topics that the consumer reads")
-	flags.StringVar(&b.group, "group", "", "with --store: the consumer group, if it is not the consumer's name")
+	command.StoreFlag(cmd, &b.store)
+	flags.StringSliceVar(&b.brokers, "brokers", nil, "without a policy: brokers of Kafka")
+	flags.StringSliceVar(&b.topics, "topics", nil, "without a policy: the topics")
+	flags.StringVar(&b.group, "group", "", "without a policy: the group (default: NAME)")
 	command.RefuseEmpty(cmd, "store", "brokers", "topics", "group")
 }
 
 // load is the policy, or with --store what the flags say.
 func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
-	if b.store == "" {
+	if !policy.IsPlace(b.store) {
 		if len(b.brokers) > 0 || len(b.topics) > 0 || b.group != "" {
-			return nil, command.UsageError("--brokers, --topics and --group need --store; a policy says them for its consumers")
+			return nil, command.UsageError("--brokers, --topics and --group need --store with a database, as postgres://… or sqlite:FILE; a policy says them for its consumers")
 		}
 		return c.Load()
 	}
-	switch {
-	case !policy.IsPlace(b.store):
-		return nil, command.UsageError("--store is a database here, as postgres://… or sqlite:FILE; for a store of a policy leave it out and use --consumer")
-	case c.Consumer == "" || len(b.brokers) == 0 || len(b.topics) == 0:
-		return nil, command.UsageError("--store needs --consumer, --brokers and --topics, which no policy says")
+	if c.Consumer == "" || len(b.brokers) == 0 || len(b.topics) == 0 {
+		return nil, command.UsageError("without a policy, --store needs the name of the consumer, --brokers and --topics")
 	}
 	p, _, err := c.LoadFor(b.store)
 	if err != nil {

@@ -21,8 +21,13 @@ type setting struct {
 }
 
 func (s *setting) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
-	cmd.Args = command.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	everyone := false
+	cmd.Args = oneConsumer(c)
+	cmd.ValidArgsFunction = c.ConsumerWord
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if everyone == (len(args) > 0) {
+			return command.UsageError("name one consumer, or use --all for all of the policy; semel consumers positions plan shows them")
+		}
 		if err := command.CheckRecord(&s.who, s.why, s.DryRun); err != nil {
 			return err
 		}
@@ -30,25 +35,26 @@ func (s *setting) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 			return setPositions(cmd.Context(), c, a, all, s)
 		})
 	}
-	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only show what would change")
+	cmd.Flags().BoolVar(&everyone, "all", false, "all consumers of the policy")
+	command.DryRunFlag(cmd, &s.DryRun)
 	command.RecordFlags(cmd, &s.who, &s.why)
-	cmd.Flags().BoolVar(&s.Ahead, "ahead", false, "also if a person or an older release set the offset")
+	cmd.Flags().BoolVar(&s.Ahead, "ahead", false, "also offsets that a person or an older release set")
 	s.bare.add(cmd)
-	command.RefuseEmpty(cmd, "consumer")
-	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
+	return c.WithConfig(cmd)
 }
 
 func positionsReset(c *command.CLI) *cobra.Command {
 	s := &setting{verb: "reset_positions"}
 	cmd := s.add(c, &cobra.Command{
-		Use:   "reset --because TEXT",
+		Use:   "reset NAME --because TEXT",
 		Short: "Reset groups to their restored stores",
-		Long: `Reset sets a group's offsets back to the positions of its store, where the store
-was restored and is behind, so that what it lacks comes again; what has its
-effect already is a duplicate then. It never sets a group forward. Stop all
-processes of the consumers first: while a group has members, nothing is set.`,
+		Long: `Set the offsets of a group back to the positions of its restored store. Stop all
+processes of the consumer first: a group with members is refused.
+
+Messages that the store lacks are delivered again; messages that have their
+effect already are duplicates. A group is never set forward.`,
 	})
-	cmd.Flags().BoolVar(&s.LogStart, "log-start", false, "continue at the start of the log if records are gone or no position is known; gives up the lost records")
+	cmd.Flags().BoolVar(&s.LogStart, "log-start", false, "where records are gone, continue at the log start")
 	return cmd
 }
 
@@ -56,11 +62,13 @@ func positionsAccept(c *command.CLI) *cobra.Command {
 	s := &setting{verb: "accept_positions"}
 	s.Accept = true
 	return s.add(c, &cobra.Command{
-		Use:   "accept --because TEXT",
+		Use:   "accept NAME --because TEXT",
 		Short: "Accept the groups' offsets, and skip what the stores lack",
-		Long: `Accept raises the positions of a store that is behind to the group's offsets.
-What lies between is not read again: for who has brought its effects into the
-database in another way, or means to leave them out.`,
+		Long: `Raise the positions of a store that is behind to the offsets of the group. The
+messages in between are not read again.
+
+Use it if you brought their effects into the database in another way, or want to
+skip them.`,
 	})
 }
 

@@ -89,10 +89,12 @@ func recordCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record",
 		Short: "Save a flight recording",
-		Long: `Record asks the run that serves the address of the policy's key listen to write
-what each of its consumers heard and decided last, and prints the files, which
-are on the run's machine, in the folder of the policy's key recorder. Nothing of
-a message is in them but hashes. SIGUSR1 does the same without an address.`,
+		Long: `Ask the run at the address of the policy key listen to save the latest events
+and decisions of its consumers, and print the file names. The files are on the
+run's machine, in the folder of the policy key recorder.
+
+The files contain hashes of messages, and nothing else of them. SIGUSR1 does
+the same without an address.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := listening(c, timeout, "a run cannot be asked: add listen: 127.0.0.1:9464, or send the process SIGUSR1")

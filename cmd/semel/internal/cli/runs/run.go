@@ -21,9 +21,13 @@ import (
 // Commands are the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{
-		runCommand(c), healthCommand(c), recordCommand(c), topCommand(c), demoCommand(c),
-		pauseCommand(c), resumeCommand(c), limitCommand(c), controlsCommand(c), positionsCommand(c),
+		runCommand(c), healthCommand(c), topCommand(c), statusCommand(c), demoCommand(c),
 	}
+}
+
+// ConsumerCommands are the commands of this package below semel consumers.
+func ConsumerCommands(c *command.CLI) []*cobra.Command {
+	return []*cobra.Command{consumersList(c), pauseCommand(c), resumeCommand(c), limitCommand(c), positionsCommand(c), recordCommand(c)}
 }
 
 func runCommand(c *command.CLI) *cobra.Command {
@@ -32,12 +36,14 @@ func runCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the consumers of a policy",
-		Long: `Run consumes until every source has ended: files that are not followed and
-standard input end by themselves. The first SIGINT, SIGTERM or SIGHUP drains and
-exits with 0, a second SIGINT or SIGTERM exits with 130 at once.
+		Long: `Run the consumers of a policy until every source has ended. The first SIGINT or
+SIGTERM finishes messages in flight and exits with 0; a second one exits at
+once with 130.
 
-A file is read from where the last run stopped; with --from-start from its
-beginning, and what has ended before is a duplicate and changes nothing.`,
+Files that are not followed and standard input end; topics do not. A file is
+read from where the last run stopped, or with --from-start from its beginning:
+messages that were processed before are duplicates then and change nothing.
+SIGHUP works as SIGTERM, unless the process was started with nohup.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("exit-when-idle") && idle <= 0 {
@@ -60,7 +66,7 @@ beginning, and what has ended before is a duplicate and changes nothing.`,
 			return run(cmd.Context(), c, p, migrate, assembly.Options{Who: who, Consumer: c.Consumer, IdleExit: idle, Stdin: c.In, FromStart: fromStart})
 		},
 	}
-	cmd.Flags().DurationVar(&idle, "exit-when-idle", 0, "exit when the sources have been empty for this time")
+	cmd.Flags().DurationVar(&idle, "exit-when-idle", 0, "exit when sources are empty so long")
 	cmd.Flags().BoolVar(&migrate, "migrate", false, "create and upgrade Semel's tables first")
 	cmd.Flags().BoolVar(&fromStart, "from-start", false, "read files from their beginning")
 	return c.WithConfig(c.WithConsumer(cmd, "run only this consumer"))
@@ -180,7 +186,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		}
 	}
 	if errors.Is(err, semel.ErrBehind) {
-		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", command.Shell("semel", "positions", "plan", "--config", e.Config)),
+		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", command.Shell("semel", "consumers", "positions", "plan", "--config", e.Config)),
 			fmt.Errorf("then set it: %s", resetLine(e.CLI, &bareGroup{})))
 	}
 	return summary, command.Failed(err)

@@ -22,12 +22,14 @@ func topCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch all consumers",
-		Long: `Show every consumer of a policy or of a store. Waiting and parked messages and
-their ages come from the store; effects a second, lag and readiness come from
-the run at the address of the policy key listen. WHY is the reason why a
-consumer is not ready or is paused, or its last error. q quits, left and right
-change the sort order, up and down scroll. Without a terminal, with --once or
-with --json, print one table and exit.`,
+		Long: `Show every consumer of a policy or of a store, and refresh until q is pressed.
+Left and right change the sort order, up and down scroll. Without a terminal,
+with --once or with --json, print one table and exit.
+
+Waiting and parked messages and their ages come from the store. Effects a
+second, lag and readiness come from the run at the address of the policy key
+listen. WHY is the reason why a consumer is not ready or is paused, or its last
+error.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < 100*time.Millisecond {
@@ -91,6 +93,8 @@ func leave(a io.Closer) {
 // watching is a look at consumers that is repeated.
 type watching struct {
 	*command.CLI
+	// place is the value of --store.
+	place  string
 	policy *policy.Policy
 	stores []topStore
 	now    func() time.Time

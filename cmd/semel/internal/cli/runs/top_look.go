@@ -59,6 +59,9 @@ type topView struct {
 	Error  string `json:"error,omitempty"`
 	// LastError is what its run met last, whatever became of that.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
+	// since is when it was paused; runs says that the run reports it.
+	since time.Time
+	runs  bool
 }
 
 // topLook is one look at all consumers.
@@ -70,6 +73,9 @@ type topLook struct {
 	Failed int      `json:"-"`
 	// Asking: nobody has answered yet.
 	Asking bool `json:"-"`
+	// unreadable are the stores that could not be read; noRun is why the run could not be asked.
+	unreadable []need
+	noRun      string
 }
 
 // seen are the effects of the look before, for rates.
@@ -84,13 +90,16 @@ func (w *watching) look(ctx context.Context) *topLook {
 	for _, s := range w.stores {
 		if err := w.read(ctx, l, s); err != nil && ctx.Err() == nil {
 			l.Failed++
-			l.Notes = append(l.Notes, unreadable(ctx, s, err))
+			note := unreadable(ctx, s, err)
+			l.Notes = append(l.Notes, note)
+			l.unreadable = append(l.unreadable, need{Store: s.Name(), What: "not readable", Why: note})
 			w.unread(l, s)
 		}
 	}
 	if w.policy.Listen.Address != "" && ctx.Err() == nil {
 		if err := w.askRun(ctx, l); err != nil {
-			l.Notes = append(l.Notes, fmt.Sprintf("rates, lag and readiness are not known: %v", err))
+			l.noRun = err.Error()
+			l.Notes = append(l.Notes, "rates, lag and readiness are not known: "+l.noRun)
 		}
 	}
 	return l
@@ -142,7 +151,7 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 		if v.State = controlState(c); v.State == "-" {
 			v.State = ""
 		} else if o := standing(c); o != nil {
-			v.Error = o.Why
+			v.Error, v.since = o.Why, o.At
 		}
 		for state, sampled := range rows {
 			of := sampled.Consumers[name]
@@ -197,7 +206,7 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 
 // ready takes what a run says of the consumer's health.
 func (v *topView) ready(h metrics.ConsumerHealth) {
-	v.LastError = h.LastError
+	v.LastError, v.runs = h.LastError, true
 	switch {
 	case !h.OK && v.State != "paused":
 		v.State, v.Error = "not ready", h.Reason

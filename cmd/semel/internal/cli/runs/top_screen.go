@@ -179,11 +179,16 @@ func lastError(e *metrics.LastError, now time.Time) string {
 	if e == nil {
 		return ""
 	}
-	ago := max(now.Sub(e.At), 0).Round(time.Second)
+	return fmt.Sprintf("%s ago, %s: %s", age(now, e.At), legible.Printable(e.Event), legible.Printable(e.Error))
+}
+
+// age is how long ago a time was: in hours from one hour on.
+func age(now, at time.Time) string {
+	ago := max(now.Sub(at), 0).Round(time.Second)
 	if ago >= time.Hour {
 		ago = ago.Round(time.Hour)
 	}
-	return fmt.Sprintf("%s ago, %s: %s", legible.Span(ago), legible.Printable(e.Event), legible.Printable(e.Error))
+	return legible.Span(ago)
 }
 
 func figure(f *float64, format string) string {

@@ -96,7 +96,7 @@ the latest changes are shown.`,
 	}
 	cmd.Flags().StringVar(&chosen.verb, "verb", "", "only changes of this kind, such as discard")
 	cmd.Flags().StringVar(&chosen.who, "who", "", "only changes by this person")
-	cmd.Flags().StringVar(&chosen.since, "since", "", "only changes since a time (2026-05-01) or a duration (24h)")
+	cmd.Flags().StringVar(&chosen.since, "since", "", "start: a date, a time, or 24h (ago)")
 	cmd.Flags().Int64Var(&chosen.row, "row", 0, "only changes of this row number")
 	cmd.Flags().BoolVar(&chosen.unsealed, "unsealed", false, "only unsealed changes")
 	l.Add(c, cmd, 0, "acts")
@@ -161,7 +161,7 @@ it without the store. Unsealed changes are not exported.`,
 	}
 	command.StoreFlag(cmd, &f.store)
 	command.RefuseEmpty(cmd, "store")
-	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
+	c.ConfigFlag(cmd)
 	return cmd
 }
 

@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func identityCommand(c *command.CLI) *cobra.Command {
+// IdentityCommand is a command below semel consumers.
+func IdentityCommand(c *command.CLI) *cobra.Command {
 	return command.Group("identity", "Show and retire identities", identityList(c), identityRetire(c), identityRelease(c))
 }
 
@@ -88,7 +89,7 @@ func identityList(c *command.CLI) *cobra.Command {
 		},
 	}
 	l.Add(c, cmd, 0, "derivations")
-	return identityFlags(c, c.WithConsumer(cmd, "only those of this consumer"), &store)
+	return identityFlags(c, c.WithConsumer(cmd, "only this consumer"), &store)
 }
 
 func printDerivations(c *command.CLI, all []derivationView, l *command.Listing) error {
@@ -129,7 +130,7 @@ type identityAct struct {
 
 func (o *identityAct) flags(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgsFunction = c.ConsumerWord
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
+	command.DryRunFlag(cmd, &o.dryRun)
 	command.RecordFlags(cmd, &o.act.Who, &o.act.Why)
 	return identityFlags(c, cmd, &o.store)
 }
@@ -164,17 +165,17 @@ func identityRetire(c *command.CLI) *cobra.Command {
 	o := &identityAct{act: store.Act{Verb: "retire"}}
 	generation, undo := int64(-1), false
 	cmd := &cobra.Command{
-		Use:   "retire CONSUMER --generation N --because TEXT",
+		Use:   "retire NAME --generation N --because WHY",
 		Short: "Retire a previous identity",
-		Long: `Retire a previous identity when no process with the old policy runs, and no
-message that it processed can be delivered again. Then you can remove
-identity.previous from the policy.`,
+		Long: `Retire a previous identity, so that you can remove identity.previous from the
+policy. First make sure that no process with the old policy runs, and that no
+message that it processed can be delivered again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.begin(args); err != nil {
 				return err
 			}
 			if generation < 0 {
-				return command.UsageError("--generation is missing; semel identity ls shows them")
+				return command.UsageError("--generation is missing; semel consumers identity ls shows them")
 			}
 			if undo {
 				o.act.Verb = "unretire"
@@ -194,7 +195,7 @@ identity.previous from the policy.`,
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&generation, "generation", -1, "the generation, as semel identity ls shows it")
+	cmd.Flags().Int64Var(&generation, "generation", -1, "the generation to retire")
 	cmd.Flags().BoolVar(&undo, "undo", false, "undo the retirement")
 	return o.flags(c, cmd)
 }
@@ -202,7 +203,7 @@ identity.previous from the policy.`,
 func identityRelease(c *command.CLI) *cobra.Command {
 	o := &identityAct{act: store.Act{Verb: "release"}}
 	cmd := &cobra.Command{
-		Use:   "release CONSUMER --because TEXT",
+		Use:   "release NAME --because TEXT",
 		Short: "Release a consumer's name for other handlers",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.begin(args); err != nil {
@@ -227,7 +228,7 @@ func identityRelease(c *command.CLI) *cobra.Command {
 }
 
 // errNothing: there is nothing of a consumer that an act could change.
-var errNothing = errors.New("no store has that; semel identity ls shows what there is")
+var errNothing = errors.New("no store has that; semel consumers identity ls shows what there is")
 
 // changeIdentity finds the one store that has what an act is about, and does it there; find
 // returns nil where a store has nothing of it.

@@ -21,7 +21,7 @@ import (
 
 // Commands are the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
-	return []*cobra.Command{migrateCommand(c), reapCommand(c), identityCommand(c), auditCommand(c)}
+	return []*cobra.Command{migrateCommand(c), retentionCommand(c), auditCommand(c)}
 }
 
 func migrateCommand(c *command.CLI) *cobra.Command {
@@ -165,7 +165,7 @@ func migratePrint(c *command.CLI) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
+	c.ConfigFlag(cmd)
 	return cmd
 }
 
@@ -181,9 +181,10 @@ func migrateGrants(c *command.CLI) *cobra.Command {
 		Use:   "grants",
 		Short: "Print the GRANTs for a role",
 		Long: `Print the GRANT statements for the role of semel run and of the commands for
-operators: for Semel's tables, daily partitions, and adopted tables. Privileges
-for your own tables are not included. Run the statements as the owner of the
-tables, after semel migrate up.`,
+operators. Run them as the owner of the tables, after semel migrate up.
+
+The statements are for Semel's tables, daily partitions, and adopted tables.
+Privileges for your own tables are not included.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, store, err := c.LoadFor(store)

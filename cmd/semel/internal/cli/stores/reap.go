@@ -19,44 +19,44 @@ import (
 
 // reapFlags choose whose records are looked at.
 type reapFlags struct {
-	store string
-	// once and dry are of the command itself.
-	once, dry bool
-	who, why  string
+	store    string
+	dry      bool
+	who, why string
 }
 
 func (f *reapFlags) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	command.StoreFlag(cmd, &f.store)
 	command.RefuseEmpty(cmd, "store")
-	return c.WithConfig(c.WithConsumer(cmd, "only of this consumer"))
+	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 
-func reapCommand(c *command.CLI) *cobra.Command {
+func retentionCommand(c *command.CLI) *cobra.Command {
+	return command.Group("retention", "Show and apply retention", retentionStatus(c), retentionRun(c), retentionMove(c), retentionForget(c), retentionPrint(c))
+}
+
+func retentionRun(c *command.CLI) *cobra.Command {
 	f := &reapFlags{}
 	cmd := &cobra.Command{
-		Use:   "reap",
-		Short: "Show and apply retention",
+		Use:   "run",
+		Short: "Remove expired markers and rows once",
 		Long: `Remove markers and ended rows that are older than the retention of their
-consumers. semel run does this by itself; use this command for consumers that
-seldom run, or from a scheduler. Parked and unfinished messages stay.
+consumers, once. Parked and unfinished messages stay.
+
+semel run does this by itself. Use this command for consumers that seldom run,
+or from a scheduler.
 
 Exit codes: 0 done; 4 nothing was removed for a consumer, because copies can
 arrive later than its retention, or because its policy disables the reaper.`,
-		Args: command.KnownCommand,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if !f.once && !f.dry {
-				return command.UsageError("say --once, or --dry-run; semel reap status shows what is kept")
-			}
 			if f.who, err = command.OperatorName(f.who); err != nil {
 				return err
 			}
 			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return reap(ctx, c, a, f) })
 		},
 	}
-	cmd.Flags().BoolVar(&f.once, "once", false, "remove expired markers, rows and bodies once, and exit")
-	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only count what would be removed")
+	command.DryRunFlag(cmd, &f.dry)
 	command.RecordFlags(cmd, &f.who, &f.why)
-	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c), reapMove(c))
 	return f.add(c, cmd)
 }
 
@@ -175,12 +175,12 @@ func printReaped(c *command.CLI, done []operate.Reaped, dry bool) error {
 // afterDryRun says what to do about what was only counted.
 func afterDryRun(done []operate.Reaped) string {
 	if slices.ContainsFunc(done, operate.Reaped.Due) {
-		return "nothing was removed; semel reap --once removes it"
+		return "nothing was removed; semel retention run removes it"
 	}
 	return "nothing was removed"
 }
 
-func reapStatus(c *command.CLI) *cobra.Command {
+func retentionStatus(c *command.CLI) *cobra.Command {
 	f, l := &reapFlags{}, &command.Listing{}
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -265,17 +265,21 @@ func spanOf(seconds float64, zero string) string {
 	return fmt.Sprintf("%dd", d.Round(time.Hour)/(24*time.Hour))
 }
 
-func reapForget(c *command.CLI) *cobra.Command {
+func retentionForget(c *command.CLI) *cobra.Command {
 	f := &reapFlags{}
 	var lane, why, who string
 	cmd := &cobra.Command{
-		Use:   "forget --lane NAME --consumer NAME --because TEXT",
-		Short: "Forget a lane that no longer exists",
-		Args:  command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if lane == "" || c.Consumer == "" {
-				return command.UsageError("--lane and --consumer are needed: semel reap status names the lane that holds a consumer's reaper")
+		Use:               "forget NAME --lane LANE --because TEXT",
+		Short:             "Forget a lane that no longer exists",
+		ValidArgsFunction: c.ConsumerWord,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" || lane == "" {
+				return command.UsageError("name one consumer, and --lane: semel retention status names the lane that holds a consumer's reaper")
 			}
+			c.Consumer = args[0]
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := command.CheckRecord(&who, why, f.dry); err != nil {
 				return err
 			}
@@ -284,10 +288,12 @@ func reapForget(c *command.CLI) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&lane, "lane", "", "the lane, such as a topic and its partition")
-	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only show what would change")
+	cmd.Flags().StringVar(&lane, "lane", "", "the lane, such as payments/7")
+	command.DryRunFlag(cmd, &f.dry)
 	command.RecordFlags(cmd, &who, &why)
-	return f.add(c, cmd)
+	command.StoreFlag(cmd, &f.store)
+	command.RefuseEmpty(cmd, "store", "lane")
+	return c.WithConfig(cmd)
 }
 
 // forgotten is what became of a lane, or would.
@@ -309,7 +315,7 @@ func forgetLane(ctx context.Context, c *command.CLI, a *assembly.Assembly, lane 
 	}
 	switch {
 	case len(in) == 0:
-		return command.Failed(fmt.Errorf("no store knows a retention of consumer %s, so that no lane holds its reaper; semel reap status shows which there are", c.Consumer))
+		return command.Failed(fmt.Errorf("no store knows a retention of consumer %s, so that no lane holds its reaper; semel retention status shows which there are", c.Consumer))
 	case len(in) > 1:
 		return command.UsageError("several stores have consumer %s; name one with --store", c.Consumer)
 	}

@@ -22,24 +22,30 @@ type moving struct {
 	who, why string
 }
 
-func reapMove(c *command.CLI) *cobra.Command {
+func retentionMove(c *command.CLI) *cobra.Command {
 	m := moving{}
 	cmd := &cobra.Command{
-		Use:   "move --consumer NAME --because TEXT [--end]",
+		Use:   "move NAME --because TEXT [--end]",
 		Short: "Move markers to daily partitions",
 		Long: `Begin to move the markers of a consumer with daily_partitions: true from the
-common table to daily partitions. From then on, processes with the new policy
-can start beside the old ones. When no old process runs, --end copies the
-markers, pauses the consumer while it copies the last ones, and removes them
-from the common table. Both steps can be repeated after an interruption.
+common table to daily partitions. --end ends the move when no old process runs.
+
+After the first step, processes with the new policy can start beside the old
+ones. --end copies the markers, pauses the consumer while it copies the last
+ones, and removes them from the common table. Both steps can be repeated after
+an interruption.
 
 Exit codes: 0 done; 4 the move has not ended: the common table could not be
 closed to old processes, or ids are spelled differently.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.Consumer == "" {
-				return command.UsageError("--consumer is missing")
+		ValidArgsFunction: c.ConsumerWord,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.UsageError("name one consumer")
 			}
+			c.Consumer = args[0]
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := command.CheckRecord(&m.who, m.why, m.dry); err != nil {
 				return err
 			}
@@ -47,10 +53,9 @@ closed to old processes, or ids are spelled differently.`,
 		},
 	}
 	cmd.Flags().BoolVar(&m.end, "end", false, "end the move; old processes must not run any more")
-	cmd.Flags().BoolVar(&m.dry, "dry-run", false, "only show what would change")
+	command.DryRunFlag(cmd, &m.dry)
 	command.RecordFlags(cmd, &m.who, &m.why)
-	command.RefuseEmpty(cmd, "consumer")
-	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
+	return c.WithConfig(cmd)
 }
 
 // move records the act and does it.
@@ -100,7 +105,7 @@ func began(c *command.CLI, name string, err error) error {
 	if c.JSON {
 		return c.WriteJSON(map[string]string{"consumer": name, "result": "moving"})
 	}
-	_, err = fmt.Fprintf(c.Out, "%s: moves; start processes with this policy, and when no other runs any more: semel reap move --end\n", name)
+	_, err = fmt.Fprintf(c.Out, "%s: moves; start processes with this policy, and when no other runs any more: semel retention move %s --end\n", name, name)
 	return command.Failed(err)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func reapPrint(c *command.CLI) *cobra.Command {
+func retentionPrint(c *command.CLI) *cobra.Command {
 	f := &reapFlags{}
 	cmd := &cobra.Command{
 		Use:   "print",

@@ -41,10 +41,10 @@ command to continue after an interruption.`,
 			return seed(cmd.Context(), c, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.from, "from", "", "the table, with its schema if it is not in the search_path")
+	cmd.Flags().StringVar(&f.from, "from", "", "the table, with its schema if necessary")
 	cmd.Flags().StringVar(&f.column, "id", "", "its column of ids")
 	cmd.Flags().StringVar(&f.where, "where", "", "an SQL condition that selects rows")
-	cmd.Flags().StringVar(&f.source, "source", "", "the source of the ids, if the consumer's identity has one")
+	cmd.Flags().StringVar(&f.source, "source", "", "their source, if the identity has one")
 	command.RecordFlags(cmd, &f.who, &f.why)
 	for _, name := range []string{"from", "id"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {

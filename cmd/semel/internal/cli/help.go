@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// group is a group of commands in the help of semel.
+type group struct {
+	title string
+	names []string
+}
+
+// groups are the groups in their order.
+func groups() []group {
+	return []group{
+		{"Start", []string{"run", "demo", "version"}},
+		{"Look", []string{"status", "top", "why", "check", "audit"}},
+		{"Messages", []string{"messages", "intents", "gaps"}},
+		{"Consumers", []string{"consumers"}},
+		{"Repair", []string{"replay", "rebuild", "reconcile"}},
+		{"Data", []string{"migrate", "retention", "erase"}},
+		{"Tools", []string{"health", "generate"}},
+	}
+}
+
+// of returns the commands of the group.
+func (g group) of(root *cobra.Command) (all []*cobra.Command) {
+	for _, name := range g.names {
+		for _, cmd := range root.Commands() {
+			if cmd.Name() == name {
+				all = append(all, cmd)
+			}
+		}
+	}
+	return all
+}
+
+// mostLines is the height of a usual terminal, in lines. Helps fit it.
+const mostLines = 24
+
+// help returns the help of a command: the paragraphs of its description that fit a terminal, the
+// first one at least, then usage, examples and flags. The reference has all paragraphs.
+func help(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return rootHelp(cmd)
+	}
+	rest := usage(cmd)
+	room := mostLines - strings.Count(rest, "\n")
+	var b strings.Builder
+	for i, paragraph := range strings.Split(description(cmd), "\n\n") {
+		if room -= strings.Count(paragraph, "\n") + 2; i > 0 && room < 0 && !strings.HasPrefix(cmd.CommandPath(), "semel completion") {
+			break // the library's commands say there how to load what they print
+		}
+		b.WriteString(paragraph + "\n\n")
+	}
+	return b.String() + rest
+}
+
+// usage is the help of a command below its description.
+func usage(cmd *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage: %s\n", usageLine(cmd))
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "Examples:\n%s\n", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("Commands:\n")
+		for _, child := range listed(cmd) {
+			fmt.Fprintf(&b, "  %-*s %s\n", widest(listed(cmd)), child.Name(), child.Short)
+		}
+	}
+	if flags := ownFlags(cmd); flags.HasFlags() {
+		b.WriteString("Flags:\n" + flags.FlagUsagesWrapped(command.UsualWidth))
+	}
+	b.WriteString("Global flags: --log-level, --log-format, --verbose; see semel --help\n")
+	return b.String()
+}
+
+func rootHelp(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("Usage: semel COMMAND. Semel lets each message of a consumer take effect once.\n")
+	for _, g := range groups() {
+		title := g.title
+		for _, cmd := range g.of(root) {
+			fmt.Fprintf(&b, "  %-10s %-10s %s\n", title, cmd.Name(), cmd.Short)
+			title = ""
+		}
+	}
+	b.WriteString("Exit codes: 0 done, 1 failed, 2 wrong use, 3 invalid policy, 4 found something\n")
+	b.WriteString("Global flags: --log-level debug|info|warn|error, --log-format text|json, -v\n")
+	b.WriteString("semel COMMAND --help explains a command; semel completion --help, the shell's.\n")
+	return b.String()
+}
+
+func description(cmd *cobra.Command) string {
+	if cmd.Long == "" {
+		return cmd.Short
+	}
+	return strings.TrimSpace(cmd.Long)
+}
+
+func usageLine(cmd *cobra.Command) string {
+	if cmd.HasAvailableSubCommands() {
+		return cmd.CommandPath() + " COMMAND"
+	}
+	line := cmd.UseLine()
+	if !strings.Contains(line, "[flags]") {
+		line += " [flags]"
+	}
+	return line
+}
+
+// listed are the subcommands that the help names.
+func listed(cmd *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(child *cobra.Command) bool { return !child.IsAvailableCommand() })
+}
+
+func widest(all []*cobra.Command) (columns int) {
+	for _, cmd := range all {
+		columns = max(columns, len(cmd.Name())+1)
+	}
+	return columns
+}
+
+// ownFlags are the flags of a command without --help and the global flags.
+func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && !f.Hidden {
+			flags.AddFlag(f)
+		}
+	})
+	return flags
+}

@@ -1,0 +1,217 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
+)
+
+func statusCommand(c *command.CLI) *cobra.Command {
+	var place string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what needs a person",
+		Long: `Show what needs a person, the oldest first, each with the command to type next:
+parked and dead-lettered messages, gaps, pauses, and consumers that are not
+running or not ready.
+
+Parked messages, dead letters, gaps and pauses come from the stores; whether a
+consumer runs and is ready comes from the run at the address of the policy key
+listen. Without that key, status does not know it.
+
+Exit codes: 0 nothing needs a person; 4 something does.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, store, err := c.LoadFor(place)
+			if err != nil {
+				return err
+			}
+			a, err := c.Open(p, store, false)
+			if err != nil {
+				return err
+			}
+			defer leave(a)
+			w := &watching{CLI: c, place: place, policy: p, stores: storesOf(a), now: time.Now, call: call}
+			return w.status(cmd.Context(), a)
+		},
+	}
+	return withControlStore(c, cmd, &place)
+}
+
+// need is something that a person has to do.
+type need struct {
+	Store    string `json:"store,omitempty"`
+	Consumer string `json:"consumer,omitempty"`
+	// What is parked, dead, gap, paused, not running, not ready, no run or not readable.
+	What  string `json:"what"`
+	Count int    `json:"count,omitempty"`
+	Why   string `json:"why,omitempty"`
+	// Since is when the oldest began; zero if that is unknown.
+	Since time.Time `json:"since,omitzero"`
+	// Next is the command to type next.
+	Next string `json:"next"`
+}
+
+// status prints what needs a person.
+func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
+	l := w.look(ctx)
+	needs := w.needs(l)
+	for _, s := range a.Stores {
+		if slices.ContainsFunc(l.unreadable, func(n need) bool { return n.Store == s.Name() }) {
+			continue
+		}
+		found, err := w.stored(ctx, s)
+		if err != nil {
+			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		needs = append(needs, found...)
+	}
+	slices.SortStableFunc(needs, func(a, b need) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Consumer, b.Consumer))
+	})
+	if err := w.printNeeds(l.At, needs); err != nil {
+		return command.Failed(err)
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	return command.Found(errors.New(output.WithVerb(len(needs), "thing", "needs", "need") + " a person"))
+}
+
+// needs are what the look of semel top shows: stores and runs that do not answer, and consumers
+// that are paused, not running or not ready.
+func (w *watching) needs(l *topLook) []need {
+	needs := slices.Clone(l.unreadable)
+	for i := range needs {
+		needs[i].Next = w.next(map[bool]string{true: "top", false: "check"}[policy.IsPlace(w.place)]) // check needs a policy
+	}
+	if l.noRun != "" {
+		needs = append(needs, need{What: "no run", Why: l.noRun, Next: w.next("run")})
+	}
+	asked := w.policy.Listen.Address != "" && l.noRun == ""
+	for _, v := range l.Consumers {
+		n := need{Store: v.Store, Consumer: v.Consumer, What: v.State, Why: v.Error, Since: v.since}
+		switch {
+		case v.State == "paused":
+			n.Next = w.next("consumers", "resume", v.Consumer, "--because", "WHY")
+		case v.State == "not ready":
+			n.Next = w.next("check", "--consumer", v.Consumer)
+		case asked && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil:
+			n.What, n.Why, n.Next = "not running", "the run at "+w.policy.Listen.Address+" does not run it", w.next("run", "--consumer", v.Consumer)
+		default:
+			continue
+		}
+		needs = append(needs, n)
+	}
+	return needs
+}
+
+// stored are what a store keeps for a person: messages by consumer, state and reason, and gaps by
+// consumer.
+func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error) {
+	box := command.BoxOf(s)
+	all, err := box.Failures(ctx, store.RowFilter{Consumer: w.Consumer, States: []store.RowState{store.StateParked, store.StateDeadLettered}})
+	if err != nil {
+		return nil, err
+	}
+	var needs []need
+	for _, g := range all {
+		n := need{Store: box.Store, Consumer: g.Consumer, What: "parked", Count: g.Count, Why: string(g.Reason), Since: g.First}
+		if g.State == store.StateDeadLettered {
+			n.What = "dead"
+		}
+		n.Next = w.next("messages", "ls", "--consumer", g.Consumer, "--state", n.What, "--reason", n.Why)
+		needs = merged(needs, n)
+	}
+	gaps, err := box.StreamsOf(ctx, operate.StreamFilter{Consumer: w.Consumer, Gaps: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, stream := range gaps {
+		needs = merged(needs, need{Store: box.Store, Consumer: stream.Consumer, What: "gap", Count: 1, Why: "later versions wait for a missing one",
+			Since: stream.Oldest, Next: w.next("gaps", "ls", "--consumer", stream.Consumer)})
+	}
+	return needs, nil
+}
+
+// merged adds a need to another one of the same command.
+func merged(needs []need, n need) []need {
+	at := slices.IndexFunc(needs, func(is need) bool { return is.Store == n.Store && is.Next == n.Next })
+	if at < 0 {
+		return append(needs, n)
+	}
+	needs[at].Count += n.Count
+	if n.Since.Before(needs[at].Since) {
+		needs[at].Since = n.Since
+	}
+	return needs
+}
+
+// next is a command of semel about the same policy or database. A database's address is left out,
+// because it may hold a password.
+func (w *watching) next(words ...string) string {
+	words = append([]string{"semel"}, words...)
+	if policy.IsPlace(w.place) {
+		return command.Shell(append(words, "--store", "DATABASE")...)
+	}
+	if w.Config != "semel.yaml" {
+		words = append(words, "--config", w.Config)
+	}
+	return command.Shell(words...)
+}
+
+func (w *watching) printNeeds(now time.Time, needs []need) error {
+	if w.JSON {
+		return w.WriteJSON(struct {
+			At    time.Time `json:"at"`
+			Needs []need    `json:"needs"`
+		}{now, append([]need{}, needs...)})
+	}
+	if len(needs) == 0 {
+		_, err := fmt.Fprintln(w.Out, "nothing needs you")
+		return err
+	}
+	for _, n := range needs {
+		if err := n.print(w.Out, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print prints one need on a line, and the command below it.
+func (n need) print(out io.Writer, now time.Time) error {
+	what := n.What
+	if n.Count > 0 {
+		what = fmt.Sprintf("%d %s", n.Count, n.What)
+		if n.What == "gap" && n.Count > 1 {
+			what += "s"
+		}
+	}
+	line := cmp.Or(legible.Printable(n.Consumer), "store "+n.Store) + ": " + what
+	if n.Consumer == "" && n.Store == "" {
+		line = what
+	}
+	if n.Why != "" {
+		line += ", " + legible.Printable(n.Why)
+	}
+	if !n.Since.IsZero() {
+		line += ", for " + age(now, n.Since)
+	}
+	_, err := fmt.Fprintf(out, "%s\n  %s\n", line, n.Next)
+	return err
+}
