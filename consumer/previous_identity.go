@@ -17,7 +17,7 @@ import (
 //
 // The store records how identities are determined. If a consumer starts with another derivation and does not name
 // the recorded one here, the start fails with semel.ErrIdentityChanged. Keep PreviousIdentity until no message
-// that was processed before the change can arrive any more. Then retire it (semel identity retire,
+// that was processed before the change can arrive any more. Then retire it (semel consumers identity retire,
 // admin.Derivations).
 type PreviousIdentity struct {
 	// Identity is the earlier value of Config.Identity. Required. It needs a method Derivation() string, which

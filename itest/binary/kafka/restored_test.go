@@ -136,7 +136,7 @@ func (l *loaded) printed(said string) (stdout, stderr string) {
 	return l.wait(shell, 0)
 }
 
-// plan is the output of `semel positions plan`.
+// plan is the output of `semel consumers positions plan`.
 type plan struct {
 	Partitions   []struct{ Standing string }
 	Count, Ahead int

@@ -63,7 +63,7 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 	return a.Verdict, nil
 }
 
-var errUnready = errors.New("the partition for tomorrow's markers is missing, so messages from the future cannot be recognized; creating partitions has failed for days: run semel reap --once as the owner of the tables, and read its output")
+var errUnready = errors.New("the partition for tomorrow's markers is missing, so messages from the future cannot be recognized; creating partitions has failed for days: run semel retention run as the owner of the tables, and read its output")
 
 // setAside writes marks with ids outside of the kept days that only record an outcome and ask
 // for none.

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -75,8 +77,12 @@ func usage(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "  %-*s %s\n", widest(listed(cmd)), child.Name(), child.Short)
 		}
 	}
-	if flags := ownFlags(cmd); flags.HasFlags() {
+	flags, named := explained(cmd)
+	if flags.HasFlags() {
 		b.WriteString("Flags:\n" + flags.FlagUsagesWrapped(command.UsualWidth))
+	}
+	for _, by := range slices.Sorted(maps.Keys(named)) {
+		b.WriteString(terminal.Wrap("Flags as of "+by+": "+strings.Join(named[by], ", "), command.UsualWidth) + "\n")
 	}
 	b.WriteString("Global flags: --log-level, --log-format, --verbose; see semel --help\n")
 	return b.String()
@@ -137,4 +143,18 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 		}
 	})
 	return flags
+}
+
+// explained returns the flags that the help of a command explains, and the names of the others by the
+// command whose help explains them.
+func explained(cmd *cobra.Command) (*pflag.FlagSet, map[string][]string) {
+	flags, named := pflag.NewFlagSet("", pflag.ContinueOnError), map[string][]string{}
+	ownFlags(cmd).VisitAll(func(f *pflag.Flag) {
+		if by := command.ExplainedBy(f); by != "" {
+			named[by] = append(named[by], "--"+f.Name)
+			return
+		}
+		flags.AddFlag(f)
+	})
+	return flags, named
 }

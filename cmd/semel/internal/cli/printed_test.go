@@ -145,8 +145,8 @@ func commandsWith(text string) [][]string {
 		{"consumers", "record"}, {"consumers", "record", "--json"}, {"consumers", "record", "--timeout", word}, {"consumers", "record", "--config", word}, {"consumers", "record", word},
 		{"top"}, {"top", "--once"}, {"top", "--json"}, {"top", "--consumer", word}, {"top", "--store", word}, {"top", "--store", "sqlite:" + word}, {"top", "--every", word}, {"top", word},
 		{"generate", "alerts"}, {"generate", "alerts", word}, {"generate", "schema"}, {"generate", "schema", word}, {"generate", word}, {"rebuild", word}, {"rebuild", "status"}, {"rebuild", "stop", word, "--because", word}, {"consumers", word}, {"status"}, {"status", "--json"}, {"status", "--consumer", word}, {"status", "--store", "sqlite:" + word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
-		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
-		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},
+		{word}, {"--help"}, {"help", word}, {"help", "messages"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
+		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "messages", word},
 	}
 }
 

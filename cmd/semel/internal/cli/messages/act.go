@@ -159,7 +159,7 @@ func printPaused(ctx context.Context, c *command.CLI, s *assembly.Store, consume
 			return err
 		}
 		if why != "" {
-			fmt.Fprintln(c.Err, why+";\nits messages wait until semel resume resumes it")
+			fmt.Fprintln(c.Err, why+";\nits messages wait until semel consumers resume resumes it")
 		}
 	}
 	return nil

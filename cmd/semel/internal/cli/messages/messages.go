@@ -13,7 +13,7 @@ import (
 func Commands(c *command.CLI) []*cobra.Command {
 	all := []*cobra.Command{messagesCommand(c), intentsCommand(c), gapsCommand(c), eraseCommand(c)}
 	for _, cmd := range all {
-		cmd.SetUsageFunc(usage)
+		shareFlags(cmd)
 	}
 	return all
 }

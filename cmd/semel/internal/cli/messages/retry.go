@@ -244,7 +244,7 @@ func ended(all []operate.Letter) (n int) {
 // work has the policy's consumer process rows.
 func (d *retry) work(ctx context.Context, consumer string, numbers []int64) error {
 	if why, err := command.PausedWhy(ctx, d.assembly.Stores[0], consumer); why != "" || err != nil {
-		return cmp.Or(err, fmt.Errorf("%s: its messages are due now, and wait until semel resume resumes it", why))
+		return cmp.Or(err, fmt.Errorf("%s: its messages are due now, and wait until semel consumers resume resumes it", why))
 	}
 	worker, err := d.assembly.Worker(ctx, consumer)
 	if err != nil {

@@ -194,7 +194,7 @@ func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLet
 		case !kept.IsZero() && l.Sent().Before(kept):
 			return "it is older than the markers that are kept, so it is unknown whether it took effect; --force processes it"
 		case !known || at <= offset:
-			return "the position in the store is before its record, so it is another store, or a restored backup; see semel positions plan; --force processes it anyway"
+			return "the position in the store is before its record, so it is another store, or a restored backup; see semel consumers positions plan; --force processes it anyway"
 		}
 		return ""
 	}, nil
@@ -212,7 +212,7 @@ func (t *topicOf) receive(ctx context.Context, d *retry, p *operate.TopicPlan) e
 	}
 	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, src source.Source) error {
 		if why, err := command.PausedWhy(ctx, t.assembly.Stores[0], t.of.Name); why != "" || err != nil {
-			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel resume resumes it", why))
+			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel consumers resume resumes it", why))
 		}
 		reader, err := t.assembly.Reader(ctx, t.of.Name, src)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
@@ -131,7 +132,7 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 	var needs []need
 	for _, g := range all {
 		n := need{Store: box.Store, Consumer: g.Consumer, What: "parked", Count: g.Count, Why: string(g.Reason), Since: g.First}
-		if g.State == store.StateDeadLettered {
+		if g.State == admin.Dead {
 			n.What = "dead"
 		}
 		n.Next = w.next("messages", "ls", "--consumer", g.Consumer, "--state", n.What, "--reason", n.Why)
