@@ -80,7 +80,7 @@ func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	const address = "127.0.0.1:1" // a port that was free a moment ago may be anybody's
 	s := example(t, "postgres://shop:hunter2@"+address+"/shop")
 	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"parked", "ls"}} {
-		s.refused(t, []string{address, "nobody answers there; start the server"}, append(command, "--config", "postgres.yaml")...)
+		s.refused(t, []string{address, "no server listens there; start the server"}, append(command, "--config", "postgres.yaml")...)
 	}
 	t.Run("of_the_connection_string_nothing_is_shown_that_may_be_a_password", func(t *testing.T) {
 		for _, dsn := range []string{"postgres://shop:hunter2@db:54a32/shop", "postgres://shop:hun%ter2@db/shop", "hunter2", "postgres://shop@db/shop?sslmode=hunter2"} {

@@ -94,7 +94,7 @@ func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 	})
 }
 
-func TestAReplayThatIsKilledGoesOn(t *testing.T) {
+func TestAKilledReplayCanBeContinued(t *testing.T) {
 	points := append(faults.Points(), faults.ReplayPoints()...)
 	for _, point := range points {
 		for _, times := range []int64{1, 3} {
