@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestGroupsAreCountedOverManyPagesTheMostFirst(t *testing.T) {
+func TestGroupsAreCountedOverManyPagesLargestFirst(t *testing.T) {
 	f := parked(3*page + 7)
 	for i := range f.rows {
 		f.rows[i].Reason, f.rows[i].LastError = semel.ReasonPermanent, fmt.Sprint("error ", min(i/page, 1))
@@ -20,7 +20,7 @@ func TestGroupsAreCountedOverManyPagesTheMostFirst(t *testing.T) {
 	}
 }
 
-func TestErrorsThatAreAllDifferentDoNotFillTheMemory(t *testing.T) {
+func TestManyDifferentErrorsDoNotExhaustMemory(t *testing.T) {
 	f := parked(mostGroups + 500)
 	for i := range f.rows {
 		f.rows[i].LastError = fmt.Sprint("error ", i)
@@ -31,7 +31,7 @@ func TestErrorsThatAreAllDifferentDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-func TestErrorsOfOneCauseAreOneClassAndConstraintsAreCauses(t *testing.T) {
+func TestErrorClasses(t *testing.T) {
 	for _, one := range []struct{ a, b, class string }{
 		{`ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE 23505)`, `ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE 23505)`,
 			`ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE …)`},
