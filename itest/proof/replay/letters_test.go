@@ -40,7 +40,7 @@ func TestAPredictionThatDoesNotComeTrueIsNoted(t *testing.T) {
 	}
 	l := Ledger{}
 	r := &run{ledger: &l, Fleet: &proof.Fleet{Stage: proof.InTest(t)}}
-	r.forecast("right", foretold, predictedFate)
+	r.forecast("right", foretold, foretold)
 	r.forecast("wrong", foretold, tally(letters, func(l letter) string { return fateApplied }))
 	if l.Forecasts != 2 || len(l.Mistaken) != 1 || l.Mistaken[0] != "wrong: predicted 2 applied, 1 conflict, happened 3 applied" {
 		t.Errorf("%+v", l)
