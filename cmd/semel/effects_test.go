@@ -133,7 +133,7 @@ func TestWhatAnEndpointAnswersWithIsDoneOnceOrNotAtAll(t *testing.T) {
 		replace(t, folder, "semel.yaml", func(policy string) string { return strings.Replace(policy, "into notes", "into nots", 1) })
 		cmd := exec.Command("semel", "run")
 		cmd.Dir = folder
-		if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "consumers.booking.handler.http.effects.statements.note: the database refuses the statement") {
+		if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "consumers.booking.handler.http.effects.statements.note: the database rejects the statement") {
 			t.Errorf("%v: %s", err, text)
 		}
 	})

@@ -27,7 +27,7 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 		t.Errorf("status: %+v", r)
 	}
 	services.Exec(t, s.dsn, "drop table entries")
-	s.refused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", `"entries" does not exist`},
+	s.refused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", `"entries" does not exist`},
 		"run", "--config", "bare.yaml")
 }
 
@@ -37,7 +37,7 @@ func TestAnUpsertWithoutItsUniqueKeyIsRefusedAtTheStart(t *testing.T) {
 		services.Exec(t, s.dsn, "create table search_index (account text, amount bigint)")
 		s.edit(t, "upsert.yaml", "          payment: id\n", "",
 			"insert into entries (payment, account, amount) values (:payment, :account, :amount)", "upsert: {table: search_index, key: [account], version: amount}")
-		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", "no unique or exclusion constraint"},
+		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", "no unique or exclusion constraint"},
 			"run", "--config", "upsert.yaml")
 		services.Exec(t, s.dsn, "alter table search_index add unique (account)")
 		if r := s.semel(t, "run", "--config", "upsert.yaml", "--json"); r.code != 0 || !strings.Contains(r.out, `"applied"`) {

@@ -54,7 +54,7 @@ func TestAPasswordOfPostgreSQLInAFile(t *testing.T) {
 			"postgres.password_file: open /none":         {URL: "postgres://db/shop", PasswordFile: "/none"},
 			"does not hold exactly one line":             {URL: "postgres://db/shop", PasswordFile: file("empty", "\n")},
 			"postgres.url_file: open /none":              {URLFile: "/none"},
-			"this is no connection string of PostgreSQL": {URLFile: file("url", "mysql://shop:hunter2@db/shop")},
+			"this is not a connection string of PostgreSQL": {URLFile: file("url", "mysql://shop:hunter2@db/shop")},
 			"both the connection string and":             {URL: "postgres://shop:hunter2@db/shop", PasswordFile: password},
 			"postgres.password_file have a password":     {URL: "postgres://shop@db/shop?password=hunter2", PasswordFile: password},
 		} {
