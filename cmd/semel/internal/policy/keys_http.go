@@ -174,57 +174,54 @@ func (s windowShape) Schema() shape.Schema {
 
 // HTTP is a handler that calls an endpoint.
 type HTTP struct {
-	// URL is the endpoint's, which may hold a secret in its query: never print it.
+	// URL is the URL of the endpoint. Its query may contain a secret: never print it.
 	URL string
-	// Headers are sent with each request, in the file's order; values may be secret.
+	// Headers are sent with each request, in the file's order. Values may be secret.
 	Headers []HTTPHeader
-	// Pass names the message's headers that are sent, too.
+	// Pass are the names of message headers that are copied to the request.
 	Pass []string
-	// NoKey: no idempotency key is sent. One of the other two is a reason in the author's
-	// words then.
+	// NoKey sends no idempotency key. Then either MayDouble or MayBeLost has a reason in the author's words.
 	NoKey                bool
 	MayDouble, MayBeLost string
-	// Timeout is of one call.
+	// Timeout limits one call.
 	Timeout time.Duration
-	// MaxRetryAfter is the longest wait that an answer may ask for.
+	// MaxRetryAfter is the longest wait that a response may request.
 	MaxRetryAfter time.Duration
-	// Window is for how long the endpoint knows a key, or one of consumer.WindowAlways and
-	// consumer.WindowNever.
+	// Window is how long the endpoint remembers a key, or consumer.WindowAlways or consumer.WindowNever.
 	Window time.Duration
-	// Sign is nil where requests are not signed.
+	// Sign is nil if requests are not signed.
 	Sign *Sign
-	// TLS is nil where the policy names none.
+	// TLS is nil if the policy has none.
 	TLS *TLS
-	// Effects is nil where an answer brings none.
+	// Effects is nil if responses have no effects.
 	Effects *HTTPEffects
-	// Pure: the endpoint changes nothing, and what it answers is all.
+	// Pure: the endpoint changes nothing; the only effects are those in its responses.
 	Pure bool
-	// Connections is how many calls are made at once at most; the consumer's workers unless
-	// the file says.
+	// Connections is the maximum number of concurrent calls; default: the consumer's workers.
 	Connections int
 }
 
-// HTTPEffects are what an endpoint's answer may have done in the store.
+// HTTPEffects are the effects that a response may request.
 type HTTPEffects struct {
-	// Statements are those that it may name, in the file's order.
+	// Statements are the statements that a response may name, in the file's order.
 	Statements []*AnswerStatement
-	// Intents are the consumers that it may write intents for.
+	// Intents are the consumers that a response may write intents for.
 	Intents []string
 }
 
-// AnswerStatement is one of them.
+// AnswerStatement is a statement that a response may name.
 type AnswerStatement struct {
 	Name, SQL string
 	Params    []AnswerParam
-	// Rows and Otherwise are as a Statement's.
+	// Rows and Otherwise are as in Statement.
 	Rows      *int64
 	Otherwise string
 }
 
-// AnswerParam is a parameter whose value the answer gives.
+// AnswerParam is a parameter whose value comes from the response.
 type AnswerParam sqlhandler.TypedParam
 
-// local reports whether nothing of a call leaves this host.
+// local reports whether calls stay on this host.
 func (h *HTTP) local() bool {
 	u, err := url.Parse(h.URL)
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
@@ -233,9 +230,9 @@ func (h *HTTP) local() bool {
 // HTTPHeader is a header of a request.
 type HTTPHeader struct{ Name, Value string }
 
-// Sign says how requests are signed.
+// Sign configures the signatures of requests.
 type Sign struct {
-	// Secrets make a signature each.
+	// Secrets make one signature each.
 	Secrets []string
 }
 
@@ -243,13 +240,13 @@ func publishShape() shape.Object[Publish] {
 	fields := []shape.Field[Publish]{
 		shape.Key(shape.Meta{Name: "brokers", Required: true, Doc: "The bootstrap brokers as `host:port`. One text may contain several, separated by commas."},
 			brokersShape{}, func(p *Publish) *[]string { return &p.Brokers }),
-		shape.Key(shape.Meta{Name: "topic", Doc: "The topic. It must exist, and is none that the consumer reads. It, or `topic_header`, is required."},
+		shape.Key(shape.Meta{Name: "topic", Doc: "The topic. It must exist, and the consumer must not read it. Either `topic` or `topic_header` is required."},
 			topicName(), func(p *Publish) *string { return &p.Topic }),
-		shape.Key(shape.Meta{Name: "topic_header", Doc: "A header of the message that names its topic, which must be one of `topics`. A message without it goes to `topic`; without that, or where another topic is named, it ends as `permanent failure`."},
+		shape.Key(shape.Meta{Name: "topic_header", Doc: "A message header with the name of the topic, which must be one of `topics`. A message without the header goes to `topic`. If `topic` is not set, or the header has another topic, the message ends as `permanent failure`."},
 			shape.Word{What: "the name of a header"}, func(p *Publish) *string { return &p.TopicHeader }),
-		shape.Key(shape.Meta{Name: "topics", Doc: "The topics that `topic_header` may name: whoever writes a message could otherwise write anywhere."},
+		shape.Key(shape.Meta{Name: "topics", Doc: "The topics that `topic_header` may contain. Without this list, producers could publish to any topic."},
 			shape.List[string]{Item: topicName(), Single: true}, func(p *Publish) *[]string { return &p.Topics }),
-		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The longest that one message waits for the brokers to confirm it. Shorter than `inbox.lease`, and at most `timeout` of the consumer."},
+		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The maximum time until the brokers confirm a message. It must be shorter than `inbox.lease`, and at most `timeout` of the consumer."},
 			shape.Span{Least: 10 * time.Millisecond, Most: time.Hour}, func(p *Publish) *time.Duration { return &p.Timeout }),
 		shape.Key(shape.Meta{Name: "client_id", Def: "semel", Doc: "The client id for the logs and quotas of brokers."},
 			shape.Word{What: "a name"}, func(p *Publish) *string { return &p.ClientID }),
