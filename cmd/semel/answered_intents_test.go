@@ -51,8 +51,8 @@ type sent struct {
 	body   string
 }
 
-// answeringIntents runs semel against an endpoint that answers each id as answers says, and
-// returns what its senders called for.
+// answeringIntents runs semel with an endpoint that responds to each id as answers says, and returns the calls of its
+// senders.
 func answeringIntents(t *testing.T, answers map[string]string) (folder string, counts map[string]semel.Counts, mails []sent) {
 	t.Helper()
 	var mutex sync.Mutex

@@ -18,8 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// certify NAME [BY] writes NAME.pem and NAME.key, a certificate for this machine and its key,
-// signed by the one of another name, or by itself.
+// certify NAME [BY] writes NAME.pem and NAME.key, a certificate for this machine and its key, signed by the
+// certificate BY or by itself.
 func certify(ts *testscript.TestScript, _ bool, args []string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
@@ -39,8 +39,8 @@ func certify(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 }
 
-// secured PATH FILE [CLIENT] asks a run that serves $PORT over https with a certificate that
-// authority.pem signed, showing the one of a client, and writes status and answer into a file.
+// secured PATH FILE [CLIENT] requests PATH from a run that serves $PORT over HTTPS with a certificate signed by
+// authority.pem, optionally with a client certificate, and writes status and response to FILE.
 func secured(ts *testscript.TestScript, _ bool, args []string) {
 	trusted := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	trusted.RootCAs.AppendCertsFromPEM([]byte(ts.ReadFile("authority.pem")))

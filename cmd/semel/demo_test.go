@@ -30,8 +30,8 @@ func (d demonstration) of(consumer, figure string) (int, error) {
 	return 0, fmt.Errorf("%s has no figure %q in %v", consumer, figure, d.Consumers)
 }
 
-// figure CONSUMER NAME WANT reads stdout as the document of `semel demo --json`
-// and compares a figure; WANT is a number or >0.
+// figure CONSUMER NAME WANT parses stdout as the document of `semel demo --json` and compares a figure; WANT is a
+// number or >0.
 func figure(ts *testscript.TestScript, _ bool, args []string) {
 	var d demonstration
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &d))
@@ -71,7 +71,7 @@ func TestTheDemonstrationShowsWhatCrashesDoToMoney(t *testing.T) {
 			t.Errorf("the money of %s is off by %d (%v)", consumer, off, err)
 		}
 	}
-	// Each loss and each double has its crash or its producer's copy.
+	// Each lost or doubled payment is explained by a crash, or by a copy from its producer.
 	t.Run("K9_settling_first_loses_what_a_crash_keeps_from_being_booked", func(t *testing.T) {
 		check(t, "settle-first", at["in"]+at["between"], d.Copies)
 	})

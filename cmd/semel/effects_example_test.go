@@ -12,19 +12,19 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// effectsExamples are the handlers that answer with effects, and how each is started.
+// effectsExamples are the example handlers that respond with effects, and the commands that start them.
 func effectsExamples() map[string][]string {
 	return map[string][]string{"python-effects": {"python3", "-u", "transfer.py"}, "node-effects": {"node", "transfer.js"}}
 }
 
-// effectsExample is a copy of one of them.
+// effectsExample is a copy of one of the examples.
 func effectsExample(t *testing.T, name string) string {
 	t.Helper()
 	command := effectsExamples()[name]
 	return handlerExample(t, name, "semel.yaml", "setup.sql", "transfers.jsonl", command[len(command)-1])
 }
 
-// booked is what must stand in the database: nothing is lost, and nothing made twice.
+// booked is the expected content of the database: no message is lost, and none is applied twice.
 const booked = "select sum(balance) || ' in the accounts, ' || (select count(*) from notes) || ' notes' from accounts"
 
 func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing.T) {
@@ -50,7 +50,7 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing
 	}
 }
 
-// startQuiet starts a run whose log, which nobody reads, does not fill its pipe.
+// startQuiet starts a run without reading its log, which must not fill the pipe.
 func startQuiet(t *testing.T, folder string) *running {
 	t.Helper()
 	return startAs(t, folder, exec.Command("semel", "run", "--log-level", "error"))

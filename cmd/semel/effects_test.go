@@ -38,8 +38,8 @@ consumers:
             note: {sql: "insert into notes values (:text)", params: {text: text}}
 `
 
-// answering runs semel against an endpoint that answers each id as answers says, with 200
-// and effects, and returns what semel counted and how often each was called for.
+// answering runs semel with an endpoint that responds to each id with 200 and the effects in answers. It returns the
+// counts of semel and the number of calls for each id.
 func answering(t *testing.T, answers map[string]string) (folder string, counts semel.Counts, calls map[string]int) {
 	t.Helper()
 	calls = map[string]int{}
@@ -133,7 +133,7 @@ func TestWhatAnEndpointAnswersWithIsDoneOnceOrNotAtAll(t *testing.T) {
 		replace(t, folder, "semel.yaml", func(policy string) string { return strings.Replace(policy, "into notes", "into nots", 1) })
 		cmd := exec.Command("semel", "run")
 		cmd.Dir = folder
-		if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "consumers.booking.handler.http.effects.statements.note: the database refuses the statement") {
+		if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "consumers.booking.handler.http.effects.statements.note: the database rejects the statement") {
 			t.Errorf("%v: %s", err, text)
 		}
 	})

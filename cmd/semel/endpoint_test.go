@@ -19,24 +19,23 @@ import (
 // called is one call of an endpoint.
 type called struct{ id, key, attempt string }
 
-// endpoint is what a policy calls. It remembers each call, and what arrived says when
-// one came.
+// endpoint is an HTTP endpoint that records its calls, and signals each on arrived.
 type endpoint struct {
 	*httptest.Server
 	arrived chan called
 
-	mu    sync.Mutex // holds what follows
+	mu    sync.Mutex // guards the following fields
 	calls []called
 }
 
-// newEndpoint answers a call with what answer says of it and of how many there were of
-// its message before.
+// newEndpoint returns an endpoint. answer returns the response to a call, given the number of earlier calls for the
+// same message.
 func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte, before int)) *endpoint {
 	e := &endpoint{arrived: make(chan called, 1<<16)}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // who called is gone before the call was whole
+			return // the client has gone before its request was complete
 		}
 		c := called{r.Header.Get("ce-id"), r.Header.Get("Idempotency-Key"), r.Header.Get("Semel-Attempt")}
 		e.mu.Lock()
@@ -49,17 +48,16 @@ func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte
 	return e
 }
 
-// seen are the calls so far.
+// seen returns the calls so far.
 func (e *endpoint) seen() []called {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.calls)
 }
 
-// answers starts an endpoint for a script, and sets ENDPOINT to its URL. It answers as
-// the body says: {"answers": ["503 7", "302", 204]} are the statuses of a message's calls,
-// the last one for all further ones, with the Retry-After behind. Its calls are compared by
-// the command calls.
+// answers starts an endpoint for a script, and sets ENDPOINT to its URL. The body of a request determines the
+// responses: {"answers": ["503 7", "302", 204]} are the statuses of the calls for its message, optionally with
+// Retry-After; the last one is repeated. The command calls checks the calls.
 func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	e := newEndpoint(func(w http.ResponseWriter, _ *http.Request, body []byte, before int) {
 		var b struct{ Answers []any }
@@ -83,17 +81,17 @@ func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	endpoints.Store(ts, e)
 }
 
-// endpoints are those of scripts, which run beside one another.
+// endpoints are those of all scripts, which run concurrently.
 var endpoints sync.Map
 
-// calls TEXT holds the calls so far to what they should be, as "id attempt" in the order of
-// ids and attempts, each message under one key of its own.
+// calls TEXT compares the calls so far, as "id attempt" sorted by id and attempt, with TEXT. All calls for a message
+// must have the same key, and messages different ones.
 func calls(ts *testscript.TestScript, _ bool, args []string) {
 	e, _ := endpoints.Load(ts)
 	keys, ids, all := map[string]string{}, map[string]string{}, []string{}
 	for _, c := range e.(*endpoint).seen() {
 		if known, other := keys[c.id], ids[c.key]; c.key == "" {
-			c.id += " without key" // which is declared
+			c.id += " without key" // declared by the policy
 		} else if known != "" && known != c.key || other != "" && other != c.id {
 			ts.Fatalf("message %s has the keys %s and %s; %s is of message %s, too", c.id, known, c.key, c.key, other)
 		}
@@ -106,7 +104,7 @@ func calls(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// freePort is a port of this host on which nobody listens.
+// freePort returns a port of this host on which nothing listens.
 func freePort(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,7 +27,7 @@ func exampleIn(t *testing.T) string {
 	return folder
 }
 
-// output runs a program in folder and returns what it wrote to stdout.
+// output runs a program in folder and returns its standard output.
 func output(t *testing.T, folder, program string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -52,7 +52,7 @@ func runExample(t *testing.T, binary, folder string) semel.Counts {
 func TestTheExamplesBalancesAreTheReferences(t *testing.T) {
 	folder := exampleIn(t)
 	binary := filepath.Join(folder, "semel")
-	output(t, ".", "go", "build", "-o", binary, ".") // as users have it, without the race detector
+	output(t, ".", "go", "build", "-o", binary, ".") // as users build it, without the race detector
 	first := runExample(t, binary, folder)
 	if first.Deliveries != 10_000 || first.Applied < 7_000 || first.Applied > 7_500 || first.Failed+first.InFlight != 0 {
 		t.Errorf("the first run: %+v", first)

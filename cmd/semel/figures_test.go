@@ -29,7 +29,7 @@ consumers:
     handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
 `
 
-// figured are the metrics whose values are written down, each second.
+// figured are the metrics whose values are recorded each second.
 var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
 	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
 
@@ -79,7 +79,7 @@ func BenchmarkFiguresOfARun(b *testing.B) {
 	write(*figuresFile, table.String())
 }
 
-// feed gives the messages of a tenth of a second.
+// feed returns the messages for a tenth of a second.
 func feed(b *testing.B, n int) {
 	f, err := os.OpenFile("in.jsonl", os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -101,7 +101,7 @@ func feed(b *testing.B, n int) {
 	}
 }
 
-// occupy keeps the database's only place of who writes, until it is released.
+// occupy holds the database's write lock until it is released.
 func occupy(b *testing.B) (release func()) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(".", "shop.db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {
@@ -114,7 +114,7 @@ func occupy(b *testing.B) (release func()) {
 	return func() { _ = tx.Rollback(); _ = db.Close() }
 }
 
-// scraped are the values that a run tells, 0 where it does not.
+// scraped returns the values that a run exports, 0 for missing ones.
 func scraped(port string) []string {
 	values := make([]string, len(figured))
 	for i := range values {

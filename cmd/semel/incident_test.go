@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheIncidentOfThePageIsTried keeps docs/dead-letters.md and what is tried of it one: each of
-// its commands stands in a script, or, of a topic, in the test against brokers.
+// TestTheIncidentOfThePageIsTried checks that each command in docs/dead-letters.md is executed in a script or, for
+// commands about topics, in the test with brokers.
 func TestTheIncidentOfThePageIsTried(t *testing.T) {
 	page, script := read(t, "../../docs/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
 	brokers := read(t, "../../itest/binary/kafka/dead_test.go")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// leasedPolicy calls %s under leases of three seconds, from a file that is followed.
+// leasedPolicy calls %s under leases of three seconds, for messages of a followed file.
 const leasedPolicy = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: in.jsonl, format: cloudevents, follow: true}}}
@@ -28,7 +28,7 @@ consumers:
     handler: {http: {url: "%s", timeout: 2500ms}}
 `
 
-// leasedFolder has a policy that calls url, and n messages.
+// leasedFolder returns a folder with a policy that calls url, and n messages.
 func leasedFolder(t *testing.T, url string, n int) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -45,7 +45,7 @@ func leasedFolder(t *testing.T, url string, n int) string {
 	return folder
 }
 
-// next is the next call that arrives at the endpoint.
+// next returns the next call that arrives at the endpoint.
 func (e *endpoint) next(t *testing.T) called {
 	t.Helper()
 	select {
@@ -57,7 +57,7 @@ func (e *endpoint) next(t *testing.T) called {
 	panic("unreachable")
 }
 
-// stopWith sends a signal and waits for the end.
+// stopWith sends a signal and waits for the process to end.
 func (r *running) stopWith(t *testing.T, signal os.Signal) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(signal); err != nil {
@@ -72,7 +72,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 		takes := 20 * time.Millisecond
 		e := newEndpoint(func(w http.ResponseWriter, r *http.Request, _ []byte, _ int) {
 			select {
-			case <-r.Context().Done(): // its caller is dead
+			case <-r.Context().Done(): // the caller has died
 			case <-time.After(takes):
 			}
 			w.WriteHeader(http.StatusNoContent)
@@ -80,7 +80,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 		defer e.Close()
 		folder := leasedFolder(t, e.URL, messages)
 		keys, ids, calls := map[string]string{}, map[string]bool{}, map[string]int{}
-		round := map[string]bool{} // what this process has called for
+		round := map[string]bool{} // ids that this process has called for
 		note := func(c called) {
 			switch known := keys[c.id]; {
 			case known == "" && ids[c.key]:
@@ -99,7 +99,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 				note(e.next(t))
 			}
 			run.stopWith(t, syscall.SIGKILL)
-			e.CloseClientConnections() // returns when what was under way on them has come
+			e.CloseClientConnections() // returns after all calls in progress have arrived
 			for len(e.arrived) > 0 {
 				note(<-e.arrived)
 			}
@@ -129,7 +129,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 	})
 }
 
-// pending reports whether rows of the inbox have not ended.
+// pending reports whether rows of the inbox are unfinished.
 func pending(t *testing.T, folder string) bool {
 	t.Helper()
 	return string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_inbox where state <> 'COMPLETED'")) != "0\n"

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// notifications is a copy of the example, whose mailer listens on a port of its own.
+// notifications is a copy of the example whose mailer listens on a port of its own.
 func notifications(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -28,7 +28,7 @@ func notifications(t *testing.T) string {
 	return folder
 }
 
-// startMailer starts the other side, and returns when it listens.
+// startMailer starts the mailer, and returns when it listens.
 func startMailer(t *testing.T, folder string) *python {
 	t.Helper()
 	return startHandler(t, folder, "python3", "-u", "mailer.py")
@@ -55,12 +55,12 @@ func TestTheExampleOfIntentsDoesWhatItsTextSays(t *testing.T) {
 
 func TestTheExampleOfIntentsUnderKillsOfBothProcesses(t *testing.T) {
 	t.Run("law_1_E1_E3_no_order_is_without_its_mail_and_none_has_two", func(t *testing.T) {
-		const orders, kills = 700, 6 // more than are sent before the last kill; what nobody reads of the log fits into its pipe
+		const orders, kills = 700, 6 // more than are sent before the last kill; the unread log must fit into its pipe
 		folder := notifications(t)
 		var lines strings.Builder
 		for i := range orders {
 			line := fmt.Sprintf(`{"specversion":"1.0","id":"o-%d","source":"/shop","type":"order.placed","data":{"customer":"c","amount":1}}`+"\n", i)
-			lines.WriteString(strings.Repeat(line, 1+i%2)) // every other order comes twice
+			lines.WriteString(strings.Repeat(line, 1+i%2)) // every other order is delivered twice
 		}
 		replace(t, folder, "orders.jsonl", func(string) string { return lines.String() })
 		replace(t, folder, "semel.yaml", func(policy string) string {

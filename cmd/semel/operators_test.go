@@ -17,7 +17,7 @@ type acted struct {
 	Failed  int
 }
 
-// act runs an act in folder and returns what it printed; its exit code may be 1.
+// act runs a command in folder and returns its output; its exit code may be 1.
 func act(t *testing.T, folder string, args ...string) acted {
 	t.Helper()
 	cmd := exec.Command("semel", append([]string{"messages"}, append(args, "--because", "test", "--json")...)...)
@@ -30,7 +30,7 @@ func act(t *testing.T, folder string, args ...string) acted {
 	return document
 }
 
-// parkedFolder holds a parked message whose cause is mended; lines may follow.
+// parkedFolder returns a folder with a parked message whose cause is corrected; more lines may follow.
 func parkedFolder(t *testing.T, id string) string {
 	t.Helper()
 	folder := folderWith(t, `{sql: "insert into done (id) select :id where exists (select 1 from done)", rows: 1, otherwise: park}`)
@@ -47,13 +47,13 @@ func parkedFolder(t *testing.T, id string) string {
 	return folder
 }
 
-// stopFollowing makes the source of the policy end with its file.
+// stopFollowing lets the source of the policy end with its file.
 func stopFollowing(t *testing.T, folder string) {
 	t.Helper()
 	edit(t, filepath.Join(folder, "semel.yaml"), "follow: true", "follow: false")
 }
 
-// edit replaces a text of a file that must be there.
+// edit replaces a text in a file, which must contain the text.
 func edit(t *testing.T, path, old, with string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -93,14 +93,14 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 			all.Go(func() { results[i] = act(t, folder, []string{"retry", "discard"}[i%2], "1") })
 		}
 		all.Wait()
-		recorded := func(a acted) int { // not if it was due before
+		recorded := func(a acted) int { // 0 if the row was due before
 			if a.Failed > 0 || a.Results[0].Error != nil {
 				return 0
 			}
 			return 1
 		}
 		retried, discarded := recorded(results[0])+recorded(results[2]), recorded(results[1])+recorded(results[3])
-		if retried > 1 || discarded > 1 || retried+discarded == 0 { // what was retried may be discarded after that
+		if retried > 1 || discarded > 1 || retried+discarded == 0 { // a retried row may be discarded afterwards
 			t.Errorf("%d retries and %d discards were done: %v", retried, discarded, results)
 		}
 		if got := string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_acts where verb in ('retry', 'discard')")); got != fmt.Sprintln(retried+discarded) {

@@ -88,8 +88,8 @@ func TestAStuckRunIsReplayedFromItsRecording(t *testing.T) {
 	})
 }
 
-// planted builds programs in which a failed handler's transaction is committed, if their
-// environment has the setting that planted returns last.
+// planted builds programs that commit the transaction of a failed handler if their environment has the setting that
+// planted returns last.
 func planted(t *testing.T) (semel, simulate, setting string) {
 	t.Helper()
 	root, err := mutation.Root()

@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// documented is a folder in which the commands of docs/replay.md are right: that of the
-// script of replays, whose consumer is called search here.
+// documented returns a folder in which the commands of docs/replay.md work: that of the script about replays, with
+// the consumer named search.
 func documented(t *testing.T) string {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/script/replay.txtar")
@@ -39,7 +39,7 @@ func documented(t *testing.T) string {
 	return folder
 }
 
-// quoted are the words of a line of a shell.
+// quoted splits a line of a shell into its words.
 var quoted = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestTheCommandsOfThePageAboutReplays(t *testing.T) {

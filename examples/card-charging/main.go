@@ -21,7 +21,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// Order is what a customer pays.
+// Order is an order to be paid.
 type Order struct {
 	ID    string
 	Card  string
@@ -34,33 +34,33 @@ type Charger struct {
 	company Company
 }
 
-// Company is the other side: it takes money once for a key.
+// Company is the card company, which charges once for each key.
 type Company interface {
 	Charge(ctx context.Context, key string, o Order) (receipt string, err error)
 }
 
-// ErrDeclined is the company's answer that the card is no good.
+// ErrDeclined reports that the company rejects the card.
 var ErrDeclined = errors.New("the card was declined")
 
-// NewCharger returns one of possibly many that share a store of keys.
+// NewCharger returns a Charger. Several may share a store of keys.
 func NewCharger(st keystore.Store, company Company) (*Charger, error) {
 	keys, err := leasedkey.New(st, leasedkey.Config{
 		Consumer:      "card-charging",
-		Keep:          30 * 24 * time.Hour, // longer than a copy of an order can take to come
-		Window:        23 * time.Hour,      // the company knows a key for a day
+		Keep:          30 * 24 * time.Hour, // longer than a copy of an order can be late
+		Window:        23 * time.Hour,      // the company remembers a key for a day
 		AllowVolatile: "an example keeps its keys in memory",
 	})
 	return &Charger{keys, company}, err
 }
 
-// Charge charges an order and returns the receipt. A copy of the order gets the same one.
+// Charge charges an order and returns the receipt. A copy of the order gets the same receipt.
 func (c *Charger) Charge(ctx context.Context, o Order) (receipt string, err error) {
 	answer, err := c.keys.Do(ctx, leasedkey.Request{Source: "shop", ID: o.ID}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
 		receipt, err := c.company.Charge(ctx, a.IdempotencyKey, o)
 		if errors.Is(err, ErrDeclined) {
-			return nil, semel.Permanent(err) // for good
+			return nil, semel.Permanent(err) // the message fails for good
 		}
-		return []byte(receipt), err // any other error: nobody knows, ask again with the same key
+		return []byte(receipt), err // any other error: the outcome is unknown, so repeat with the same key
 	})
 	switch {
 	case err != nil:

@@ -42,7 +42,7 @@ func TestALostAnswerIsAskedForAgainUnderTheSameKey(t *testing.T) {
 	}
 }
 
-// dying is a company whose caller dies when it has charged.
+// dying is a company whose caller dies after the charge.
 type dying struct{ *books }
 
 func (d dying) Charge(ctx context.Context, key string, o Order) (string, error) {

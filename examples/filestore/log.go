@@ -203,7 +203,7 @@ func encode(r record) ([]byte, error) {
 // length. A record that is not whole is torn if nothing follows it.
 func decode(data []byte) (r record, length int, err error) {
 	if len(data) < headLength || len(bytes.Trim(data[headLength:], "\x00")) == 0 {
-		return r, 0, errTorn // zeros are room that the file system has made and not filled
+		return r, 0, errTorn // zeros are space that the file system has allocated but not filled
 	}
 	if binary.BigEndian.Uint32(data[8:]) != crc32.Checksum(data[:8], checksums) {
 		return r, 0, errors.New("the head of the record was changed")

@@ -18,7 +18,7 @@ func TestAStoreThatIsOpenedAgainKnowsWhatWasCommitted(t *testing.T) {
 	if v := apply(t, s, scope, "1"); v.Kind != store.Fresh {
 		t.Fatalf("the first is %v", v)
 	}
-	// A batch that is open at the crash leaves nothing.
+	// A batch that is open during the crash leaves nothing.
 	begin(t, s, scope, "2")
 	crash(t, s)
 
@@ -54,7 +54,7 @@ func TestACrashWithinTheLastRecordLosesThisCommitAlone(t *testing.T) {
 	for end := whole; end < int64(len(data)); end++ {
 		cut := data[:end:end]
 		reopenTorn(t, scope, cut)
-		// A file system may have made room for the rest.
+		// The file system may have allocated space for the rest.
 		reopenTorn(t, scope, append(cut, make([]byte, int64(len(data))-end)...))
 	}
 }
@@ -114,7 +114,7 @@ func TestACommitWhoseSyncFailsIsTakenBackOrUnknown(t *testing.T) {
 	full := errors.New("no space left")
 	for _, c := range []struct {
 		name  string
-		fails int // syncs, from the first
+		fails int // number of syncs that fail, from the first
 		want  store.CommitOutcome
 	}{{"one sync", 1, store.NotCommitted}, {"that of the repair, too", 2, store.CommitUnknown}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestWhatOnlyAnInboxCanDoIsRefused(t *testing.T) {
 	}
 }
 
-// crash closes the file as the end of a process does, without a word to the store.
+// crash closes the file without telling the store, like the end of a process.
 func crash(t testing.TB, s *Store) {
 	t.Helper()
 	s.writing.Lock()

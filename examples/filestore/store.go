@@ -112,7 +112,7 @@ func (s *Store) Get(key string) ([]byte, bool) {
 	return append([]byte(nil), v...), ok
 }
 
-// Limits tells the consumer that there is one batch at a time.
+// Limits tells the consumer that only one batch can be open at a time.
 func (s *Store) Limits() store.Limits { return store.Limits{SingleWriter: true} }
 
 // Scope returns the number of a scope. A new one is in the file before it is returned.
@@ -155,7 +155,7 @@ func (s *Store) Begin(ctx context.Context, _ store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
-// supported returns an error for a mark that asks for what only a store with an inbox knows.
+// supported returns an error for a mark that needs an inbox.
 func supported(m *store.Mark) error {
 	switch {
 	case m.Claim.Token != 0:
@@ -185,7 +185,7 @@ func (s *Store) Classify(err error) store.Class {
 	return store.ClassRetry
 }
 
-// IsStoreFault says that no message can cause a full disk or a batch that does not end.
+// IsStoreFault reports errors that no message can cause: a full disk, or a batch that does not end.
 func (s *Store) IsStoreFault(err error) bool {
 	return errors.Is(err, ErrFile) || errors.Is(err, ErrTurn)
 }

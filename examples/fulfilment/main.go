@@ -1,6 +1,5 @@
-// Program fulfilment fulfils orders in three steps, reserve, charge and ship, in processes
-// that die: each step takes effect once, and the next process begins after the last that is
-// done.
+// Program fulfilment fulfils orders in three steps (reserve, charge, ship), in processes that die. Each step takes
+// effect once, and the next process continues after the last completed step.
 package main
 
 import (
@@ -25,7 +24,7 @@ const orders = `{"specversion":"1.0","id":"order-1","source":"shop","type":"plac
 {"specversion":"1.0","id":"order-2","source":"shop","type":"placed","data":{"item":"chair","euro":90}}
 `
 
-// lease is how long a message waits whose process died.
+// lease is how long the messages of a dead process wait.
 const lease = time.Second
 
 func main() {
@@ -34,8 +33,8 @@ func main() {
 	}
 }
 
-// run fulfils the orders in processes of which the first ones die, each at another point.
-// The store stands for a database: it outlives them, and hears nothing of the dead.
+// run fulfils the orders in several processes, the first of which die, each at another point. The store stands for a
+// database: it outlives the processes.
 func run(ctx context.Context) error {
 	var dead atomic.Bool
 	store := memstore.New(memstore.Fail(func(string) error {
@@ -47,7 +46,7 @@ func run(ctx context.Context) error {
 	provider := &provider{charged: map[string]int{}}
 	for n, dies := range []death{{"reserve", faults.AfterEffect}, {"charge", faults.AfterEffect}, {"ship", faults.AfterCommit}, {}} {
 		if n > 0 {
-			time.Sleep(lease + 100*time.Millisecond) // what the dead had claimed is free again
+			time.Sleep(lease + 100*time.Millisecond) // the claims of the dead process expire
 		}
 		fmt.Printf("process %d\n", n+1)
 		if err := process(ctx, store, provider, &dead, dies); err != nil {
@@ -61,18 +60,18 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// death is where a process dies: when this step has come to this point.
+// death is the point of a step at which a process dies.
 type death struct {
 	step  string
 	point faults.Point
 }
 
-// process is one process, which dies where it is told to.
+// process is one process, which dies at a planned point.
 func process(ctx context.Context, store *memstore.Store, p *provider, dead *atomic.Bool, dies death) error {
 	dead.Store(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var step atomic.Value // that ran last
+	var step atomic.Value // the last step that ran
 	plan := faults.Plan{At: func(point faults.Point, _ int) {
 		if point == dies.point && step.Load() == dies.step && dead.CompareAndSwap(false, true) {
 			fmt.Printf("  dies, %s\n", point)
@@ -91,7 +90,7 @@ func process(ctx context.Context, store *memstore.Store, p *provider, dead *atom
 			return nil, tx.Add("ship "+m.Identity.ID, 1)
 		}},
 	}
-	for i := range steps { // only to show them
+	for i := range steps { // only for display
 		then := steps[i].Run
 		steps[i].Run = func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
 			step.Store(steps[i].Name)
@@ -114,7 +113,7 @@ func process(ctx context.Context, store *memstore.Store, p *provider, dead *atom
 	return nil
 }
 
-// provider charges once for each key, as real ones do for as long as they keep keys.
+// provider charges once for each key, like real providers while they keep keys.
 type provider struct {
 	asked    int
 	receipts map[string]string

@@ -24,12 +24,12 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// Company charges cards, and recognises a key for a day.
+// Company charges cards, and remembers a key for a day.
 type Company interface {
 	Charge(key string) (receipt string, err error)
 }
 
-// routes are those of the API.
+// routes returns the routes of the API.
 func routes(orders *memstore.Store, keys *memstore.Keys, company Company) (http.Handler, error) {
 	placing, err := httpkey.New(orders, httpkey.Config{Name: "orders", Caller: account, Keep: 72 * time.Hour})
 	if err != nil {
@@ -39,9 +39,9 @@ func routes(orders *memstore.Store, keys *memstore.Keys, company Company) (http.
 		Name:   "charges",
 		Caller: account,
 		Keep:   72 * time.Hour,   // longer than a client repeats a request
-		Wait:   10 * time.Second, // a copy waits for the answer so long
+		Wait:   10 * time.Second, // how long a copy waits for the response of the first request
 	}, httpkey.LeaseConfig{
-		Window:        23 * time.Hour, // the company knows a key for a day
+		Window:        23 * time.Hour, // the company remembers a key for a day
 		AllowVolatile: "an example keeps its keys in memory",
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func routes(orders *memstore.Store, keys *memstore.Keys, company Company) (http.
 	return mux, nil
 }
 
-// account is who asks, as authentication has found it out.
+// account returns the authenticated client.
 func account(r *http.Request) string { return r.Header.Get("X-Account") }
 
 // placeOrder places an order in the transaction of its request.
@@ -79,7 +79,7 @@ func charge(company Company) http.HandlerFunc {
 		attempt, _ := httpkey.AttemptFrom(r.Context())
 		receipt, err := company.Charge(attempt.IdempotencyKey)
 		if err != nil {
-			http.Error(w, "nobody knows yet", http.StatusBadGateway) // so it is in doubt, and asked for again
+			http.Error(w, "nobody knows yet", http.StatusBadGateway) // the outcome is unknown, so the client may repeat the request
 			return
 		}
 		w.WriteHeader(http.StatusCreated)
@@ -87,9 +87,9 @@ func charge(company Company) http.HandlerFunc {
 	}
 }
 
-// books are those of a company that loses its first answer.
+// books is a company whose first response is lost.
 type books struct {
-	mutex    sync.Mutex // guards the rest: requests are served at once
+	mutex    sync.Mutex // guards the rest, because requests are concurrent
 	receipts map[string]string
 	calls    int
 }
@@ -126,7 +126,7 @@ func main() {
 	fmt.Printf("%s order, %d calls, %d charge\n", orders.Get("orders"), company.calls, len(company.receipts))
 }
 
-// post sends a request and tells what came back.
+// post sends a request and prints the response.
 func post(to io.Writer, url, path, key, body string) error {
 	q, err := http.NewRequest(http.MethodPost, url+path, strings.NewReader(body))
 	if err != nil {

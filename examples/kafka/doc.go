@@ -1,3 +1,3 @@
-// Package example is payments from Kafka into PostgreSQL: a policy, a producer
-// and a consumer in Go. README.md says how to run them.
+// Package example processes payments from Kafka into PostgreSQL, with a policy, a producer and a consumer in Go. See
+// README.md.
 package example

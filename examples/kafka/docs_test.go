@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/house/pages"
 )
 
-// TestTheDocumentShowsTheProgram keeps docs/kafka.md, balances/main.go and the example of
-// kafka.NewPublisher one.
+// TestTheDocumentShowsTheProgram checks that docs/kafka.md, balances/main.go and the example of kafka.NewPublisher
+// have the same code.
 func TestTheDocumentShowsTheProgram(t *testing.T) {
 	pages.Shows(t, "../../docs/kafka.md", 1, pages.Read(t, "balances/main.go", "../../kafka/example_publisher_test.go"))
 }

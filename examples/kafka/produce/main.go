@@ -43,8 +43,8 @@ func envOr(name, value string) string {
 }
 
 func run(ctx context.Context, brokers []string, topic string, payments int) error {
-	// The client is an idempotent producer unless told otherwise: what it sends
-	// again by itself is in the topic once. What the program sends again is not.
+	// The client is an idempotent producer by default: records that the client repeats are in the topic once. Records
+	// that the program repeats are in the topic twice.
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.DefaultProduceTopic(topic))
 	if err != nil {
 		return err
@@ -69,8 +69,7 @@ func run(ctx context.Context, brokers []string, topic string, payments int) erro
 	return nil
 }
 
-// payment is a CloudEvent in binary mode. Of 200 one has an amount that the
-// database refuses.
+// payment returns a CloudEvent in binary mode. One in 200 has an amount that the database rejects.
 func payment(n int) *kgo.Record {
 	account, amount := fmt.Sprintf("account-%d", n%10), n%90+10
 	if n%200 == 199 {
@@ -79,7 +78,7 @@ func payment(n int) *kgo.Record {
 	header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
 	return &kgo.Record{
 		Key:   []byte(account),                                                                 // payments of one account keep their order
-		Value: fmt.Appendf(nil, `{"account":%q,"amount":%d,"invoice":%d}`, account, amount, n), // no two payments are alike
+		Value: fmt.Appendf(nil, `{"account":%q,"amount":%d,"invoice":%d}`, account, amount, n), // all payments are different
 		Headers: []kgo.RecordHeader{header("ce_specversion", "1.0"), header("ce_id", fmt.Sprintf("payment-%06d", n)),
 			header("ce_source", "shop"), header("ce_type", "payment"), header("content-type", "application/json")},
 	}

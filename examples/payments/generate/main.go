@@ -13,20 +13,19 @@ import (
 	"slices"
 )
 
-// What the file holds. Deliveries is the sum of all the others and of the
-// redeliveries, which fill it up.
+// The contents of the file. Deliveries is the total; redeliveries fill it up.
 const (
 	deliveries = 10_000
 	payments   = 7_500
-	poison     = 60 // the database refuses the amount
-	strangers  = 40 // no such account
-	conflicts  = 70 // a payment's id with another amount
-	anonymous  = 40 // no id
-	malformed  = 30 // no JSON
+	poison     = 60 // the database rejects the amount
+	strangers  = 40 // the account does not exist
+	conflicts  = 70 // the id of another payment, with another amount
+	anonymous  = 40 // without an id
+	malformed  = 30 // not JSON
 	accounts   = 100
 )
 
-// delivery is one line; at orders the lines.
+// delivery is one line of the file; at is its position.
 type delivery struct {
 	at   float64
 	line string
@@ -64,7 +63,7 @@ func write(w io.Writer) error {
 	return out.Flush()
 }
 
-// all makes every delivery, sorted by arrival.
+// all returns all deliveries, sorted by arrival.
 func all(r *rand.Rand) []delivery {
 	var ds []delivery
 	add := func(first float64, line string) { ds = append(ds, delivery{first + r.ExpFloat64()*20, line}) }
@@ -85,7 +84,7 @@ func all(r *rand.Rand) []delivery {
 		i := r.IntN(payments)
 		add(float64(i), payment(i, amounts[i]+1))
 	}
-	known := len(ds) // what stands here may come again
+	known := len(ds) // earlier deliveries may be repeated
 	for range anonymous {
 		add(r.Float64()*payments, fmt.Sprintf(`{"specversion":"1.0","source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%d}}`, account(r.IntN(accounts)), 1+r.IntN(50_000)))
 	}
@@ -114,17 +113,17 @@ func payment(i, amount int) string {
 
 func account(i int) string { return fmt.Sprintf("acc-%03d", i*37%accounts) }
 
-// event is one CloudEvent in the structured JSON format; amount is JSON.
+// event returns a CloudEvent in structured JSON format; amount is JSON.
 func event(id, account, amount string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%s}}`, id, account, amount)
 }
 
-// badAmount is JSON that the table's type or check refuses.
+// badAmount returns JSON that the type or check of the table rejects.
 func badAmount(r *rand.Rand) string {
 	return []string{`0`, fmt.Sprint(-1 - r.IntN(500)), `"twelve"`, `12.5`}[r.IntN(4)]
 }
 
-// broken is a line that is no JSON: cut off, not UTF-8, or prose.
+// broken returns a line that is not valid JSON: truncated, not UTF-8, or plain text.
 func broken(r *rand.Rand, i int) string {
 	line := payment(payments+deliveries+i, 1+r.IntN(50_000))
 	switch i % 3 {

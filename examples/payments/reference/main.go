@@ -1,6 +1,5 @@
-// Reference computes the balances from payments.jsonl by itself, without
-// semel: of each id the first content counts, once; what is no payment, and
-// what the database refuses, does not count.
+// Reference computes the balances from payments.jsonl without Semel. Only the first content of each id counts, and
+// only once; messages that are no payments, or that the database rejects, do not count.
 package main
 
 import (

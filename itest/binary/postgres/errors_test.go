@@ -27,7 +27,7 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 		t.Errorf("status: %+v", r)
 	}
 	services.Exec(t, s.dsn, "drop table entries")
-	s.refused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", `"entries" does not exist`},
+	s.refused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", `"entries" does not exist`},
 		"run", "--config", "bare.yaml")
 }
 
@@ -37,7 +37,7 @@ func TestAnUpsertWithoutItsUniqueKeyIsRefusedAtTheStart(t *testing.T) {
 		services.Exec(t, s.dsn, "create table search_index (account text, amount bigint)")
 		s.edit(t, "upsert.yaml", "          payment: id\n", "",
 			"insert into entries (payment, account, amount) values (:payment, :account, :amount)", "upsert: {table: search_index, key: [account], version: amount}")
-		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", "no unique or exclusion constraint"},
+		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", "no unique or exclusion constraint"},
 			"run", "--config", "upsert.yaml")
 		services.Exec(t, s.dsn, "alter table search_index add unique (account)")
 		if r := s.semel(t, "run", "--config", "upsert.yaml", "--json"); r.code != 0 || !strings.Contains(r.out, `"applied"`) {
@@ -80,7 +80,7 @@ func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	const address = "127.0.0.1:1" // another process may use a port that was free a moment ago
 	s := example(t, "postgres://shop:hunter2@"+address+"/shop")
 	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"messages", "ls"}} {
-		s.refused(t, []string{address, "nobody answers there; start the server"}, append(command, "--config", "postgres.yaml")...)
+		s.refused(t, []string{address, "no server listens there; start the server"}, append(command, "--config", "postgres.yaml")...)
 	}
 	t.Run("of_the_connection_string_nothing_is_shown_that_may_be_a_password", func(t *testing.T) {
 		for _, dsn := range []string{"postgres://shop:hunter2@db:54a32/shop", "postgres://shop:hun%ter2@db/shop", "hunter2", "postgres://shop@db/shop?sslmode=hunter2"} {

@@ -1,6 +1,5 @@
-// Package assembly opens what a policy names and puts it together: databases
-// become stores, files become sources, and both with a handler of statements
-// become consumers.
+// Package assembly opens the parts that a policy names and connects them: databases become stores, files, topics and
+// webhooks become sources, and a store, a source and the handlers of the policy become a consumer.
 package assembly
 
 import (
@@ -22,57 +21,58 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Options say what is wanted of a policy.
+// Options select parts of a policy and configure them.
 type Options struct {
-	// Consumer is the only one that is wanted; empty for all.
+	// Consumer is the name of the only wanted consumer; empty for all.
 	Consumer string
-	// IdleExit ends a run; see consumer.Config.
+	// IdleExit ends a run when nothing is left to do; see consumer.Config.
 	IdleExit time.Duration
-	// Stdin is what a source of the path "-" reads.
+	// Stdin is the input for a source with the path "-".
 	Stdin io.Reader
-	// FromStart reads files from their beginning, whatever their positions say.
+	// FromStart reads files from their beginning and ignores saved positions.
 	FromStart bool
-	// Patient lets commands of a person wait long for who writes all the time.
+	// Patient gives a command that a person runs a long time to wait for a writer that never pauses.
 	Patient bool
-	// ContinueOnFailure lets consumers run beside those that cannot start, if their policy says
-	// on_failure: continue.
+	// ContinueOnFailure starts consumers even if others cannot start, provided that their policy says on_failure:
+	// continue.
 	ContinueOnFailure bool
-	// Who starts a run, for the record of what it migrates.
+	// Who is the user who starts the run; it is recorded with migrations.
 	Who string
-	// Replay, if set, is the replay that what the consumer's source has is part of.
+	// Replay, if set, is the replay that the messages of the consumer's source belong to.
 	Replay *semel.Replay
-	// Logger gets the log of the consumers.
+	// Logger is the log of the consumers.
 	Logger *slog.Logger
-	// Observers are told what consumers do.
+	// Observers receive the events of the consumers.
 	Observers []semel.Observer
-	// Recorder, if set, gives the recorder of a consumer's run, by the name of the consumer.
+	// Recorder, if set, returns the flight recorder for a run of the named consumer.
 	Recorder func(name string) *consumer.Recorder
 }
 
-// Assembly holds opened stores of a policy.
+// Assembly holds the opened parts of a policy.
 type Assembly struct {
 	policy  *policy.Policy
 	options Options
-	// Stores are the opened ones, in the order of the file.
+	// Stores are the opened stores, in the order of the file.
 	Stores []*Store
-	// publishers are those of the consumers.
+	// publishers belong to consumers that publish.
 	publishers []*kafka.Publisher
-	// keysMutex guards what follows: a consumer whose store was away opens it in its run.
+	// keysMutex guards keys. A consumer whose store was unavailable at the start opens it during its run.
 	keysMutex sync.Mutex
-	// keys are the stores of leased keys that were opened, by name.
+	// keys are the opened stores of leased keys, by name.
 	keys map[string]*keyStore
-	// hooksMutex guards what follows: receivers open it in their runs.
+	// hooksMutex guards hooks, which receivers open during their runs.
 	hooksMutex sync.Mutex
 	// hooks are the servers of webhooks, by address.
 	hooks map[string]*hookserver.Server
-	// unfit is why stores cannot be used whose consumers all let the others go on, by name.
+	// unfit has the errors of stores that cannot be used although all their consumers say on_failure: continue, by
+	// name.
 	unfit map[string]error
-	// runs are the consumers that have not ended.
+	// runs are the consumers whose runs have not ended.
 	runs underWay
 }
 
-// Open opens the databases that want names and changes nothing in them; create
-// says for which a database may be created.
+// Open opens the databases for which want returns true, and changes nothing in them. It creates a missing database if
+// create returns true.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
 	a := &Assembly{policy: p, options: o, unfit: map[string]error{}}
 	for _, named := range p.Stores {
@@ -96,10 +96,10 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 	return a, nil
 }
 
-// Policy is what the stores were opened for.
+// Policy returns the policy that the assembly was opened for.
 func (a *Assembly) Policy() *policy.Policy { return a.policy }
 
-// Used reports whether a wanted consumer of the policy uses the store.
+// Used returns a function that reports whether the named consumer, or any if the name is empty, uses a store.
 func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
 	return func(s *policy.Store) bool {
 		for _, c := range p.Consumers {
@@ -111,9 +111,8 @@ func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
 	}
 }
 
-// connections is how many connections the consumers of a store need: one for
-// each worker, one for positions, one for whoever looks, and one for what is done beside:
-// retention, and what operators want.
+// connections returns the number of connections that the consumers of a store need: one for each worker, one for
+// positions, one for reading operators and one for maintenance (retention, operator controls).
 func connections(p *policy.Policy, store string) int {
 	n := 3
 	for _, c := range p.Consumers {
@@ -124,9 +123,8 @@ func connections(p *policy.Policy, store string) int {
 	return n
 }
 
-// Close closes the stores, and what consumers publish with. A store whose database does
-// not answer is left alone after closeWithin, and the error names it: the process ends
-// its connections.
+// Close closes the stores and the publishers. If a database does not answer within closeWithin, Close returns an
+// error that names it and leaves its connections open; they end with the process.
 func (a *Assembly) Close() error {
 	for _, p := range a.publishers {
 		p.Close()
@@ -140,7 +138,7 @@ func (a *Assembly) Close() error {
 	return errors.Join(errs...)
 }
 
-// store is the opened store of this name; nil if it is not open.
+// store returns the opened store of this name; nil if it is not open.
 func (a *Assembly) store(name string) *Store {
 	for _, s := range a.Stores {
 		if s.Name() == name {
@@ -153,16 +151,16 @@ func (a *Assembly) store(name string) *Store {
 // Runner is a consumer with its source.
 type Runner struct {
 	Consumer
-	source any // the source, or what knows it
+	source any // the source, or an object that knows it
 	ended  func()
-	// kind is that of its source.
+	// kind is the kind of the source.
 	kind    string
 	outcome outcome
-	// continues says that the other consumers go on when this one fails.
+	// continues is true if the other consumers continue when this one fails.
 	continues bool
 }
 
-// Run runs the consumer; senders that it writes to may end idle after it.
+// Run runs the consumer. While it runs, senders that it writes intents for do not end idle.
 func (r *Runner) Run(ctx context.Context) error {
 	defer r.ended()
 	err := r.Consumer.Run(ctx)
@@ -170,8 +168,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// Source says for a person how far the consumer is behind its source, and what
-// holds it up; empty where that is not known.
+// Source returns a text for the terminal: how far the consumer is behind its source, and what delays it; empty if
+// that is unknown.
 func (r *Runner) Source() string {
 	if s, ok := r.source.(interface{ line() string }); ok {
 		return s.line()
@@ -179,8 +177,8 @@ func (r *Runner) Source() string {
 	return ""
 }
 
-// ReadBefore reports whether the source is a file that ends where the last run
-// stopped, and at which byte that is.
+// ReadBefore reports whether the source is a file that ends where the last run stopped, and returns that offset in
+// bytes.
 func (r *Runner) ReadBefore() (int64, bool) {
 	if s, ok := r.source.(interface{ readBefore() (int64, bool) }); ok {
 		return s.readBefore()
@@ -238,13 +236,12 @@ func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, e
 	return a.runner(c, made, source), nil
 }
 
-// runner takes note of a consumer that will run. source is its source, or what knows it.
+// runner registers a consumer that will run. source is its source, or an object that knows it.
 func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
 	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c), continues: c.ContinueOnFailure}
 }
 
-// PendingAge is how old the oldest message of a consumer may become that waits; 0
-// where its policy does not say.
+// PendingAge returns the maximum age of waiting messages that the policy of the consumer sets; 0 if it sets none.
 func (a *Assembly) PendingAge(consumer string) time.Duration {
 	public, _ := admin.GenerationOf(consumer)
 	if c := a.policy.Consumer(public); c != nil {
@@ -253,8 +250,8 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 	return 0
 }
 
-// Reader makes the consumer of this name with another source than its own, which it
-// reads to its end. That keeps no dead letters: what would go there is parked.
+// Reader makes the named consumer with another source, which it reads to its end. The consumer parks messages that
+// would go to the dead-letter topic.
 func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	c.ParkDeadLetters()
@@ -264,8 +261,8 @@ func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (
 	return a.consumer(ctx, &c, src)
 }
 
-// Worker makes the consumer of this name without its source, to work on rows of its
-// inbox. The name may be of a generation (admin.GenerationName).
+// Worker makes the named consumer without its source, to work on rows of its inbox. The name may include a generation
+// (admin.GenerationName).
 func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {
 	return a.inGeneration(ctx, name, nil)
 }

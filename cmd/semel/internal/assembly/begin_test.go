@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sealedElsewhere is a new database in which another process seals for so many looks.
+// sealedElsewhere is a new database whose acts another process seals during the first looks attempts.
 type sealedElsewhere struct {
 	tables
 	database
@@ -36,13 +36,13 @@ func (s *sealedElsewhere) Seal(context.Context, admin.Sealing) (admin.Sealed, er
 	return admin.Sealed{Lines: 1}, nil
 }
 
-func TestTheChainBeginsWithTheFirstMigration(t *testing.T) {
+func TestTheFirstMigrationBeginsTheChainOfActs(t *testing.T) {
 	for name, c := range map[string]struct {
 		applied       string
 		looks, sealed int
 		fault         string
 	}{
-		// Whoever removed the lines had the acts signed anew by the next release's first start.
+		// After somebody has removed acts, the first start of the next release must not sign the rest anew.
 		"and_with_no_other": {applied: "0002_later"},
 		"although_another_process_looks_for_acts_at_that_moment": {applied: makesSeals, looks: 3, sealed: 1},
 		"or_the_migration_says_that_it_has_not_begun":            {applied: makesSeals, looks: 1 << 20, fault: "semel audit seal --begin"},

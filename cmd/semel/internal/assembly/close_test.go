@@ -22,17 +22,17 @@ func (m mute) Close() error {
 	return nil
 }
 
-func TestAStoreThatDoesNotCloseHoldsNobody(t *testing.T) {
+func TestAStoreThatDoesNotCloseBlocksNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mute{answer: make(chan struct{})}
 		a := &Assembly{Stores: []*Store{{database: m, policy: &policy.Store{Name: "shop"}}}}
 		began := time.Now()
 		err := a.Close()
 		if took := time.Since(began); took != closeWithin {
-			t.Errorf("it took %v", took)
+			t.Errorf("Close took %v", took)
 		}
-		if err == nil || !strings.Contains(err.Error(), "store shop: database shop at db:5432: a connection did not end within 5s") {
-			t.Errorf("it says %v", err)
+		if err == nil || !strings.Contains(err.Error(), "store shop: database shop at db:5432: a connection did not close within 5s") {
+			t.Errorf("the error is %v", err)
 		}
 		close(m.answer)
 	})

@@ -16,26 +16,26 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Consumer is a consumer of a policy, whatever its transactions are.
+// Consumer is a consumer of a policy, for any type of transaction.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
 	Unfinished() []semel.Unfinished
-	// Ready is false, with the reason, while something stands still.
+	// Ready returns false, with the reason, if a part of the consumer does not work.
 	Ready() (bool, string)
-	// Alive is false, with the reason, while it neither works nor pauses by decision.
+	// Alive returns false, with the reason, if the consumer neither works nor is paused on purpose.
 	Alive() (bool, string)
-	// StoreDown is since when its store has not worked, and why; zero while it does.
+	// StoreDown returns since when the store has not worked, and why; the zero time while it works.
 	StoreDown() (since time.Time, why string)
-	// Load is what it has in hand.
+	// Load returns what the consumer has in memory.
 	Load() measure.Load
-	// Preview says what would become of deliveries; see consumer.Consumer.
+	// Preview predicts the results of deliveries; see consumer.Consumer.
 	Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error)
-	// Work works on rows of the inbox; see consumer.Consumer.
+	// Work processes rows of the inbox; see consumer.Consumer.
 	Work(ctx context.Context, numbers ...int64) error
 }
 
-// consumer makes a consumer; source may be nil where it only works on rows.
+// consumer makes a consumer; src may be nil if the consumer only works on rows.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.Source) (Consumer, error) {
 	if s := a.policy.Store(c.Store); s.Redis != nil {
 		return a.keyed(ctx, c, s, src)
@@ -57,7 +57,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.
 			return a.answered(ctx, c, store, endpoint, a.config(c, src))
 		}
 		if !c.Handler.HTTP.NoKey {
-			a.logWindow(c, "its message is parked, for semel "+boxOf(c)+" resolve")
+			a.logWindow(c, "its message is parked; decide with semel "+boxOf(c)+" resolve")
 		}
 		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, src))
 	}
@@ -95,9 +95,9 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 	return config
 }
 
-// otherwise is how a message ends whose statement changed another number of rows. What a policy
-// says of a statement is a decision, and no failure for the circuit breaker, also where on_precondition
-// says the same.
+// otherwise returns the result of a message whose statement changed another number of rows than the policy demands.
+// Such a result is a decision of the policy, so it is not a failure for the circuit breaker; the same is true for
+// on_precondition.
 func otherwise(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":
@@ -111,8 +111,7 @@ func otherwise(word string) sqlhandler.Otherwise {
 	}
 }
 
-// writing is a handler that writes down what its message causes elsewhere, after its
-// statements.
+// writing returns a handler that runs the statements of a message and then writes its intents.
 func writing[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *semel.Message) error {
 	if !one.HasIntents() {
 		return run
@@ -129,8 +128,7 @@ func writing[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *sem
 	}
 }
 
-// Horizon asks the brokers of a consumer's source how late they can deliver a record again.
-// It joins no group.
+// Horizon reads from the brokers of a consumer's source how late they can deliver a record again. It joins no group.
 func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Horizon, error) {
 	src, err := a.source(c)
 	if err != nil {
@@ -144,20 +142,19 @@ func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Hori
 	return ask(ctx)
 }
 
-// HasUnique reports whether the store has a constraint of this name that can decide what is a
-// duplicate.
+// HasUnique reports whether the store has a unique constraint of this name.
 func (s *Store) HasUnique(ctx context.Context, constraint string) (bool, error) {
 	there, err := s.hasUnique(ctx, constraint)
 	return there, s.Failed(err)
 }
 
-// underWay are the consumers of this process that have not ended.
+// underWay has the consumers of this process whose runs have not ended.
 type underWay struct {
 	mutex sync.Mutex
 	under map[string]bool
 }
 
-// begin notes a consumer that will run; ended notes its end.
+// begin registers a consumer that will run. The caller calls ended when its run has ended.
 func (r *underWay) begin(name string) (ended func()) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -172,7 +169,7 @@ func (r *underWay) begin(name string) (ended func()) {
 	}
 }
 
-// anyOf reports whether one of these still runs.
+// anyOf reports whether one of the named consumers still runs.
 func (r *underWay) anyOf(names []string) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -184,9 +181,9 @@ func (r *underWay) anyOf(names []string) bool {
 	return false
 }
 
-// mayEnd says of a sender whether it may end idle: not while a consumer of this process
-// runs that writes intents for it, or its inbox would be found empty before they are
-// written. Nil: nobody writes to the consumer.
+// mayEnd returns a function that reports whether a sender may end when its inbox is empty. It may not while a
+// consumer of this process runs that writes intents for it, because more may follow. mayEnd returns nil if no
+// consumer writes intents for c.
 func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	writers := writersTo(a.policy, c)
 	if writers == nil {
@@ -195,8 +192,8 @@ func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	return func() bool { return !a.runs.anyOf(writers) }
 }
 
-// writersTo are the consumers that write intents for a sender. Those that it writes to
-// itself, by way of others or not, are left out: two that wait for each other never end.
+// writersTo returns the consumers that write intents for a sender. Consumers to which the sender itself writes,
+// directly or through others, are left out, because two that wait for each other would never end.
 func writersTo(p *policy.Policy, sender *policy.Consumer) (writers []string) {
 	after := map[string]bool{sender.Name: true}
 	for grown := true; grown; {

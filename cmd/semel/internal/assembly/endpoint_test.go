@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// calling is a policy of a consumer and a sender, both of which call an endpoint.
+// calling is a policy with a consumer and a sender that both call an endpoint.
 const calling = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: in.jsonl, format: cloudevents}}}
@@ -48,7 +48,7 @@ func callingAt(t *testing.T, url string) *policy.Policy {
 	return p
 }
 
-func TestTheKeyThatIsShownIsTheOneThatIsSent(t *testing.T) {
+func TestTheDisplayedKeyIsTheSentKey(t *testing.T) {
 	keys := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keys <- r.Header.Get("Idempotency-Key")
@@ -67,13 +67,13 @@ func TestTheKeyThatIsShownIsTheOneThatIsSent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if sent, shown := <-keys, a.CallKey(store.StoredRow{Key: m.Identity, Message: m}); sent == "" || sent != shown || c.Sends() != (sent == "order-17") {
-				t.Errorf("%q is sent, and %q is shown; only an intent brings its own", sent, shown)
+				t.Errorf("%q is sent, but %q is shown; only an intent has a key of its own", sent, shown)
 			}
 		})
 	}
 }
 
-func TestWhatFollowsAnEffectThatChangedNothingIsWhatThePolicySays(t *testing.T) {
+func TestThePolicyDecidesAboutEffectsThatChangeNothing(t *testing.T) {
 	want := map[string]sqlhandler.Otherwise{"as_said": sqlhandler.OtherwisePark, "as_usual": sqlhandler.OtherwiseUnmet}
 	all := named(callingAt(t, "http://127.0.0.1:1").Consumers[0])
 	for _, s := range all {

@@ -22,27 +22,26 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// turning is a consumer with generations: while it runs another may be switched to, and it
-// is made anew then, with a source of its own.
+// turning is a consumer with generations. When another generation becomes active during the run, turning makes the
+// consumer again for it, with a new source.
 type turning struct {
 	assembly *Assembly
 	policy   *policy.Consumer
 
 	mutex  sync.Mutex
 	now    atWork       // guarded by mutex
-	before semel.Counts // of those that have ended; guarded by mutex
-	used   bool         // the first was run; guarded by mutex
+	before semel.Counts // counts of the generations that have ended; guarded by mutex
+	used   bool         // the first consumer has run; guarded by mutex
 }
 
-// atWork is a consumer of one generation.
+// atWork is a consumer in one generation.
 type atWork struct {
 	Consumer
 	source source.Source
 	number int64
 }
 
-// turning makes the consumer in the generation that is active now, so that what is wrong with
-// it is found before anything runs.
+// turning makes the consumer in the active generation, so that its faults are found before anything runs.
 func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, error) {
 	t := &turning{assembly: a, policy: c}
 	number, err := a.active(ctx, c)
@@ -53,7 +52,7 @@ func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, e
 	return t, err
 }
 
-// active is the active generation of a consumer.
+// active returns the active generation of a consumer.
 func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error) {
 	st := a.store(c.Store)
 	err := st.BeginGenerations(ctx, c.Name)
@@ -67,13 +66,13 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("consumer %s has no active generation: somebody removed it from the table of generations: %w", c.Name, semel.ErrSchema)
+		err = fmt.Errorf("consumer %s has no active generation: it was removed from the table of generations: %w", c.Name, semel.ErrSchema)
 	}
 	return 0, st.Failed(err)
 }
 
-// KeptAs is the name under which the records of a consumer stand now: that of its active
-// generation, if it works in generations.
+// KeptAs returns the name under which the records of a consumer are stored: with its active generation, if it has
+// generations.
 func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
 	all, err := s.Generations(ctx, name)
 	for _, g := range all {
@@ -84,7 +83,7 @@ func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
 	return name, s.Failed(err)
 }
 
-// enter has a consumer work in the generation that is active now, if it has any.
+// enter sets the consumer to its active generation, if it has generations.
 func (a *Assembly) enter(ctx context.Context, c *policy.Consumer) error {
 	if !a.policy.Generational(c) {
 		return nil
@@ -114,7 +113,7 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 	return atWork{one, source, g.Number}, err
 }
 
-// inGeneration makes the consumer that a name is of, which may be that of a generation.
+// inGeneration makes the consumer of a name that may include a generation.
 func (a *Assembly) inGeneration(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	if c := a.policy.Consumer(name); c != nil && !a.policy.Generational(c) {
 		return a.consumer(ctx, c, src)
@@ -122,7 +121,7 @@ func (a *Assembly) inGeneration(ctx context.Context, name string, src source.Sou
 	public, number := admin.GenerationOf(name)
 	c := a.policy.Consumer(public)
 	if c == nil || !a.policy.Generational(c) {
-		return nil, fmt.Errorf("the policy has no consumer %s with generations; name the policy in which it has", public)
+		return nil, fmt.Errorf("the policy has no consumer %s with generations; use the policy that declares them", public)
 	}
 	all, err := a.store(c.Store).Generations(ctx, public)
 	if err != nil {
@@ -149,7 +148,7 @@ func (t *turning) Run(ctx context.Context) error {
 	})
 }
 
-// in is the consumer of a generation, made anew unless it is the first and was not run.
+// in returns the consumer of a generation. It makes a new one, except for the first, which was made at the start.
 func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, error) {
 	t.mutex.Lock()
 	now, used := t.now, t.used
@@ -163,7 +162,7 @@ func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, erro
 		return nil, err
 	}
 	if now.number != g.Number {
-		t.assembly.options.Logger.Info("another generation is active, and the consumer goes on in it", "consumer", t.policy.Name, "was", now.number, "is", g.Number)
+		t.assembly.options.Logger.Info("the active generation has changed; the consumer continues in the new one", "consumer", t.policy.Name, "was", now.number, "is", g.Number)
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -188,7 +187,7 @@ func (t *turning) Preview(ctx context.Context, all []source.Delivery) ([]admin.P
 	return t.current().Preview(ctx, all)
 }
 
-// Counts implements Consumer: of all generations that it worked in.
+// Counts implements Consumer. It returns the sum of all generations that this consumer has worked in.
 func (t *turning) Counts() semel.Counts {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -224,7 +223,7 @@ func (t *turning) readBefore() (int64, bool) {
 	return 0, false
 }
 
-// sum adds counts: all of their fields are numbers, or have only such.
+// sum adds counts field by field. All fields are numbers or structs of numbers.
 func sum(a, b semel.Counts) semel.Counts {
 	add(reflect.ValueOf(&a).Elem(), reflect.ValueOf(b))
 	return a
@@ -241,8 +240,8 @@ func add(to, more reflect.Value) {
 	}
 }
 
-// Rebuilder makes the consumer of a rebuild, whose messages are part of its replay. It reads
-// the whole of the source, and follows it.
+// Rebuilder makes the consumer of a rebuild, whose messages belong to its replay. It reads its source from the
+// beginning and follows it.
 func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Replay) (*Runner, error) {
 	a.options.Replay = &r
 	one, err := a.makeIn(ctx, c, consumer.Generation{Number: r.Generation, Building: true})
@@ -252,14 +251,14 @@ func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Re
 	return a.runner(c, one.Consumer, one.source), nil
 }
 
-// Far says how far a rebuild of the consumer has read its source. Call close after use.
+// Far returns a function that says how far a rebuild of the consumer has read its source. Call close after use.
 func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, close func(), err error) {
 	own := *c
 	own.In = &consumer.Generation{Number: generation, Building: true}
 	source := a.policy.Source(c.From)
 	if source.File != nil {
 		if source.File.Path == shape.Stdin {
-			return nil, nil, fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
+			return nil, nil, fmt.Errorf("source %s is the standard input, which cannot be read twice", source.Name)
 		}
 		return &rebuild.File{Path: source.File.Path, Lane: a.lane(source.File.Path), Positions: a.store(c.Store), Name: admin.GenerationName(c.Name, generation)}, func() {}, nil
 	}
@@ -270,11 +269,11 @@ func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, c
 	return &rebuild.Topics{Recovery: recovery}, recovery.Close, nil
 }
 
-// StoreOf is the opened store of a consumer.
+// StoreOf returns the opened store of a consumer.
 func (a *Assembly) StoreOf(c *policy.Consumer) *Store { return a.store(c.Store) }
 
-// Origin is where the messages of a consumer are read again: beside its own source, whose
-// position, or group, it leaves alone.
+// Origin returns a second reader for the messages of a consumer. It does not change the position or group of the
+// consumer's own source.
 func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 	s := a.policy.Source(c.From)
 	logger := a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name))
@@ -286,9 +285,9 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 		}
 		return replay.NewTopics(config)
 	case s.Webhook != nil:
-		return nil, a.policy.Fault("consumers."+c.Name+".from", "webhooks cannot be read again: what came is in the inbox", "run rows again with semel messages retry")
+		return nil, a.policy.Fault("consumers."+c.Name+".from", "webhooks cannot be read again; their messages are in the inbox", "run rows again with semel messages retry")
 	case s.File.Path == shape.Stdin:
-		return nil, a.policy.Fault("consumers."+c.Name+".from", "standard input cannot be read again", "write its messages to a file, and name that")
+		return nil, a.policy.Fault("consumers."+c.Name+".from", "standard input cannot be read again", "write its messages to a file, and use that as source")
 	}
 	format, err := formatOf(s.File.Format)
 	if err != nil {
@@ -298,13 +297,12 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 	return replay.NewFile(s.File.Path, a.lane(s.File.Path), file.Options{Format: format, MaxLine: int(s.File.MaxLine), Notice: notice}), nil
 }
 
-// Replayer makes the consumer of this name with another source than its own, whose messages
-// are part of a replay. What would go to the dead letters is parked, and no duplicate has
-// anything sent again.
+// Replayer makes the named consumer with another source, whose messages belong to a replay. It parks messages that
+// would go to the dead-letter topic, and does not send intents again for duplicates.
 func (a *Assembly) Replayer(ctx context.Context, name string, src source.Source, r semel.Replay) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	if calls := c.Handler.HTTP != nil || c.Handler.Kafka != nil; calls && !r.Effects && !c.Replay.Looks {
-		return nil, a.policy.Fault("consumers."+name+".replay.effects", "the replay has no effects outside of the store, and the handler is one", "start another with effects: real")
+		return nil, a.policy.Fault("consumers."+name+".replay.effects", "the replay has no external effects, but the handler calls another system", "start a replay with effects: real")
 	}
 	if err := a.enter(ctx, &c); err != nil {
 		return nil, err

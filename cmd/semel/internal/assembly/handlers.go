@@ -20,30 +20,30 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// handlers are the compiled statements of a consumer.
+// handlers has the compiled statements of a consumer.
 type handlers struct {
-	// byType has those for every message under the empty type, alone.
+	// byType has the statements by message type, or those for all messages under the empty type.
 	byType map[string]*sqlhandler.Handler
-	// steps are in their order, where the handler is made of them.
+	// steps are the steps of the handler in their order, if it has steps.
 	steps []step
 }
 
-// step is a part of a handler that takes effect by itself.
+// step is a part of a handler with its own commit.
 type step struct {
 	name    string
 	handler *sqlhandler.Handler
 }
 
-// runs is what runs the statements of a message in a transaction.
+// runs runs the statements for a message in a transaction.
 type runs[Tx any] = func(context.Context, Tx, *semel.Message) error
 
-// handled runs each statement by itself.
+// handled executes each statement separately.
 func handled(one *sqlhandler.Handler) runs[*sql.Tx] { return one.Handle }
 
-// queued queues the statements.
+// queued queues the statements, to send them together.
 func queued(one *sqlhandler.Handler) runs[*pgxstore.Queue] { return one.Queue }
 
-// made makes the consumer of these handlers, as one of them runs in a store's transaction.
+// made makes the consumer of these handlers for a store with transactions of type Tx.
 func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
 	as := func(one *sqlhandler.Handler) runs[Tx] { return writing(one, run(one), w) }
 	if h.steps == nil {
@@ -59,7 +59,7 @@ func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler
 	return consumer.NewSteps(st, steps, config)
 }
 
-// dispatch makes one handler of all.
+// dispatch returns one handler that selects the statements by message type.
 func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Handler) runs[Tx]) runs[Tx] {
 	if only := h[""]; only != nil {
 		return as(only)
@@ -71,7 +71,7 @@ func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Hand
 	return consumer.ByType(byType)
 }
 
-// handlers compiles a consumer's statements and lets the database look at them.
+// handlers compiles the statements of a consumer and asks the database to prepare them.
 func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) (handlers, error) {
 	all := handlers{byType: map[string]*sqlhandler.Handler{}}
 	for _, s := range c.Handlers() {
@@ -81,7 +81,7 @@ func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) 
 		}
 		if i, err := st.try(ctx, h, c); err != nil && st.Classify(err) == store.ClassPermanent {
 			return all, a.policy.Fault(fmt.Sprintf("consumers.%s.%s.statements[%d]", c.Name, s.At, i),
-				"the database refuses the statement: "+st.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+				"the database rejects the statement: "+st.explain(err).Error(), "correct it, or create the missing objects, for example with setup: FILE.sql at the store")
 		}
 		if s.Step != "" {
 			all.steps = append(all.steps, step{s.Step, h})
@@ -100,7 +100,7 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 	for _, s := range all.Statements {
 		text := s.SQL
 		if s.Upsert != nil && store.policy.SQLite != nil {
-			text, _ = s.Upsert.NamedSQLite() // its faults are found when the policy is read
+			text, _ = s.Upsert.NamedSQLite() // faults were reported when the policy was read
 		}
 		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: text, Upsert: s.Upsert != nil, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)})
 	}
@@ -116,34 +116,34 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 	}
 	warn := a.warnOnce(c.Name, all)
 	config.NoEffect = func(m *semel.Message, i int) {
-		if all.Statements[i].Upsert == nil { // which meets late versions, and leaves the row
+		if all.Statements[i].Upsert == nil { // an upsert changes no row for a late version
 			warn(m, i)
 		}
 	}
 	return config
 }
 
-// warnOnce warns the first time that each statement changes no row.
+// warnOnce returns a function that logs a warning the first time each statement changes no row.
 func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.Message, int) {
 	once := make([]sync.Once, len(all.Statements))
 	logger := a.options.Logger.With(slog.String("consumer", consumer))
 	for name, is := range map[string]string{"type": all.Type, "step": all.Step} {
-		if is != "" { // never both
+		if is != "" { // only one of them is set
 			logger = logger.With(slog.String(name, is))
 		}
 	}
 	return func(m *semel.Message, i int) {
 		once[i].Do(func() {
-			logger.Warn("a statement changed no row; its message counts as applied (set rows: to judge it)",
+			logger.Warn("a statement changed no row; its message counts as applied (set rows: to decide)",
 				slog.Int("statement", i+1), slog.String("id", legible.Printable(m.Identity.ID)))
 		})
 	}
 }
 
-// caller is a handler that calls out.
+// caller is a handler that calls another system.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// endpoint makes the handler of a consumer's endpoint. It connects to nobody yet.
+// endpoint makes the handler that calls an HTTP endpoint. It does not connect yet.
 func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"
@@ -175,8 +175,8 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	return handler, nil
 }
 
-// CallKey is the idempotency key that an endpoint gets with the call for a row; empty where
-// the policy has no endpoint for it, or one that knows no keys.
+// CallKey returns the idempotency key of the call for a row; empty if the policy has no endpoint for the row, or the
+// endpoint knows no keys.
 func (a *Assembly) CallKey(r store.StoredRow) string {
 	c := a.policy.Consumer(r.Key.Consumer)
 	if c == nil || c.Handler.HTTP == nil || c.Handler.HTTP.NoKey || r.Message == nil || r.Surrogate {
@@ -187,11 +187,11 @@ func (a *Assembly) CallKey(r store.StoredRow) string {
 	return httphandler.Key(&m, c.Sends())
 }
 
-// lookWithin is how long brokers may take to say whether the topics are there.
+// lookWithin is the timeout for brokers to say whether the topics exist.
 const lookWithin = 5 * time.Second
 
-// publisher makes the handler of a consumer that publishes, which is closed with the
-// assembly. Topics that are not there are a fault; brokers that do not answer are none.
+// publisher makes the handler of a consumer that publishes; the assembly closes it. Missing topics are a fault of the
+// policy; brokers that do not answer are not.
 func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, error) {
 	h := c.Handler.Kafka
 	config := kafka.PublisherConfig{
@@ -219,7 +219,7 @@ func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, e
 	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return publisher.Publish(ctx, m) }, nil
 }
 
-// asker is a handler that calls out, and what it was answered.
+// asker is a handler that calls an endpoint and returns its answer.
 type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
 
 // answered makes the consumer of an endpoint whose answers name effects.
@@ -231,10 +231,10 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, 
 	name, err := effects.Try(func(h *sqlhandler.Handler) (int, error) { return st.try(ctx, h, c) })
 	if err != nil && st.Classify(err) == store.ClassPermanent {
 		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.http.effects.statements.%s", c.Name, name),
-			"the database refuses the statement: "+st.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+			"the database rejects the statement: "+st.explain(err).Error(), "correct it, or create the missing objects, for example with setup: FILE.sql at the store")
 	}
 	if c.Handler.HTTP.Pure {
-		a.options.Logger.Info("the endpoint only answers: it is called without a claim, as often as it takes, and the first answer that commits counts", "consumer", c.Name)
+		a.options.Logger.Info("the endpoint changes nothing: calls need no claim and may be repeated, and the first answer that is committed counts", "consumer", c.Name)
 	}
 	return st.answered(func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
 		answer, err := endpoint.Ask(ctx, m)
@@ -245,7 +245,7 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, 
 	}, effects, config)
 }
 
-// applying applies an answer: its statements, then its intents, then its result.
+// applying returns a handler that applies an answer: its statements, then its intents, then its result.
 func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error {
 	return func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
 		if err := run(ctx, tx, answer, m); err != nil {
@@ -263,7 +263,7 @@ func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.M
 	}
 }
 
-// named are the statements that the policy declares.
+// named returns the named statements of a policy's consumer.
 func named(c *policy.Consumer) (all []sqlhandler.Named) {
 	for _, s := range c.Handler.HTTP.Effects.Statements {
 		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)}}
@@ -275,13 +275,13 @@ func named(c *policy.Consumer) (all []sqlhandler.Named) {
 	return all
 }
 
-// warnNamed warns the first time that a statement of this name changes no row.
+// warnNamed returns a function that logs a warning the first time a named statement changes no row.
 func (a *Assembly) warnNamed(consumer string) func(*semel.Message, string) {
 	var warned sync.Map
 	logger := a.options.Logger.With(slog.String("consumer", consumer))
 	return func(m *semel.Message, name string) {
 		if _, before := warned.LoadOrStore(name, true); !before {
-			logger.Warn("a statement of an answer changed no row; its message counts as applied (set rows: to judge it)",
+			logger.Warn("a statement of an answer changed no row; its message counts as applied (set rows: to decide)",
 				slog.String("statement", name), slog.String("id", legible.Printable(m.Identity.ID)))
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// written writes blocks of PEM to a file of folder.
+// written writes a PEM block to a file.
 func written(t *testing.T, folder, name, kind string, der []byte) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
@@ -28,7 +28,7 @@ func written(t *testing.T, folder, name, kind string, der []byte) {
 	}
 }
 
-// ownCertificate writes a certificate that signs itself, me.pem, and its key, me.key.
+// ownCertificate writes a self-signed certificate, me.pem, and its key, me.key.
 func ownCertificate(t *testing.T, folder string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -48,7 +48,7 @@ func ownCertificate(t *testing.T, folder string) {
 	written(t, folder, "me.key", "PRIVATE KEY", secret)
 }
 
-func TestWhatAPolicySaysOfAnEndpointIsDone(t *testing.T) {
+func TestTheKeysOfAnEndpointAreApplied(t *testing.T) {
 	calls := make(chan *http.Request, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls <- r
@@ -83,7 +83,7 @@ func TestWhatAPolicySaysOfAnEndpointIsDone(t *testing.T) {
 	}
 }
 
-// parsed is a policy with an endpoint at url and further keys of it.
+// parsed returns a policy with an endpoint at url and further keys of the endpoint.
 func parsed(t *testing.T, folder, keys, url string) *policy.Policy {
 	t.Helper()
 	text := `version: 1
@@ -107,7 +107,7 @@ consumers:
 	return p
 }
 
-func TestFilesOfAnEndpointThatCannotBeUsed(t *testing.T) {
+func TestUnusableFilesOfAnEndpoint(t *testing.T) {
 	folder := t.TempDir()
 	ownCertificate(t, folder)
 	for keys, says := range map[string]string{

@@ -20,7 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// topics are a source of Kafka that says how far its consumer is behind.
+// topics is a Kafka source that reports how far its consumer is behind.
 type topics struct {
 	*kafka.Source
 	*lanes
@@ -39,8 +39,8 @@ func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (source.Sou
 	return &topics{src, lanes}, nil
 }
 
-// kafkaConfig is what the policy says of one consumer's source. Each consumer
-// reads for itself; a lane that is taken away drains as long as a stop does.
+// kafkaConfig returns the configuration of one consumer's source. Each consumer reads for itself. A revoked partition
+// may drain for as long as a stop.
 func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lanes) (kafka.Config, error) {
 	k := s.Kafka
 	config := kafka.Config{
@@ -51,7 +51,7 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 		MaxBatch: int(k.MaxBatch), MaxFetch: int(k.MaxFetch), MaxPartitionFetch: int(k.MaxPartitionFetch), ClientID: k.ClientID, Rack: k.Rack,
 		Logger: a.options.Logger.With(slog.String("consumer", c.Name)), Observe: lanes.observe,
 	}
-	if c.Rebuilds() { // the whole of it, as a member of a group of its own
+	if c.Rebuilds() { // read everything, as a member of its own group
 		config.Start, config.Instance = kafka.Start{}, ""
 	}
 	if c.DeadLetter != nil {
@@ -66,11 +66,11 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 	return config, err
 }
 
-// security reads the files that a Kafka source's tls and sasl name. Its errors
-// are faults of the policy, and show nothing of what a file holds.
+// security reads the files of tls and sasl of a Kafka source. Its errors are faults of the policy, and do not contain
+// the contents of the files.
 type security struct {
 	policy *policy.Policy
-	// at is the path of the source's kafka.
+	// at is the path of the source's key kafka in the policy.
 	at string
 }
 
@@ -78,7 +78,7 @@ func (s security) fault(key string, err error, remedy string) error {
 	return s.policy.Fault(s.at+"."+key, err.Error(), remedy)
 }
 
-// tls is nil where the policy names none.
+// tls returns the TLS settings; nil if the policy has none.
 func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
@@ -91,7 +91,7 @@ func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, s.fault("tls.ca", fmt.Errorf("%s holds no certificate", t.CA), "name a PEM file of authorities")
+			return nil, s.fault("tls.ca", fmt.Errorf("%s holds no certificate", t.CA), "name a PEM file of certificate authorities")
 		}
 	}
 	if t.Cert != "" {
@@ -104,9 +104,8 @@ func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// sasl is nil where the policy names none. A secret in a file is read at every
-// login, so that it can be renewed, and once now, so that a wrong path is a
-// fault at the start.
+// sasl returns the login mechanisms; nil if the policy has none. A secret in a file is read at every login, so it can
+// be rotated. sasl also reads it now, so that a wrong path is reported at the start.
 func (s security) sasl(k *policy.SASL) ([]sasl.Mechanism, error) {
 	switch {
 	case k == nil:
@@ -146,7 +145,7 @@ func scramLogin(user string, password secret) func(context.Context) (scram.Auth,
 	}
 }
 
-// secret is a text, or a file that holds it.
+// secret is a text or the name of a file that contains it.
 type secret struct{ text, file string }
 
 func (s secret) read() (string, error) {
@@ -164,8 +163,8 @@ func (s secret) read() (string, error) {
 	return line, nil
 }
 
-// Topics read topics of the cluster of a consumer's source, beside its group and without it.
-// Close them.
+// Topics returns a reader of topics in the cluster of a consumer's source, without joining a group. The caller closes
+// it.
 func (a *Assembly) Topics(c *policy.Consumer, topics ...string) (*kafka.Range, error) {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil {

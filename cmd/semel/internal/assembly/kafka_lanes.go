@@ -12,20 +12,18 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// patience is after how long an unsettled message is reported, and how often
-// again.
+// patience is the age from which an unsettled message is reported, and the interval between reports.
 const patience = time.Minute
 
-// lanes is what is known of the partitions that one consumer owns: a line for
-// the terminal, and a warning where a message keeps one from going on. That a
-// transaction does is for the adapter to say.
+// lanes has the states of the partitions that one consumer owns. It formats a line for the terminal, and warns if a
+// message delays a partition. The Kafka adapter warns if an open transaction does.
 type lanes struct {
 	log *slog.Logger
 	now func() time.Time
 
 	mu     sync.Mutex
-	known  map[partition]lane // under mu
-	warned time.Time          // under mu
+	known  map[partition]lane // guarded by mu
+	warned time.Time          // guarded by mu
 }
 
 type partition struct {
@@ -39,7 +37,7 @@ func newLanes(log *slog.Logger, now func() time.Time) *lanes {
 	return &lanes{log: log, now: now, known: map[partition]lane{}}
 }
 
-// observe is kafka.Config.Observe.
+// observe implements kafka.Config.Observe.
 func (l *lanes) observe(states []kafka.LaneState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,8 +51,8 @@ func (l *lanes) observe(states []kafka.LaneState) {
 	l.warn(l.now())
 }
 
-// warn reports, at most once a minute, the partition whose oldest message has
-// not been settled for longest. That there is lag is no reason by itself.
+// warn logs, at most once a minute, the partition whose oldest message has been unsettled for longest. Lag alone is
+// not logged.
 func (l *lanes) warn(now time.Time) {
 	stuck := slices.DeleteFunc(slices.Collect(maps.Values(l.known)), func(s lane) bool {
 		return s.Unsettled == 0 || now.Sub(s.Oldest) < patience
@@ -64,12 +62,12 @@ func (l *lanes) warn(now time.Time) {
 	}
 	l.warned = now
 	worst := slices.MinFunc(stuck, func(a, b lane) int { return a.Oldest.Compare(b.Oldest) })
-	l.log.Warn("a partition does not go on: its oldest message is not settled; it runs, or waits for its next try or for the store",
+	l.log.Warn("a partition makes no progress: its oldest message is not settled; it is running, or waits for its next attempt or for the store",
 		slog.String("topic", worst.Topic), slog.Int("partition", int(worst.Partition)), slog.Duration("for", now.Sub(worst.Oldest).Round(time.Second)),
 		slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
 }
 
-// behind is how many records are there that are not settled, -1 where not known.
+// behind returns the number of records that are not acked; -1 if it is unknown.
 func (s lane) behind() int64 {
 	switch {
 	case s.End < 0:
@@ -82,7 +80,7 @@ func (s lane) behind() int64 {
 	return -1
 }
 
-// line is for the terminal.
+// line returns the text for the terminal.
 func (l *lanes) line() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

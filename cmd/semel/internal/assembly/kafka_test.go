@@ -23,8 +23,8 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// shop is a policy of one Kafka source; keys stand behind topics, which are a
-// list unless one of the keys is topic_pattern.
+// shop is a policy with one Kafka source. Keys are added after topics, which is a list unless one of the keys is
+// topic_pattern.
 const shop = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources:
@@ -37,7 +37,7 @@ consumers:
   billing: {from: payments, store: shop, identity: {id: id}, CONSUMER handler: {sql: {statements: [select 1]}}}
 `
 
-// configured is the adapter's configuration of the policy's only consumer.
+// configured returns the adapter's configuration for the policy's only consumer.
 func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Config, error) {
 	t.Helper()
 	topics := "topics: [payments, refunds]"
@@ -54,17 +54,17 @@ func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Co
 	return a.kafkaConfig(p.Consumers[0], p.Sources[0], newLanes(a.options.Logger, time.Now))
 }
 
-// settled takes out of a configuration what cannot be compared.
+// settled removes the fields of a configuration that cannot be compared.
 func settled(t *testing.T, c kafka.Config) kafka.Config {
 	t.Helper()
 	if c.Logger == nil || c.Observe == nil {
-		t.Error("nobody hears of the client's warnings and lanes")
+		t.Error("the client's warnings and lanes have no receiver")
 	}
 	c.Logger, c.Observe = nil, nil
 	return c
 }
 
-func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
+func TestThePolicySetsTheConfigurationOfTheAdapter(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	usual := kafka.Config{Brokers: []string{"a:1", "b:2"}, Topics: []string{"payments", "refunds"}, Group: "billing",
 		SessionTimeout: 45 * time.Second, RevokeTimeout: 20 * time.Second, CommitInterval: time.Second, MaxRecord: 16 << 20, ClientID: "semel"}
@@ -100,7 +100,7 @@ func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
 	}
 }
 
-func TestAPolicyAnswersEveryFieldOfTheConfiguration(t *testing.T) {
+func TestAPolicyCanSetEveryFieldOfTheConfiguration(t *testing.T) {
 	folder := t.TempDir()
 	certificate(t, folder)
 	config, err := configured(t, folder, "dead_letter: {topic: dead}, retry: {on_exhausted: dead_letter},", "group: g", "instance: i", "start: now", "on_lost_records: go_on", "rack: r", "max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB",
@@ -110,15 +110,15 @@ func TestAPolicyAnswersEveryFieldOfTheConfiguration(t *testing.T) {
 	}
 	v := reflect.ValueOf(config)
 	for i := range v.NumField() {
-		// NextGen excludes SessionTimeout, TopicPattern excludes Topics (both are
-		// in the test above), and options of the client are for Go.
+		// NextGen excludes SessionTimeout and TopicPattern excludes Topics (the test above covers both). Options are
+		// only available in Go.
 		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "TopicPattern" && name != "Options" {
 			t.Errorf("nothing in a policy sets %s", name)
 		}
 	}
 }
 
-// certificate writes ca.pem, cert.pem and key.pem: one that signed itself.
+// certificate writes ca.pem, cert.pem and key.pem of a self-signed certificate.
 func certificate(t *testing.T, folder string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -209,14 +209,14 @@ func TestASecretInAFileIsReadAtEveryLogin(t *testing.T) {
 	}
 }
 
-func TestFilesOfTLSAndSASLThatCannotBeReadAreFaultsAtTheirPlace(t *testing.T) {
+func TestUnreadableFilesOfTLSAndSASLAreFaultsWithAPosition(t *testing.T) {
 	folder := t.TempDir()
 	certificate(t, folder)
 	write(t, folder, "empty", nil)
 	write(t, folder, "two", []byte("hunter2\nand more\n"))
 	for keys, want := range map[string]string{
 		"tls: {ca: none}":                 "8:17: sources.payments.kafka.tls.ca: ",
-		"tls: {ca: empty}":                "empty holds no certificate; name a PEM file of authorities",
+		"tls: {ca: empty}":                "empty holds no certificate; name a PEM file of certificate authorities",
 		"tls: {cert: ca.pem, key: empty}": "8:19: sources.payments.kafka.tls.cert: ",
 		"sasl: {scram_sha_256: {user: u, password_file: none}}":         "sources.payments.kafka.sasl.scram_sha_256.password_file: ",
 		"sasl: {scram_sha_512: {user: u, password_file: empty}}":        "empty does not hold exactly one line; name a readable file",
@@ -230,13 +230,13 @@ func TestFilesOfTLSAndSASLThatCannotBeReadAreFaultsAtTheirPlace(t *testing.T) {
 	}
 }
 
-// watch is lanes under a clock of the test.
+// watch returns lanes with a clock and a log of the test.
 func watch() (*lanes, *time.Time, *bytes.Buffer) {
 	now, log := time.Unix(1000, 0), &bytes.Buffer{}
 	return newLanes(slog.New(slog.NewTextHandler(log, nil)), func() time.Time { return now }), &now, log
 }
 
-func TestALineSaysHowFarAConsumerIsBehindItsTopics(t *testing.T) {
+func TestTheTerminalShowsHowFarAConsumerIsBehind(t *testing.T) {
 	l, now, _ := watch()
 	if got := l.line(); got != "no partitions" {
 		t.Error(got)
@@ -273,7 +273,7 @@ func TestLagAloneIsNotReported(t *testing.T) {
 	})
 }
 
-func TestAMessageThatIsNotSettledIsReportedOnceAMinute(t *testing.T) {
+func TestAnUnsettledMessageIsLoggedOnceAMinute(t *testing.T) {
 	l, now, log := watch()
 	state := kafka.LaneState{Topic: "a", Partition: 3, Committed: 7, Delivered: 9, End: 90, Unsettled: 2, Oldest: *now}
 	for range 59 {
@@ -287,7 +287,7 @@ func TestAMessageThatIsNotSettledIsReportedOnceAMinute(t *testing.T) {
 		*now = now.Add(time.Second)
 		l.observe([]kafka.LaneState{state})
 	}
-	if n := strings.Count(log.String(), "a partition does not go on"); n != 2 || !strings.Contains(log.String(), "partition=3 for=1m0s behind=83 unsettled=2") {
+	if n := strings.Count(log.String(), "a partition makes no progress"); n != 2 || !strings.Contains(log.String(), "partition=3 for=1m0s behind=83 unsettled=2") {
 		t.Errorf("%d reports in 159 s: %s", n, log)
 	}
 	log.Reset()
@@ -295,11 +295,11 @@ func TestAMessageThatIsNotSettledIsReportedOnceAMinute(t *testing.T) {
 	*now = now.Add(time.Hour)
 	l.observe([]kafka.LaneState{state})
 	if log.Len() > 0 {
-		t.Errorf("it was lost: %s", log)
+		t.Errorf("a message of a revoked partition was reported: %s", log)
 	}
 }
 
-func TestTheLongestWaitIsNamed(t *testing.T) {
+func TestTheLongestWaitIsLogged(t *testing.T) {
 	l, now, log := watch()
 	since := *now
 	*now = now.Add(2 * patience)

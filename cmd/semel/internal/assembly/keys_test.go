@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// TestEachKeyOfAPolicyIsUsed finds a key that is read from the file and then
-// forgotten: the field that holds it is read neither here nor where the policy
-// makes a consumer's configuration. Tables and rules of the policy do not count.
+// TestEachKeyOfAPolicyIsUsed finds keys that are read from the file and then ignored: neither this package nor the
+// code in policy that makes a consumer's configuration reads their field. Tables and rules of the policy do not
+// count.
 func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 	read := map[string]bool{}
 	here, err := filepath.Glob("*.go")
@@ -43,7 +43,7 @@ func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 	})
 }
 
-// forgotten reports the fields of a policy's structs that nobody reads.
+// forgotten reports the fields of a policy's structs that no code reads.
 func forgotten(t *testing.T, of reflect.Type, read map[string]bool, seen map[reflect.Type]bool) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 		of = of.Elem()

@@ -2,7 +2,7 @@ package assembly
 
 import "testing"
 
-func TestARemoteServerSpokenToInPlainIsFound(t *testing.T) {
+func TestUnencryptedRemoteServersAreFound(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgres://u@db.example/x":                     "db.example",
 		"postgres://u@db.example/x?sslmode=disable":     "db.example",

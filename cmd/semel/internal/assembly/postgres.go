@@ -21,8 +21,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// postgres is a database whose statements are queued through pgx, but for
-// those of a business key.
+// postgres is a PostgreSQL database. Statements are queued through pgx, except for consumers with a business key.
 type postgres struct {
 	pool   *pgxpool.Pool
 	db     *sql.DB
@@ -30,10 +29,10 @@ type postgres struct {
 	direct *pgxstore.Store
 }
 
-// connectTimeout bounds the start of a connection whose url says nothing.
+// connectTimeout is the timeout for connecting if the url has none.
 const connectTimeout = 10 * time.Second
 
-// openPostgres connects to nobody yet.
+// openPostgres opens a store without connecting yet.
 func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	to, listen, err := connectionStrings(p)
 	if err != nil {
@@ -50,7 +49,7 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 		rereadPassword(config, secret{file: p.PasswordFile})
 	}
 	if host := plainHost(&config.ConnConfig.Config); host != "" && o.log != nil {
-		o.log.Warn("the database may be spoken to without encryption; write sslmode=verify-full into the url", "host", host)
+		o.log.Warn("the connection to the database may be unencrypted; add sslmode=verify-full to the url", "host", host)
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
@@ -68,8 +67,8 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	return d.plain, d, nil
 }
 
-// poolConfig reads the connection string. Its errors show nothing of it: what
-// looks like a port may be half of a password.
+// poolConfig parses the connection string. Its errors contain nothing of it, because even a port may be half of a
+// password.
 func poolConfig(text string, connections int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(text)
 	given, parseErr := url.Parse(text)
@@ -105,11 +104,11 @@ func (d *postgres) Close() error {
 	return err
 }
 
-// explain puts first what to do about a server that cannot be reached: pgx says the same of
-// each way that it tried, and nobody reads on behind that.
+// explain puts the remedy before the error of a server that cannot be reached. pgx repeats the error for each address
+// that it tried, and the remedy would be overlooked behind that.
 func (d *postgres) explain(err error) error {
 	text := err.Error()
-	if errors.Is(err, semel.ErrSchema) { // a line for each fault
+	if errors.Is(err, semel.ErrSchema) { // has one line for each fault
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
 	text = strings.Join(strings.Fields(text), " ")
@@ -117,11 +116,11 @@ func (d *postgres) explain(err error) error {
 	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &unknown):
-		text = "the url names a host that is not known; correct it: " + unknown.Error()
+		text = "the url has an unknown host; correct it: " + unknown.Error()
 	case errors.As(err, &refused) && refused.Op == "dial":
-		text = "nobody answers there; start the server, or correct host and port in the url: " + refused.Error()
+		text = "no server listens there; start the server, or correct host and port in the url: " + refused.Error()
 	case errors.Is(err, context.DeadlineExceeded):
-		text = "there was no answer in time; see whether the server stands still, and check the host in the url and what lies between: " + text
+		text = "the server did not answer in time; check whether it hangs, whether the host in the url is right, and whether a firewall blocks connections: " + text
 	}
 	return &remedied{text, err}
 }
@@ -133,9 +132,8 @@ func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler, c *policy.Con
 	return h.Try(ctx, d.db)
 }
 
-// queues reports whether the consumer's statements are queued: not if one of
-// them may be refused as a duplicate, which is known only while each runs by
-// itself.
+// queues reports whether the consumer's statements are queued. A business key excludes it: a violated constraint is
+// only noticed if each statement is sent separately.
 func queues(c *policy.Consumer) bool { return c.Strategy.BusinessKey == nil }
 
 func (d *postgres) violates(constraint string) func(error) bool {
@@ -157,7 +155,7 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 		}
 	}
 	if queues(c) {
-		w, err := consumer.NewIntents(d.direct.Queued()) // senders look into Semel's own tables
+		w, err := consumer.NewIntents(d.direct.Queued()) // senders read Semel's own tables
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +180,7 @@ func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consu
 	return consumer.NewCalling(d.direct.Queued(), ask, applying(effects.Queue, w), config)
 }
 
-// adopt is both stores with a table of the user's.
+// adopt returns both stores with the user's own deduplication table.
 func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	if plain, err = d.plain.Adopt(ctx, a); err != nil {
 		return nil, nil, err
@@ -191,14 +189,14 @@ func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlsto
 	return plain, direct, err
 }
 
-// Dated is what a consumer's days are. Those before this one are made as far back as
-// anything is kept.
+// Dated returns the settings of daily partitions for a consumer. Partitions of earlier days are created as far back
+// as markers are kept.
 func Dated(c *policy.Consumer) sqlstore.Dated {
 	const day, most = 24 * time.Hour, 3650
 	return sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
 }
 
-// dated is both stores with markers by day.
+// dated returns both stores with markers in daily partitions.
 func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	o := Dated(c)
 	if plain, err = d.plain.Dated(ctx, o); err != nil {
@@ -216,13 +214,13 @@ func adopted(c *policy.Consumer) sqlstore.Adopted {
 	}
 }
 
-// connectionStrings are url and listen of a store, with what stands in files. No error shows
-// what a file holds.
+// connectionStrings returns the url and the listen url of a store, with the contents of the files that the policy
+// names. Its errors do not contain those contents.
 func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	to, listen = p.URL, p.Listen
 	if p.URLFile != "" {
 		if to, err = (secret{file: p.URLFile}).read(); err != nil {
-			return "", "", fmt.Errorf("postgres.url_file: %w; name a readable file with the connection string on its only line", err)
+			return "", "", fmt.Errorf("postgres.url_file: %w; name a readable file with one line, the connection string", err)
 		}
 		if reason := policy.BadURL(to); reason != "" {
 			return "", "", fmt.Errorf("postgres.url_file: %s: %s; write postgres://user:password@host:5432/database into it", p.URLFile, reason)
@@ -233,7 +231,7 @@ func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	}
 	password, err := secret{file: p.PasswordFile}.read()
 	if err != nil {
-		return "", "", fmt.Errorf("postgres.password_file: %w; name a readable file with the password on its only line", err)
+		return "", "", fmt.Errorf("postgres.password_file: %w; name a readable file with one line, the password", err)
 	}
 	if to, err = withPassword(to, password); err == nil && listen != "" {
 		listen, err = withPassword(listen, password)
@@ -241,22 +239,21 @@ func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	return to, listen, err
 }
 
-// withPassword is a connection string with a password, which must not have one.
+// withPassword adds a password to a connection string, which must not have one.
 func withPassword(text, password string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", errors.New("the connection string cannot be read, so that the password of postgres.password_file has no place in it")
+		return "", errors.New("the connection string is invalid, so the password of postgres.password_file cannot be added to it")
 	}
 	_, has := u.User.Password()
 	if has || u.Query().Has("password") {
-		return "", errors.New("a password stands in the connection string and in postgres.password_file; remove one of them")
+		return "", errors.New("both the connection string and postgres.password_file have a password; remove one of them")
 	}
 	u.User = url.UserPassword(u.User.Username(), password)
 	return u.String(), nil
 }
 
-// rereadPassword has each new connection read the password again. One that cannot be read is
-// an error of that connection.
+// rereadPassword reads the password file again for each new connection. If that fails, the connection fails.
 func rereadPassword(config *pgxpool.Config, password secret) {
 	before := config.BeforeConnect
 	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {

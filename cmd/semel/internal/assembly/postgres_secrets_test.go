@@ -51,12 +51,12 @@ func TestAPasswordOfPostgreSQLInAFile(t *testing.T) {
 	})
 	t.Run("law_15_what_is_wrong_is_said_without_the_secret", func(t *testing.T) {
 		for says, p := range map[string]*policy.Postgres{
-			"postgres.password_file: open /none":          {URL: "postgres://db/shop", PasswordFile: "/none"},
-			"does not hold exactly one line":              {URL: "postgres://db/shop", PasswordFile: file("empty", "\n")},
-			"postgres.url_file: open /none":               {URLFile: "/none"},
-			"this is no connection string of PostgreSQL":  {URLFile: file("url", "mysql://shop:hunter2@db/shop")},
-			"in the connection string and in":             {URL: "postgres://shop:hunter2@db/shop", PasswordFile: password},
-			"stands in the connection string and in post": {URL: "postgres://shop@db/shop?password=hunter2", PasswordFile: password},
+			"postgres.password_file: open /none":            {URL: "postgres://db/shop", PasswordFile: "/none"},
+			"does not hold exactly one line":                {URL: "postgres://db/shop", PasswordFile: file("empty", "\n")},
+			"postgres.url_file: open /none":                 {URLFile: "/none"},
+			"this is not a connection string of PostgreSQL": {URLFile: file("url", "mysql://shop:hunter2@db/shop")},
+			"both the connection string and":                {URL: "postgres://shop:hunter2@db/shop", PasswordFile: password},
+			"postgres.password_file have a password":        {URL: "postgres://shop@db/shop?password=hunter2", PasswordFile: password},
 		} {
 			if _, _, err := connectionStrings(p); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("%s: %v", says, err)

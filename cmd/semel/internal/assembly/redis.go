@@ -14,26 +14,26 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// keyStore is a store of leased keys that was opened for a consumer.
+// keyStore is an opened store of leased keys.
 type keyStore struct {
 	client rueidis.Client
 	keys   *redisstore.Store
 }
 
-// keyed makes a consumer that calls out under leased keys in Redis, and waits for that if it
-// is away.
+// keyed makes a consumer that calls under leased keys in Redis. If Redis is unavailable, the consumer waits for it in
+// its run.
 func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source) (Consumer, error) {
 	endpoint, err := a.endpoint(c)
 	if err != nil {
 		return nil, err
 	}
-	a.logWindow(c, "its message ends as retry.on_exhausted says") // nothing can be parked
+	a.logWindow(c, "its message ends as retry.on_exhausted says") // Redis has no inbox, so nothing can be parked
 	return a.orWaiting(ctx, &waiting{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
 		return a.makeKeyed(ctx, c, s, src, endpoint)
 	}})
 }
 
-// makeKeyed makes a consumer of leased keys, in a store that answers.
+// makeKeyed makes a consumer of leased keys, in a store that is available.
 func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source, endpoint *httphandler.Handler) (Consumer, error) {
 	store, err := a.openKeys(ctx, s)
 	if err != nil {
@@ -49,13 +49,12 @@ func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.
 	return made, nil
 }
 
-// keyPolicy is how the keys of a consumer are kept.
+// keyPolicy returns the settings for the keys of a consumer.
 func keyPolicy(c *policy.Consumer, s *policy.Store) consumer.KeyPolicy {
 	return consumer.KeyPolicy{Keep: c.Retention.Keep, Delay: c.Retention.Delay, AllowVolatile: s.Redis.AllowVolatile(), FailOpen: c.NaturalReason()}
 }
 
-// openKeys connects to a store of keys, once for all of its consumers, and reads how durable
-// it is.
+// openKeys connects to a store of keys, once for all of its consumers, and reads its durability.
 func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, error) {
 	a.keysMutex.Lock()
 	defer a.keysMutex.Unlock()
@@ -73,7 +72,7 @@ func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, er
 	}
 	client, err := rueidis.NewClient(option)
 	if err != nil {
-		return nil, fmt.Errorf("store %s: Redis at %v does not answer: %w; see that it runs, and that user, password and tls are right", s.Name, r.Addresses, err)
+		return nil, fmt.Errorf("store %s: Redis at %v does not answer: %w; check that it runs, and check user, password and tls", s.Name, r.Addresses, err)
 	}
 	keys, err := redisstore.New(ctx, client, redisstore.Options{Prefix: r.Prefix, HashTag: r.HashTag, Declared: r.Persistence, Because: r.Because})
 	if err != nil {
@@ -87,7 +86,7 @@ func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, er
 	return a.keys[s.Name], nil
 }
 
-// closeKeys ends the connections to stores of keys.
+// closeKeys closes the connections to stores of keys.
 func (a *Assembly) closeKeys() {
 	a.keysMutex.Lock()
 	defer a.keysMutex.Unlock()

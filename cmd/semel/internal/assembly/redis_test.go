@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-func TestHowAPolicyKeepsKeysIsHowTheyAreKept(t *testing.T) {
+func TestThePolicySetsTheDurabilityOfKeys(t *testing.T) {
 	const text = `version: 1
 stores: {keys: {redis: {addresses: "127.0.0.1:6379", persistence: PERSISTENCE, because: "a mail twice does no harm"}}}
 sources: {orders: {file: {path: in.jsonl, format: cloudevents}}}
@@ -47,8 +47,8 @@ consumers:
 	}
 }
 
-func TestAsManyCallsAsWorkersRunAtOnce(t *testing.T) {
-	const workers = 16 // unless the policy says
+func TestEachWorkerCanMakeACall(t *testing.T) {
+	const workers = 16 // the default of the policy
 	var came atomic.Int64
 	all := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func TestAsManyCallsAsWorkersRunAtOnce(t *testing.T) {
 		select {
 		case <-all:
 			w.WriteHeader(http.StatusNoContent)
-		case <-r.Context().Done(): // whoever called has waited long enough for the others
+		case <-r.Context().Done(): // the caller has waited too long for the other calls
 		}
 	}))
 	defer server.Close()

@@ -20,16 +20,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Change is what Up did to a store.
+// Change is the result of Up.
 type Change struct {
 	Store string `json:"store"`
-	// Applied are the migrations; Setup is the file whose statements ran.
+	// Applied are the applied migrations. Setup is the file whose statements were executed.
 	Applied []string `json:"applied"`
 	Setup   string   `json:"setup,omitempty"`
 }
 
-// Prepare makes the stores ready for a run: it migrates those that say so, or
-// all, and refuses those whose tables do not fit.
+// Prepare makes the stores ready for a run. It migrates the stores with migrate in the policy, or all, and returns an
+// error for stores whose tables do not fit.
 func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 	if err := a.spareUnanswering(ctx); err != nil {
 		return err
@@ -57,21 +57,20 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 	return errors.Join(faults...)
 }
 
-// noteNewer logs the migrations of a store that only a newer release knows.
+// noteNewer logs migrations of a store that only a newer release knows.
 func (a *Assembly) noteNewer(ctx context.Context, s *Store) {
 	all, err := s.Status(ctx)
 	if err != nil {
-		return // it was checked a moment ago; the run meets the same, and says it
+		return // Prepare has just read the migrations; if that fails now, the run will fail in the same way and report it
 	}
 	for _, m := range all {
 		if m.SQL == "" {
-			a.options.Logger.Info("the tables have a migration of a newer release; this one works beside it", "store", s.Name(), "migration", m.String())
+			a.options.Logger.Info("the tables have a migration of a newer release; this release works with it", "store", s.Name(), "migration", m.String())
 		}
 	}
 }
 
-// Check refuses stores whose tables do not fit and says what to do, of all of
-// them.
+// Check returns an error for all stores whose tables do not fit, with a remedy for each.
 func (a *Assembly) Check(ctx context.Context) error {
 	var faults []error
 	for _, s := range a.Stores {
@@ -80,8 +79,8 @@ func (a *Assembly) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// warnOfRights logs what rights in Semel's tables the role lacks. What cannot be read now, the run
-// meets and says.
+// warnOfRights logs which privileges on Semel's tables the role lacks. It ignores errors, because the run will meet
+// and report them.
 func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	lacking, _ := s.tables.LackingRights(ctx)
 	for _, warning := range lacking {
@@ -89,9 +88,9 @@ func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	}
 }
 
-// WarnOfRoles logs in which schemas of a store's search_path other roles may create objects, and
-// what rights in Semel's tables the store's role lacks. A store that does not answer is not warned
-// of, nor is one that told has already.
+// WarnOfRoles logs in which schemas of a store's search_path other roles may create objects, and which privileges on
+// Semel's tables the store's role lacks. It skips stores that do not answer, and stores in told, to which it adds the
+// stores that it has checked.
 func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {
@@ -108,22 +107,22 @@ func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	}
 }
 
-// CheckStore is Check of one of them.
+// CheckStore returns an error if the tables of a store do not fit.
 func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 	err := s.Check(ctx)
 	if err != nil && s.lacksMigration(ctx) {
 		remedy := "semel migrate up --config " + a.policy.File
 		if a.policy.Bare {
-			remedy = "the program that owns it migrates it"
+			remedy = "the program that owns the database migrates it"
 		}
 		err = fmt.Errorf("%w (%s)", err, remedy)
 	}
 	return s.Failed(err)
 }
 
-// Up applies the missing migrations and then, once, the user's own setup, and records what
-// was done, by whom and why. Where it made the table of seals, it begins the chain of acts under
-// the key, if there is one: nobody else does without being told to.
+// Up applies the missing migrations and then, once, the user's own setup file, and records that with who and why. If
+// Up has created the table of seals and key is set, it also begins the chain of acts. Nothing else begins the chain
+// unless an operator asks for it.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
 	if what := change.text(); what != "" {
@@ -139,8 +138,8 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain seals the act of the first migration. A consumer that looks for acts at that moment keeps
-// others from sealing, and may not begin the chain itself.
+// beginChain seals the act of the first migration. A running consumer that reads acts at the same moment blocks other
+// sealers, and may not begin the chain itself.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})
@@ -151,13 +150,13 @@ func (s *Store) beginChain(ctx context.Context, key []byte) error {
 			return ctx.Err()
 		}
 	}
-	return errors.New("the chain of acts has not begun, because another process has been sealing for seconds: run semel audit seal --begin")
+	return errors.New("the chain of acts was not begun, because another process was sealing: run semel audit seal --begin")
 }
 
 // makesSeals is the migration that creates the table of seals.
 const makesSeals = "0001_first"
 
-// text says what was done, as it is recorded. It is empty if nothing was done.
+// text returns a description of the change for the record; empty if nothing changed.
 func (c Change) text() string {
 	var parts []string
 	if len(c.Applied) > 0 {
@@ -193,15 +192,14 @@ func (s *Store) up(ctx context.Context) (Change, error) {
 	return change, nil
 }
 
-// Seed makes markers of the ids of another table; see sqlstore.Store.Seed.
+// Seed creates markers for the ids in another table; see sqlstore.Store.Seed.
 func (s *Store) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error) {
 	sum, err := s.tables.Seed(ctx, o)
 	return sum, s.Failed(err)
 }
 
-// Status returns the migrations of a store, which need not exist. Its error
-// wraps semel.ErrSchema where something is missing or does not fit; the
-// migrations are returned all the same if they could be read.
+// Status returns the migrations of a store, which need not exist. Its error wraps semel.ErrSchema if something is
+// missing or does not fit; even then it returns the migrations that could be read.
 func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
 	s, err := openIfThere(p)
 	if err != nil {
@@ -223,7 +221,7 @@ func openIfThere(p *policy.Store) (*Store, error) {
 	return openStore(p, opening{connections: 1})
 }
 
-// Print writes the SQL of a store's migrations, without its database.
+// Print writes the SQL of a store's migrations. It needs no database.
 func Print(w io.Writer, p *policy.Store) error {
 	s, err := openNothing(p)
 	if err != nil {
@@ -232,23 +230,23 @@ func Print(w io.Writer, p *policy.Store) error {
 	return errors.Join(s.Print(w), s.Close())
 }
 
-// checkKey refuses a business key whose constraint is not there: its violation
-// would never be recognised, and each copy would be a failure.
+// checkKey returns an error if the constraint of a business key is missing. Without it duplicates would not be
+// recognised, and would fail instead.
 func (a *Assembly) checkKey(ctx context.Context, c *policy.Consumer, store *Store) error {
 	key := c.Strategy.BusinessKey
 	if key == nil {
 		return nil
 	}
-	// A database that cannot answer is met again by whoever works with it.
+	// If the database cannot answer, the run will meet and report that.
 	if there, err := store.hasUnique(ctx, key.Constraint); there || err != nil {
 		return nil
 	}
 	return a.policy.Fault(fmt.Sprintf("consumers.%s.strategy.business_key.constraint", c.Name),
 		fmt.Sprintf("the database has no unique constraint or index %q", key.Constraint),
-		"correct the name as the database reports it, or create it, such as with setup: FILE.sql at the store")
+		"use the name that the database reports, or create it, for example with setup: FILE.sql at the store")
 }
 
-// A constraint's index has its name, but that of an exclusion constraint is not
+// The index of a constraint has the name of the constraint. The index of an exclusion constraint is not marked as
 // unique.
 const postgresUnique = `select exists (
 	select 1 from pg_class c join pg_index i on i.indexrelid = c.oid where c.relname = $1::name and i.indisunique
@@ -267,8 +265,7 @@ const sqliteUnique = `select exists (
 	select 1 where ?2 = (
 		select group_concat(name) from (select lower(name) as name from pragma_table_info(?1) where pk > 0 order by pk)))`
 
-// hasUnique finds the columns of a constraint in their order, each with its
-// table, as violates compares them.
+// hasUnique compares the columns of a constraint in their order, each with its table, as violates does.
 func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
 	var table string
 	var columns []string
@@ -283,7 +280,7 @@ func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, 
 	return there, err
 }
 
-// Query implements database: in a transaction that may not write.
+// Query implements database. It uses a read-only transaction.
 func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	tx, err := d.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -293,7 +290,7 @@ func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows)
 	return errors.Join(err, tx.Rollback())
 }
 
-// Query implements database: on a connection that may not write.
+// Query implements database. It uses a connection that may not write.
 func (d *sqlite) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	c, err := d.db.Conn(ctx)
 	if err != nil {

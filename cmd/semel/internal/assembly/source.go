@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// source makes the source of one consumer: each reads for itself.
+// source makes the source of one consumer. Each consumer reads for itself.
 func (a *Assembly) source(c *policy.Consumer) (source.Source, error) {
 	if c.Sends() {
 		return nil, nil
@@ -33,8 +33,7 @@ func (a *Assembly) source(c *policy.Consumer) (source.Source, error) {
 	return a.fileSource(c, s.File)
 }
 
-// NotAFile names a source of the policy that is read by a wanted consumer and
-// is no file; empty if all are.
+// NotAFile returns the name of a source that a wanted consumer reads and that is not a file; empty if there is none.
 func NotAFile(p *policy.Policy, consumer string) string {
 	for _, c := range p.Consumers {
 		if s := p.Source(c.From); s != nil && s.File == nil && (consumer == "" || c.Name == consumer) {
@@ -63,13 +62,13 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 	}
 	src := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
 	if o.Follow {
-		return src, nil // a file that is followed may come later
+		return src, nil // a file that is followed may be created later
 	}
 	return src, src.Validate()
 }
 
-// lane names a file's position: its path below the folder of the policy, so
-// that it is the same from wherever the policy is run.
+// lane returns the lane of a file: its path below the folder of the policy, so that it does not depend on the current
+// folder.
 func (a *Assembly) lane(path string) string {
 	if path == shape.Stdin {
 		return "stdin"
@@ -97,12 +96,12 @@ func formatOf(word string) (file.Format, error) {
 	return format, nil
 }
 
-// Recovery compares the store of a consumer with the offsets of its group, and sets
-// one to the other; nil for a consumer that has no group: the position of a file is
-// in the database of its effects. Close it.
+// Recovery returns a helper that compares the store of a consumer with the committed offsets of its group, and resets
+// one to the other. It returns nil for a consumer without a group; a file's position is in the database of the
+// effects. The caller closes it.
 func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	s := a.policy.Source(c.From)
-	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // which keeps no positions
+	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // Redis has no positions
 		return nil, nil
 	}
 	offsets, keeps := a.store(c.Store).tables.(laneoffset.Store)
@@ -120,18 +119,18 @@ func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	return recovery, nil
 }
 
-// RecordOf writes down in a consumer's store what a person did.
+// RecordOf records in a consumer's store what an operator did.
 func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act store.Act) error {
 	s := a.store(c.Store)
 	return s.Failed(s.Record(ctx, act))
 }
 
-// Letters calls each with the records of a topic of dead letters, on the brokers of the
-// consumer's source, up to where the topic ends now.
+// Letters calls each for every record of a dead-letter topic on the brokers of the consumer's source, up to the
+// present end of the topic.
 func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string, each func(kafka.Letter) error) error {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil {
-		return fmt.Errorf("consumer %s reads no topic, and has no topic of dead letters", c.Name)
+		return fmt.Errorf("consumer %s reads no topic, so it has no dead-letter topic", c.Name)
 	}
 	config, err := a.kafkaConfig(c, s, newLanes(a.options.Logger, time.Now))
 	if err != nil {
@@ -143,7 +142,7 @@ func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string
 	return nil
 }
 
-// Positions are how far the store of a consumer knows its partitions to be done.
+// Positions returns the offsets up to which the store of a consumer has completed its partitions.
 func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[string]map[int32]int64, error) {
 	recovery, err := a.Recovery(c)
 	if err != nil || recovery == nil {
@@ -164,18 +163,18 @@ func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[strin
 	return at, nil
 }
 
-// watched is a file that says how far its consumer is behind its end.
+// watched is a file source that reports how far its consumer is behind its end.
 type watched struct {
 	*file.Source
 	path string
-	// fromStart says that the position of the last run is not asked for.
+	// fromStart ignores the position of the last run.
 	fromStart bool
 	done      atomic.Int64
-	// began is where the last run stopped; 0 if that is the start or not known.
+	// began is the offset at which the last run stopped; 0 if that is the start or unknown.
 	began atomic.Int64
 }
 
-// Info implements source.Source: it sees each position that is saved.
+// Info implements source.Source. Its store of positions also notes each saved position.
 func (w *watched) Info() source.Info {
 	info := w.Source.Info()
 	keep := info.Positions
@@ -183,7 +182,7 @@ func (w *watched) Info() source.Info {
 	return info
 }
 
-// line is for the terminal: how many bytes of the file are not settled yet.
+// line returns the text for the terminal: how many bytes of the file are not processed yet.
 func (w *watched) line() string {
 	info, err := os.Stat(w.path)
 	if err != nil {
@@ -192,15 +191,14 @@ func (w *watched) line() string {
 	return fmt.Sprintf("behind %.1f MB", float64(max(info.Size()-w.done.Load(), 0))/1e6)
 }
 
-// readBefore reports whether the file ends where the last run stopped, and where
-// that is.
+// readBefore reports whether the file ends where the last run stopped, and returns that offset.
 func (w *watched) readBefore() (int64, bool) {
 	info, err := os.Stat(w.path)
 	began := w.began.Load()
 	return began, err == nil && began > 0 && info.Size() == began
 }
 
-// noting notes the offset of each position.
+// noting is a store of positions that also notes the offset of each.
 type noting struct {
 	source.PositionStore
 	file *watched

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/sqlstore"
-	_ "modernc.org/sqlite" // the driver
+	_ "modernc.org/sqlite" // registers the driver
 )
 
 // sqlite is a database in a file.
@@ -25,8 +25,8 @@ type sqlite struct {
 	store *sqlstore.Store
 }
 
-// openSQLite opens the database file, which need not exist if it may be
-// created: then it is, for its owner alone. Nothing is read or written yet.
+// openSQLite opens the database file. If the file is missing and may be created, openSQLite creates it with access
+// for its owner only. It reads and writes nothing yet.
 func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	create := o.create
 	if err := checkFile(p.Path, create); err != nil {
@@ -44,19 +44,18 @@ func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	return openAddress(p, place, sqlstore.Options{Prefix: p.Prefix, Cipher: o.cipher, EncryptedSince: o.encryptedSince})
 }
 
-// createFile makes an empty file, which is an empty database, unless there is
-// one. Payloads will lie in it, so others may not read it; SQLite gives the files
-// beside it the same permissions.
+// createFile creates an empty file, which is an empty database, unless the file exists. Other users may not read it,
+// because it will contain payloads; SQLite gives its journal files the same permissions.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return nil // a database is not opened here: to close it would end the locks that this process has on it
+			return nil // closing a second descriptor of a database would drop the locks of this process
 		}
-		f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // a symbolic link to a file that is missing
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // a symbolic link to a missing file
 	}
 	if err != nil {
-		return fmt.Errorf("%w; see that its folder may be written", err)
+		return fmt.Errorf("%w; check that its folder is writable", err)
 	}
 	return f.Close()
 }
@@ -68,7 +67,7 @@ func openAddress(p *policy.SQLite, address string, o sqlstore.Options) (tables, 
 	}
 	store, err := sqlstore.SQLite(db, o)
 	for tries := 0; err != nil && strings.Contains(err.Error(), "SQLITE_BUSY") && tries < 50; tries++ {
-		time.Sleep(100 * time.Millisecond) // another process makes the file a WAL database
+		time.Sleep(100 * time.Millisecond) // another process is switching the file to WAL
 		store, err = sqlstore.SQLite(db, o)
 	}
 	if err != nil {
@@ -95,15 +94,15 @@ func checkFile(path string, create bool) error {
 	return nil
 }
 
-// address is the name of the file with the settings that every connection needs.
+// address returns the data source name of the file, with the settings that every connection needs.
 func address(path string) string {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	return "file:" + escape.Replace(filepath.ToSlash(path)) +
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"
 }
 
-// journal sets WAL, which stays with the file, in databases that are Semel's or will
-// be: a file that was named by mistake is left as it is.
+// journal sets WAL mode, which the file keeps, in databases that have Semel's tables or will get them. A database
+// that was named by mistake is not changed.
 func journal(p *policy.SQLite, create bool) string {
 	const wal = "&_pragma=journal_mode(WAL)"
 	if create {
@@ -121,8 +120,7 @@ func journal(p *policy.SQLite, create bool) string {
 	return wal
 }
 
-// openNothing opens a store without its database: on one that is empty and
-// stays so, if opening would create it.
+// openNothing opens a store without its database. It uses an empty one in memory if opening would create a file.
 func openNothing(p *policy.Store) (*Store, error) {
 	if p.SQLite == nil {
 		return openStore(p, opening{connections: 1})
@@ -138,7 +136,7 @@ func (d *sqlite) place() string           { return d.path }
 func (d *sqlite) explain(err error) error { return err }
 func (d *sqlite) Close() error            { return d.db.Close() }
 
-// Notify does nothing: who waits for a row asks.
+// Notify does nothing: in SQLite consumers poll for due rows.
 func (d *sqlite) Notify(context.Context, string) error { return nil }
 
 func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler, _ *policy.Consumer) (int, error) {
@@ -165,8 +163,7 @@ func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consume
 	return consumer.NewCalling(d.store, ask, applying(effects.Handle, w), config)
 }
 
-// violates compares with the columns as SQLite reports them, "table.column,
-// table.column", also without a comma between.
+// violates compares the columns with those that SQLite reports, "table.column, table.column"; the comma is optional.
 func (d *sqlite) violates(columns string) func(error) bool {
 	columns = strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ",")
 	return func(err error) bool { return sqlstore.Violates(err, columns) }

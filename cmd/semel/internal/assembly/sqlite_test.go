@@ -65,7 +65,7 @@ func TestANewDatabaseFile(t *testing.T) {
 	})
 }
 
-func TestUniqueConstraintsAreLookedFor(t *testing.T) {
+func TestUniqueConstraintsAreFound(t *testing.T) {
 	_, opened, err := openSQLite(&policy.SQLite{Path: filepath.Join(t.TempDir(), "shop.db")}, opening{create: true})
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// outcome is how the run of a consumer ended.
+// outcome is the result of a consumer's run.
 type outcome struct {
 	mutex sync.Mutex
 	err   error // guarded by mutex
@@ -28,7 +28,7 @@ func (o *outcome) get() error {
 	return o.err
 }
 
-// Ready is that of the consumer, and false with the error when its run has ended by one.
+// Ready is like Ready of the consumer, but false with the error if its run has ended by an error.
 func (r *Runner) Ready() (bool, string) {
 	if err := r.outcome.get(); err != nil {
 		return false, "its run has ended: " + err.Error()
@@ -36,8 +36,8 @@ func (r *Runner) Ready() (bool, string) {
 	return r.Consumer.Ready()
 }
 
-// Alive is that of the consumer, and false when its run has ended by an error that ends the
-// process: only a restart brings the consumer back.
+// Alive is like Alive of the consumer, but false if its run has ended by an error that ends the process: only a
+// restart brings the consumer back.
 func (r *Runner) Alive() (bool, string) {
 	err := r.outcome.get()
 	switch {
@@ -49,8 +49,8 @@ func (r *Runner) Alive() (bool, string) {
 	return false, "its run has ended: " + err.Error()
 }
 
-// EndsProcess reports whether the run of the consumer has ended by an error that ends the
-// process: one that neither a person nor the policy decided on (on_failure: continue).
+// EndsProcess reports whether the consumer's run has ended by an error that ends the process: neither an operator nor
+// the policy (on_failure: continue) has decided otherwise.
 func (r *Runner) EndsProcess() bool {
 	switch err := r.outcome.get(); {
 	case err == nil, r.continues:
@@ -77,7 +77,7 @@ func lanesOf(source any) *metrics.Lanes {
 	return nil
 }
 
-// laneCounts sums up what is known of the partitions.
+// laneCounts returns the sums over the partitions.
 func (l *lanes) laneCounts() *metrics.Lanes {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *lanes) laneCounts() *metrics.Lanes {
 	return out
 }
 
-// SourceKind is the kind of a consumer's source.
+// SourceKind returns the kind of a consumer's source.
 func (a *Assembly) SourceKind(c *policy.Consumer) string {
 	switch s := a.policy.Source(c.From); {
 	case c.From == "" || s == nil:
@@ -109,7 +109,7 @@ func (a *Assembly) SourceKind(c *policy.Consumer) string {
 	return "file"
 }
 
-// Sampled are the stores that can be sampled.
+// Sampled returns the stores that can be sampled.
 func (a *Assembly) Sampled() []metrics.Store {
 	var all []metrics.Store
 	for _, s := range a.Stores {
@@ -130,7 +130,7 @@ func (d *sqlite) Connections() (used, idle, most int) {
 	return s.InUse, s.Idle, s.MaxOpenConnections
 }
 
-// Observe adds an observer to consumers that are made from now on.
+// Observe adds an observer to consumers that are made later.
 func (a *Assembly) Observe(o semel.Observer) {
 	a.options.Observers = append(a.options.Observers, o)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func TestWhatIsToldOfAConsumerWhoseRunHasEnded(t *testing.T) {
+func TestTheHealthOfAConsumerWhoseRunHasEnded(t *testing.T) {
 	broken := errors.New("no table")
 	for name, c := range map[string]struct {
 		err       error

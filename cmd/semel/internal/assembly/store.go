@@ -37,13 +37,13 @@ type Store struct {
 	policy *policy.Store
 }
 
-// tables are Semel's own in a database, whatever its kind.
+// tables gives access to Semel's own tables in a database of any kind.
 type tables interface {
-	// OpenSchemas warns of schemas in which others may create objects.
+	// OpenSchemas returns warnings about schemas in which other roles may create objects.
 	OpenSchemas(ctx context.Context) ([]string, error)
-	// LackingRights warns of rights in Semel's tables that the role lacks.
+	// LackingRights returns warnings about privileges on Semel's tables that the role lacks.
 	LackingRights(ctx context.Context) ([]string, error)
-	// Grants are the GRANT statements that a role needs, also in tables that were adopted.
+	// Grants returns the GRANT statements that a role needs, including those for the user's own deduplication tables.
 	Grants(ctx context.Context, role string, adopted ...string) ([]string, error)
 	store.Inbox
 	admin.Requeuer
@@ -84,49 +84,48 @@ type tables interface {
 	SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error)
 }
 
-// database is what differs between kinds of databases.
+// database has the methods that differ between kinds of databases.
 type database interface {
-	// place names the database in errors, without a secret.
+	// place returns a name of the database for errors, without secrets.
 	place() string
-	// explain makes an error of the database fit for an operator: one line,
-	// with what to do.
+	// explain returns an error of the database for operators: one line, with a remedy.
 	explain(err error) error
-	// try asks the database to prepare the statements of the consumer's handler
-	// as they will be sent; see sqlhandler.Handler.Try.
+	// try asks the database to prepare the statements of the consumer's handler as they will be sent; see
+	// sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
 	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
-	// leased makes a consumer that calls out under claims of the database's inbox.
+	// leased makes a consumer that calls another system under claims in the database's inbox.
 	leased(call caller, config consumer.Config) (Consumer, error)
-	// answered makes one whose answers name effects, which the database takes.
+	// answered makes a consumer of an endpoint whose answers name effects in the database.
 	answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error)
-	// Notify tells the processes that listen that something of a consumer is due.
+	// Notify wakes processes that wait for due rows of a consumer.
 	Notify(ctx context.Context, consumer string) error
-	// violates reports whether an error is the violation of the constraint.
+	// violates returns a function that reports whether an error is a violation of the constraint.
 	violates(constraint string) func(error) bool
-	// hasUnique reports whether there is a constraint of this name that violates
-	// can meet.
+	// hasUnique reports whether a unique constraint of this name exists, so that violates can recognise its
+	// violation.
 	hasUnique(ctx context.Context, constraint string) (bool, error)
-	// Query calls each for every row of a query that writes nothing.
+	// Query runs a read-only query and calls each for every row.
 	Query(ctx context.Context, query string, each func(*sql.Rows) error) error
-	// Connections tells of those of this process.
+	// Connections returns the connections of this process.
 	Connections() (used, idle, most int)
 	Close() error
 }
 
-// opening says how a store is opened.
+// opening has the options for opening a store.
 type opening struct {
-	// create: the database may be made if it is missing.
+	// create allows to create a missing database.
 	create bool
-	// patient: a person waits, and has no second try: who writes all the time is let
-	// write for long.
+	// patient is true if a person waits for a command that is not retried: it waits longer for writers that never
+	// pause.
 	patient bool
-	// cipher encrypts what is kept; nil: nothing does.
+	// cipher encrypts stored payloads; nil: no encryption.
 	cipher store.Cipher
-	// encryptedSince is from when on plain text is refused; zero: it is not.
+	// encryptedSince is the time from which plain text is rejected; zero: never.
 	encryptedSince time.Time
-	// connections is how many the consumers of the store need at most.
+	// connections is the maximum number of connections that the consumers of the store need.
 	connections int
-	// log gets what is found out about the database; nil: nobody wants it.
+	// log gets findings about the database; nil: none are logged.
 	log *slog.Logger
 }
 
@@ -152,29 +151,29 @@ func openKind(s *policy.Store, o opening) (tables, database, error) {
 	return openSQLite(s.SQLite, o)
 }
 
-// Name is the store's in the policy.
+// Name returns the name of the store in the policy.
 func (s *Store) Name() string { return s.policy.Name }
 
-// OnServer reports whether a server has the store's database, and not this process.
+// OnServer reports whether the database runs in a server, outside this process.
 func (s *Store) OnServer() bool { return s.policy.Postgres != nil }
 
-// Lines are those of the store; nil if it keeps none.
+// Lines returns the store's view of inbox rows; nil if the store has none.
 func (s *Store) Lines() admin.Lines {
 	lines, _ := s.tables.(admin.Lines)
 	return lines
 }
 
-// Derivations are what the store remembers of identities.
+// Derivations returns the store's record of how ids were found.
 func (s *Store) Derivations() admin.Derivations { return s.tables }
 
-// Streams are those of the store; nil if it keeps none.
+// Streams returns the streams of the store; nil if it has none.
 func (s *Store) Streams() admin.Streams {
 	streams, _ := s.tables.(admin.Streams)
 	return streams
 }
 
-// closeWithin is how long a store may take to close. Nothing is lost by ending
-// it sooner: what was committed is, and the server rolls back the rest.
+// closeWithin is how long closing a store may take. Giving up loses nothing: committed transactions stay, and the
+// server rolls back the others.
 const closeWithin = 5 * time.Second
 
 func (s *Store) closeWithin(most time.Duration) error {
@@ -182,12 +181,12 @@ func (s *Store) closeWithin(most time.Duration) error {
 	ended := make(chan error, 1)
 	closing.Go(func() { ended <- s.Close() })
 	if !closing.WaitFor(most) {
-		return fmt.Errorf("store %s: %s: a connection did not end within %v, because the server does not answer; it ends with the process, and what was not settled comes again", s.Name(), s.place(), most)
+		return fmt.Errorf("store %s: %s: a connection did not close within %v, because the server does not answer; it ends with the process, and unacked messages are delivered again", s.Name(), s.place(), most)
 	}
 	return <-ended
 }
 
-// Failed says which store an error is of, and what to do; nil stays nil.
+// Failed adds the name of the store and a remedy to an error; nil stays nil.
 func (s *Store) Failed(err error) error {
 	if err == nil {
 		return nil
@@ -195,13 +194,13 @@ func (s *Store) Failed(err error) error {
 	return fmt.Errorf("store %s: %s: %w", s.Name(), s.place(), s.explain(err))
 }
 
-// lacksMigration reports whether migrating is what a store needs.
+// lacksMigration reports whether the store needs migrations.
 func (s *Store) lacksMigration(ctx context.Context) bool {
 	all, err := s.Status(ctx)
 	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
 }
 
-// remedied is an error on one line with what to do about it.
+// remedied is an error with a remedy on one line.
 type remedied struct {
 	text string
 	err  error
@@ -215,14 +214,13 @@ var errNoDatabase = errors.New("there is no database")
 // preparesNames marks connections that prepare named statements.
 const preparesNames = "semel: prepares named statements"
 
-// withoutNames has the connections of a pool prepare no named statements once a pooler stands
-// between this process and the server. A pooler in transaction mode gives each transaction
-// another connection of the server, which does not know the names, or has others of them.
+// withoutNames stops a pool from preparing named statements when it connects through a pooler. A pooler in
+// transaction mode gives each transaction another server connection, which does not know the names or has other
+// statements under them.
 //
-// Each new connection finds out before it is used, since a pooler may be put in front during a
-// run: a pooler tells each client a process id of its own, and not the one of the server's
-// process. The pool then replaces all connections that prepare named statements. No statement
-// fails for that, so no message is charged with an attempt.
+// Each new connection checks this before use, because a pooler may be put in front of the database during a run: a
+// pooler gives each client a process id that differs from the one of the server process. Then the pool replaces all
+// connections that prepare named statements. No statement fails for that, so no message is charged with an attempt.
 func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 	var pooled atomic.Bool
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
@@ -238,7 +236,7 @@ func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 		c.PgConn().CustomData()[preparesNames] = true
 		through, err := throughPooler(ctx, c.PgConn())
 		if err == nil && through && pooled.CompareAndSwap(false, true) && log != nil {
-			log.Info("a pooler stands before the database: statements are sent without names (default_query_exec_mode=exec); "+
+			log.Info("the database is behind a pooler: statements are sent without names (default_query_exec_mode=exec); "+
 				"set default_query_exec_mode in the url to choose", "host", c.Config().Host, "port", c.Config().Port)
 		}
 		return err
@@ -248,8 +246,8 @@ func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 	}
 }
 
-// throughPooler reports whether the process that answers has another id than the one that the
-// connection was told. It sends no named statement.
+// throughPooler reports whether the server process has another id than the one that was sent when the connection
+// started. It sends no named statement.
 func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	results, err := conn.Exec(ctx, "select pg_catalog.pg_backend_pid() = "+strconv.Itoa(int(int32(conn.PID())))+"::int4").ReadAll()
 	if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {
@@ -258,8 +256,8 @@ func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	return string(results[0].Rows[0][0]) != "t", nil
 }
 
-// plainHost is a remote host of the connection string to which the client may speak without
-// TLS, as it does where sslmode is not set and the server offers none; empty if there is none.
+// plainHost returns a remote host of the connection string for which the client may use an unencrypted connection, as
+// it does if sslmode is not set and the server offers no TLS; empty if there is none.
 func plainHost(c *pgconn.Config) string {
 	if c.TLSConfig == nil && remote(c.Host) {
 		return c.Host

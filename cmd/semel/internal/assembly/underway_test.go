@@ -20,7 +20,7 @@ func TestASenderOutlivesItsWriters(t *testing.T) {
 	}}
 	for name, want := range map[string][]string{
 		"booking": nil, "mailer": {"booking", "steps"}, "last": {"pong"},
-		"ping": {"booking"}, // and not pong, which waits for it
+		"ping": {"booking"}, // but not pong, which itself waits for ping
 		"pong": nil,
 	} {
 		if got := writersTo(p, p.Consumer(name)); !slices.Equal(got, want) {
@@ -35,7 +35,7 @@ func TestASenderOutlivesItsWriters(t *testing.T) {
 		may   bool
 	}{{func() {}, false}, {booking, false}, {other, true}} {
 		if step.ended(); may() != step.may {
-			t.Errorf("it may end: %v", may())
+			t.Errorf("mayEnd returns %v", may())
 		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// unstarted is a consumer that cannot start, beside others that can: its run ends at once by
-// the error.
+// unstarted is a consumer that cannot start. Its run ends at once with the error, while the other consumers run.
 type unstarted struct{ err error }
 
 func (u unstarted) Run(context.Context) error              { return u.err }
@@ -31,8 +30,8 @@ func (u unstarted) Preview(context.Context, []source.Delivery) ([]admin.Predicti
 	return nil, u.err
 }
 
-// without reports whether a run goes on without a store that failed. It keeps err for the
-// store's consumers.
+// without reports whether the run continues although a store has failed. If so, it keeps err for the store's
+// consumers.
 func (a *Assembly) without(store string, err error) bool {
 	if !a.spares(store) {
 		return false
@@ -41,8 +40,7 @@ func (a *Assembly) without(store string, err error) bool {
 	return true
 }
 
-// spares reports whether a run may go on without a store, because each consumer of the store
-// says on_failure: continue.
+// spares reports whether the run may continue without a store, because all its consumers have on_failure: continue.
 func (a *Assembly) spares(store string) bool {
 	if !a.options.ContinueOnFailure {
 		return false
@@ -55,9 +53,9 @@ func (a *Assembly) spares(store string) bool {
 	return true
 }
 
-// spareUnanswering goes on without those stores that a run may spare and that do not answer
-// within 15 seconds: a server that takes connections and says nothing would otherwise keep the
-// consumers of all other stores from starting.
+// spareUnanswering continues without stores that do not answer within 15 seconds, if the run may continue without
+// them. Otherwise a server that accepts connections but never answers would keep the consumers of other stores from
+// starting.
 func (a *Assembly) spareUnanswering(ctx context.Context) error {
 	for _, s := range a.Stores {
 		if len(a.Stores) == 1 || !a.spares(s.Name()) {
@@ -77,36 +75,35 @@ func (a *Assembly) spareUnanswering(ctx context.Context) error {
 	return nil
 }
 
-// logRisk logs at the start which risk the policy accepts: the calls of a consumer
-// carry no key.
+// logRisk logs at the start the risk that the policy accepts for calls without a key.
 func (a *Assembly) logRisk(c *policy.Consumer) {
 	because := func(text string) []any {
 		return []any{slog.String("consumer", c.Name), slog.String("because", legible.Printable(text))}
 	}
 	switch h := c.Handler.HTTP; {
 	case h.MayDouble != "":
-		a.options.Logger.Warn("calls carry no key and may happen twice: after a crash or a lost answer they are made again", because(h.MayDouble)...)
+		a.options.Logger.Warn("calls have no key and may happen twice: after a crash or a lost answer they are repeated", because(h.MayDouble)...)
 	case h.MayBeLost != "":
-		a.options.Logger.Warn("calls carry no key and may be lost: after a crash or a lost answer they are not made again, and their messages are discarded", because(h.MayBeLost)...)
+		a.options.Logger.Warn("calls have no key and may be lost: after a crash or a lost answer they are not repeated, and their messages are discarded", because(h.MayBeLost)...)
 	}
 }
 
-// logWindow logs at the start what becomes of a call with an unknown outcome, and how its
-// message ends when it may not be made again.
+// logWindow logs at the start what happens after a call with an unknown outcome, and how its message ends if the call
+// may not be repeated.
 func (a *Assembly) logWindow(c *policy.Consumer, ends string) {
 	says := ""
 	switch window := c.Handler.HTTP.Window; window {
 	case consumer.WindowAlways:
-		says = "it is made again under the same key, which the endpoint never forgets"
+		says = "it is repeated with the same key, which the endpoint never forgets"
 	case consumer.WindowNever:
-		says = "none is made again, since the endpoint knows no keys: " + ends
+		says = "it is not repeated, because the endpoint knows no keys: " + ends
 	default:
-		says = "it is made again under the same key for " + legible.Span(window-c.Timeout) + " from the first call; after that " + ends
+		says = "it is repeated with the same key for " + legible.Span(window-c.Timeout) + " after the first call; then " + ends
 	}
-	a.options.Logger.Info("of a call whose outcome nobody knows: "+says, "consumer", c.Name)
+	a.options.Logger.Info("if the outcome of a call is unknown, "+says, "consumer", c.Name)
 }
 
-// boxOf is the command that shows what waits for a consumer.
+// boxOf returns the command that shows the waiting messages of a consumer.
 func boxOf(c *policy.Consumer) string {
 	if c.Sends() {
 		return "intents"

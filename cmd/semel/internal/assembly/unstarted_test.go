@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// hung is a database that takes connections and answers nothing.
+// hung is a database that accepts connections and never answers.
 type hung struct {
 	tables
 	database
@@ -58,7 +58,7 @@ func (e *empty) Migrate(context.Context) ([]string, error) {
 	return nil, nil
 }
 
-func TestAStoreThatAnswersNothingAtTheStart(t *testing.T) {
+func TestAStoreThatDoesNotAnswerAtTheStart(t *testing.T) {
 	opened := func(continues bool) *Assembly {
 		p := &policy.Policy{Consumers: []*policy.Consumer{
 			{Name: "billing", Store: "other", ContinueOnFailure: continues}, {Name: "stock", Store: "shop"},

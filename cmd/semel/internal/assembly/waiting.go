@@ -20,37 +20,36 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// waiting is a consumer whose store of keys did not answer when it was made. Nobody knows
-// before it does what it is worth, so its run waits for that; others of the policy run
-// meanwhile.
+// waiting is a consumer whose store of keys was unavailable at the start. The durability of the store is unknown
+// until it answers, so the run of the consumer waits for it. Other consumers run meanwhile.
 type waiting struct {
 	name, store string
 	logger      *slog.Logger
-	// make makes the consumer, once the store answers.
+	// make makes the consumer when the store is available.
 	make func(context.Context) (Consumer, error)
 
 	mutex sync.Mutex
-	made  Consumer // nil until the store has answered; guarded by mutex
-	why   error    // it has not; guarded by mutex
-	// since is when it was first seen not to work; guarded by mutex.
+	made  Consumer // nil until the store is available; guarded by mutex
+	why   error    // the last failure to reach the store; guarded by mutex
+	// since is the time of the first failure; guarded by mutex.
 	since time.Time
 }
 
-// Waits between the tries to reach a store of keys at the start.
+// The delays between attempts to reach a store of keys.
 const (
 	firstAwait = time.Second
 	mostAwait  = 15 * time.Second
-	// answersWithin is how long one try may take.
+	// answersWithin is the timeout of one attempt.
 	answersWithin = 15 * time.Second
 )
 
-// orWaiting makes a consumer, or, if its store does not work now, one that waits for it.
+// orWaiting makes a consumer, or one that waits for its store if the store is unavailable.
 func (a *Assembly) orWaiting(ctx context.Context, w *waiting) (Consumer, error) {
 	made, err := w.try(ctx)
 	if err == nil || ctx.Err() != nil || !passes(err) {
 		return made, err
 	}
-	w.logger.Warn("the store does not work; nothing is fetched before it does", "consumer", w.name, "store", w.store, "error", err)
+	w.logger.Warn("the store is unavailable; the consumer fetches nothing until it is available", "consumer", w.name, "store", w.store, "error", err)
 	return w, nil
 }
 
@@ -66,13 +65,13 @@ func (w *waiting) try(ctx context.Context) (Consumer, error) {
 	return made, err
 }
 
-// await returns the consumer, nil if ctx has ended before the store has answered.
+// await returns the consumer; nil if ctx ends before the store is available.
 func (w *waiting) await(ctx context.Context) (Consumer, error) {
 	began := time.Now()
 	for wait := firstAwait; timing.Wait(ctx, wait); wait = min(2*wait, mostAwait) {
 		switch made, err := w.try(ctx); {
 		case err == nil:
-			w.logger.Info("the store works", "consumer", w.name, "store", w.store, "after", time.Since(began).Round(time.Second))
+			w.logger.Info("the store is available", "consumer", w.name, "store", w.store, "after", time.Since(began).Round(time.Second))
 			return made, nil
 		case ctx.Err() == nil && !passes(err):
 			return nil, err
@@ -81,8 +80,7 @@ func (w *waiting) await(ctx context.Context) (Consumer, error) {
 	return nil, nil
 }
 
-// Run implements Consumer. A stop before the store has answered is no failure: nothing was
-// fetched.
+// Run implements Consumer. A stop before the store is available is not a failure, because nothing was fetched.
 func (w *waiting) Run(ctx context.Context) error {
 	made, err := w.await(ctx)
 	if made == nil {
@@ -131,7 +129,7 @@ func (w *waiting) Ready() (bool, string) {
 	return false, "store: " + why.Error()
 }
 
-// Alive implements Consumer: to wait for the store is a pause.
+// Alive implements Consumer. Waiting for the store counts as alive.
 func (w *waiting) Alive() (bool, string) {
 	if made, _ := w.now(); made != nil {
 		return made.Alive()
@@ -158,12 +156,12 @@ func (w *waiting) Load() measure.Load {
 	return measure.Load{}
 }
 
-// passing are refusals of Redis that end by themselves.
+// passing are errors of Redis that end without intervention.
 var passing = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "READONLY"}
 
-// passes reports whether what keeps a store of keys from being opened may end by itself, as a
-// server that is away or reads its data. What the policy says wrongly does not: a password, a
-// certificate, a server that forgets.
+// passes reports whether an error of opening a store of keys may end without intervention, for example while the
+// server is down or loads its data. Faults of the policy do not: a password, a certificate, a server without
+// persistence.
 func passes(err error) bool {
 	var refusal *rueidis.RedisError
 	if errors.As(err, &refusal) {

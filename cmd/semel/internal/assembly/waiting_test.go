@@ -31,7 +31,7 @@ func (brief) Load() measure.Load             { return measure.Load{} }
 
 var errAway = fmt.Errorf("store keys: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})
 
-// awaits has a consumer wait whose store says these, and then works.
+// awaits returns a consumer whose store first returns these errors and then works.
 func awaits(t *testing.T, says ...error) (*waiting, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder
@@ -45,7 +45,7 @@ func awaits(t *testing.T, says ...error) (*waiting, *strings.Builder) {
 	}}, &log
 }
 
-func TestAConsumerWhoseStoreOfKeysIsAwayAtItsStart(t *testing.T) {
+func TestAConsumerWhoseKeyStoreIsUnavailableAtTheStart(t *testing.T) {
 	t.Run("C10_waits_for_it_is_not_ready_and_says_it_once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, log := awaits(t, errAway, errAway, errAway, errAway)
@@ -69,8 +69,8 @@ func TestAConsumerWhoseStoreOfKeysIsAwayAtItsStart(t *testing.T) {
 			if ready, _ := c.Ready(); !ready || c.Counts().Deliveries != 7 {
 				t.Error("it is not ready")
 			}
-			if n := strings.Count(log.String(), "does not work"); n != 1 || !strings.Contains(log.String(), "the store works") {
-				t.Errorf("it is said %d times:\n%s", n, log)
+			if n := strings.Count(log.String(), "is unavailable"); n != 1 || !strings.Contains(log.String(), "the store is available") {
+				t.Errorf("the outage is logged %d times:\n%s", n, log)
 			}
 		})
 	})
@@ -99,7 +99,7 @@ func TestAConsumerWhoseStoreOfKeysIsAwayAtItsStart(t *testing.T) {
 	})
 }
 
-func TestWhichFailuresOfAStoreOfKeysPass(t *testing.T) {
+func TestTemporaryFailuresOfAKeyStore(t *testing.T) {
 	_, away := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{closedPort(t)}, DisableCache: true})
 	for name, c := range map[string]struct {
 		err  error
@@ -118,7 +118,7 @@ func TestWhichFailuresOfAStoreOfKeysPass(t *testing.T) {
 	}
 }
 
-// closedPort is an address at which nobody listens any more.
+// closedPort returns an address on which nothing listens any more.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

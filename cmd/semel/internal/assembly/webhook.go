@@ -11,15 +11,14 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// hooks is a receiver with the server of its address, which a run opens at its start, so
-// that an address which is taken is found before anything is received. Commands that make a
-// source to ask it something listen nowhere.
+// hooks is a webhook source with the server of its address. The server is opened when a run starts, so that an
+// address in use is reported before any webhook is received. Commands that only read from a source do not listen.
 type hooks struct {
 	*webhook.Receiver
 	assembly *Assembly
 	hook     *policy.Webhook
 	logger   *slog.Logger
-	opened   bool // belongs to who made it, and then to Fetch
+	opened   bool // used by the maker, and then by Fetch
 }
 
 func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.Source, error) {
@@ -39,7 +38,7 @@ func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.S
 
 // Fetch implements source.Source.
 func (h *hooks) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	if err := h.open(); err != nil { // of a generation that was switched to
+	if err := h.open(); err != nil { // for a consumer that switched to another generation
 		return nil, err
 	}
 	return h.Receiver.Fetch(ctx, most)
@@ -59,7 +58,7 @@ func (h *hooks) open() error {
 	return nil
 }
 
-// hookServer is the server of an address, which several sources may share.
+// hookServer returns the server of an address, which several sources may share.
 func (a *Assembly) hookServer(w *policy.Webhook) (*hookserver.Server, error) {
 	a.hooksMutex.Lock()
 	defer a.hooksMutex.Unlock()

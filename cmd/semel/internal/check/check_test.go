@@ -42,7 +42,7 @@ func TestQuestionsAreNumberedWithoutHoles(t *testing.T) {
 	})
 }
 
-// sound is a policy of which everything that can be known is well.
+// sound is a policy with which every question passes that can be answered.
 const sound = `version: 1
 listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
@@ -62,7 +62,7 @@ consumers:
     handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"]}}
 `
 
-// receiving is one of webhooks, by a header that nobody signed.
+// receiving is a policy whose source is a webhook with its id in an unsigned header.
 const receiving = `version: 1
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
 sources:
@@ -90,7 +90,7 @@ func TestTheIdentityOfWebhooks(t *testing.T) {
 			}
 			c := p.Consumers[0]
 			s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
-			if got := s.id(); got.Result != want || !strings.Contains(got.Evidence, "which nobody signed") || !strings.Contains(got.Evidence, "nobody sees the bodies") {
+			if got := s.id(); got.Result != want || !strings.Contains(got.Evidence, "which is not signed") || !strings.Contains(got.Evidence, "nobody sees the bodies") {
 				t.Errorf("%+v", got)
 			}
 			if got := s.risks(); !strings.Contains(got.Evidence, "nobody signed the headers x-github-delivery") {
@@ -101,14 +101,14 @@ func TestTheIdentityOfWebhooks(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			c.Retention.Keep, c.Retention.Delay = 31*24*time.Hour, 2*24*time.Hour
-			if got := s.horizon(); got.Result != Fail || !strings.Contains(got.Evidence, "a copy can come 32d late") {
-				t.Errorf("with what lies before the provider: %+v", got)
+			if got := s.horizon(); got.Result != Fail || !strings.Contains(got.Evidence, "a copy can arrive 32d late") {
+				t.Errorf("with the delay before the provider: %+v", got)
 			}
 		})
 	}
 }
 
-// calling is a sound one that calls out.
+// calling is a sound policy whose handler calls an HTTP endpoint.
 const calling = `version: 1
 listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
@@ -131,7 +131,8 @@ consumers:
         window: 24h
 `
 
-// subject is a consumer of a policy in which old stands for new, with facts that are well.
+// subject returns the consumer of a policy after replacing pairs of old and new text in it, with facts of a healthy
+// store and broker.
 func subject(t *testing.T, text string, replace ...string) *Subject {
 	t.Helper()
 	for i := 0; i < len(replace); i += 2 {
@@ -152,7 +153,7 @@ func subject(t *testing.T, text string, replace ...string) *Subject {
 		Broker: &Broker{Horizon: source.Horizon{Late: 8 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}, Partitions: 3}}
 }
 
-// answers are the numbers of the questions that are answered so.
+// answers returns the numbers of the questions whose result is r, and the first of their answers.
 func answers(s *Subject, r Result) (numbers []int, first Answer) {
 	for _, q := range Questions() {
 		if a := q.Answer(s); a.Result == r {
@@ -179,7 +180,7 @@ func TestASoundPolicyPasses(t *testing.T) {
 	}
 }
 
-// planted is a fault, and the question that finds it alone.
+// planted is a fault in a policy, store or broker, and the only question that must find it.
 type planted struct {
 	number   int
 	text     string
@@ -190,17 +191,17 @@ type planted struct {
 
 func inPolicy() map[string]planted {
 	return map[string]planted{
-		"K3_5_no_effect_is_declared":                       {5, sound, []string{"    effect: {kind: ledger, says: a second one books twice}\n", ""}, nil, "does not say of which kind"},
+		"K3_5_no_effect_is_declared":                       {5, sound, []string{"    effect: {kind: ledger, says: a second one books twice}\n", ""}, nil, "does not declare its kind"},
 		"K3_8_calls_without_a_key":                         {8, calling, []string{"        window: 24h\n", "        key: none\n        may_double: the bank shrugs\n"}, nil, "made again: the bank shrugs"},
-		"K3_10_real_effects_in_replays":                    {10, calling, []string{"    timeout: 20s\n", "    timeout: 20s\n    replay: {allowed: true, effects: real}\n"}, nil, "makes the effects outside again: a second one charges twice"},
-		"K3_10_a_replay_of_an_effect_that_is_not_declared": {5, sound, []string{"effect: {kind: ledger, says: a second one books twice}", "replay: {allowed: true}"}, nil, "does not say of which kind"},
-		"K3_12_a_reaper_that_is_switched_off":              {12, sound, []string{"retention: 30d", "retention: {keep: 30d, off: true}"}, nil, "switches the reaper off"},
-		"K3_14_a_state_that_is_overwritten":                {14, sound, []string{"kind: ledger", "kind: entity"}, nil, "a message that comes late overwrites"},
+		"K3_10_real_effects_in_replays":                    {10, calling, []string{"    timeout: 20s\n", "    timeout: 20s\n    replay: {allowed: true, effects: real}\n"}, nil, "repeats the external effects: a second one charges twice"},
+		"K3_10_a_replay_of_an_effect_that_is_not_declared": {5, sound, []string{"effect: {kind: ledger, says: a second one books twice}", "replay: {allowed: true}"}, nil, "does not declare its kind"},
+		"K3_12_a_reaper_that_is_switched_off":              {12, sound, []string{"retention: 30d", "retention: {keep: 30d, off: true}"}, nil, "the reaper is off"},
+		"K3_14_a_state_that_is_overwritten":                {14, sound, []string{"kind: ledger", "kind: entity"}, nil, "a late message overwrites"},
 		"K3_19_no_fingerprint":                             {19, sound, []string{"    timeout: 20s\n", "    timeout: 20s\n    fingerprint: none\n"}, nil, "taken for a copy"},
-		"K3_20_a_window_shorter_than_a_wait":               {20, calling, []string{"window: 24h", "window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {initial_delay: 1s, max_delay: 2h}\n"}, nil, "find the key forgotten"},
-		"K3_20_a_window_as_long_as_a_wait":                 {20, calling, []string{"window: 24h", "window: 2h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {initial_delay: 1s, max_delay: 2h}\n"}, nil, "find the key forgotten"},
+		"K3_20_a_window_shorter_than_a_wait":               {20, calling, []string{"window: 24h", "window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {initial_delay: 1s, max_delay: 2h}\n"}, nil, "the key would be forgotten"},
+		"K3_20_a_window_as_long_as_a_wait":                 {20, calling, []string{"window: 24h", "window: 2h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {initial_delay: 1s, max_delay: 2h}\n"}, nil, "the key would be forgotten"},
 		"K3_23_what_was_aborted_is_read":                   {23, sound, []string{"topics: [payments]", "topics: [payments], isolation: read_uncommitted"}, nil, "aborted"},
-		"K3_26_a_lease_shorter_than_the_handler":           {26, sound, []string{"timeout: 20s", "timeout: 90s"}, nil, "a handler may run for 1m30s, and its lease of 30s"},
+		"K3_26_a_lease_shorter_than_the_handler":           {26, sound, []string{"timeout: 20s", "timeout: 90s"}, nil, "a handler may run for 1m30s, but after its lease of 30s"},
 	}
 }
 
@@ -209,7 +210,7 @@ func inStoreOrBroker() map[string]planted {
 		return planted{number, sound, nil, change, evidence}
 	}
 	return map[string]planted{
-		"K3_2_ids_found_in_another_way": fact(2, "processes found ids by", func(s *Subject) { s.Facts.Derivations[0].Text = "header:id" }),
+		"K3_2_ids_found_in_another_way": fact(2, "processes have found ids by", func(s *Subject) { s.Facts.Derivations[0].Text = "header:id" }),
 		"K3_3_a_consumer_that_was_renamed": fact(3, "knows accounting, which the policy lacks", func(s *Subject) {
 			s.Facts.Names, s.Facts.Derivations[0].Consumer = []string{"accounting"}, "accounting"
 		}),
@@ -219,36 +220,36 @@ func inStoreOrBroker() map[string]planted {
 		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is applied, and its marker says waiting", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateCompleted, Marker: store.Waiting}}}
 		}),
-		"K3_7_an_effect_that_its_stream_does_not_know": fact(7, "row 17 is applied, and its stream has come to version 3 only", func(s *Subject) {
+		"K3_7_an_effect_that_its_stream_does_not_know": fact(7, "row 17 is applied, and its stream has only reached version 3", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateCompleted, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
-		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is blocked, and its stream has come to version 3, behind which it waits no more", func(s *Subject) {
+		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is blocked, and its stream has reached version 3, so nothing blocks it", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateBlocked, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
-		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is waiting, and an intent of message m1, which has not taken effect: there is no marker of it", func(s *Subject) {
+		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is waiting, and an intent of message m1, which had no effect: it has no marker", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateReceived, By: sqlstore.MismatchCause, Cause: semel.Key{ID: "m1"}}}}
 		}),
-		"K3_12_another_retention_in_use":    fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
-		"K3_13_retention_under_the_horizon": fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
-		"K3_13_what_lies_before_the_broker_counts": fact(13, "ids are kept for 30d, and a copy can come 31d late", func(s *Subject) {
+		"K3_12_another_retention_in_use":    fact(12, "30d by the policy, but its processes last recorded 90d", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
+		"K3_13_retention_under_the_horizon": fact(13, "ids are kept for 30d, but a copy can arrive 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
+		"K3_13_what_lies_before_the_broker_counts": fact(13, "ids are kept for 30d, but a copy can arrive 31d late", func(s *Subject) {
 			s.Broker.Horizon.Late, s.Consumer.Retention.Delay = 29*24*time.Hour, 2*24*time.Hour
 		}),
-		"K3_13_a_topic_that_is_never_emptied":      fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
-		"K3_13_a_horizon_that_processes_told":      fact(13, "a copy can come 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
-		"K3_15_parked_rows_that_nobody_watches":    fact(15, "3 rows are parked, the first for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),
+		"K3_13_a_topic_that_is_never_emptied":      fact(13, "at any later time", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
+		"K3_13_a_horizon_that_processes_told":      fact(13, "a copy can arrive 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
+		"K3_15_parked_rows_that_nobody_watches":    fact(15, "3 rows are parked, the oldest for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),
 		"K3_15_a_message_that_waits_too_long":      fact(15, "has waited for 5m0s, and pending_age is", func(s *Subject) { s.Facts.Pending.Oldest = 5 * time.Minute }),
-		"K3_15_alerts_whose_metrics_nobody_serves": {15, sound, []string{"listen: 127.0.0.1:9464\n", ""}, nil, "alerts are set, and a run serves no metrics"},
-		"K3_16_claims_that_nobody_takes":           fact(16, "2 rows are claimed of which the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
-		"K3_21_calls_of_unknown_outcome":           fact(21, "1 row had a call of which nobody knows", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
+		"K3_15_alerts_whose_metrics_nobody_serves": {15, sound, []string{"listen: 127.0.0.1:9464\n", ""}, nil, "alerts are set, but runs serve no metrics"},
+		"K3_16_claims_that_nobody_takes":           fact(16, "2 rows are claimed although the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
+		"K3_21_calls_of_unknown_outcome":           fact(21, "1 row had a call with an unknown outcome", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
 		"K3_22_offsets_without_markers":            fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
-		// The policy refuses it, too.
-		"K3_26_a_call_as_long_as_its_lease":      {26, calling, nil, func(s *Subject) { s.calls().Timeout = s.Consumer.Inbox.Lease }, "a call may take 30s, and its lease is 30s"},
-		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked since processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),
+		// The policy check rejects this, too.
+		"K3_26_a_call_as_long_as_its_lease":      {26, calling, nil, func(s *Subject) { s.calls().Timeout = s.Consumer.Inbox.Lease }, "a call may take 30s, but its lease is 30s"},
+		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked because the processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),
 	}
 }
 
 func TestPlantedFaultsAreFoundUnderTheirNumbers(t *testing.T) {
-	also := map[string][]int{ // what the same fault is also
+	also := map[string][]int{ // the other questions that fail for the same fault
 		"K3_8_calls_without_a_key":                         {8, 9},
 		"K3_10_a_replay_of_an_effect_that_is_not_declared": {5, 10},
 	}
@@ -287,10 +288,10 @@ func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
 	})
 }
 
-// marking keeps markers and no row of what was applied.
+// marking replaces the strategy: the store keeps markers, and no rows of applied messages.
 var marking = []string{"strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker"}
 
-// leasing is a consumer whose claims are keys in Redis.
+// leasing is a policy whose claims are keys in Redis.
 const leasing = `version: 1
 stores:
   keys: {redis: {addresses: ["127.0.0.1:6379"], persistence: seconds, because: "it has a replica"}}
@@ -331,7 +332,7 @@ func TestAQuestionThatDoesNotApplySaysSo(t *testing.T) {
 	t.Run("K3_2_of_a_store_that_keeps_no_derivations", func(t *testing.T) {
 		s := subject(t, leasing)
 		s.Facts, s.NoFacts = nil, "Redis"
-		if a := ask(s, 2); a.Result != CannotKnow || !strings.Contains(a.Evidence, "keys in Redis do not say how ids were found") {
+		if a := ask(s, 2); a.Result != CannotKnow || !strings.Contains(a.Evidence, "Redis does not record how ids were found") {
 			t.Errorf("%+v", a)
 		}
 	})

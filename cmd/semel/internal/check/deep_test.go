@@ -14,21 +14,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf has rows with every second number, some of which their markers deny.
+// shelf is a store that has rows with every second number; the markers of some contradict them.
 type shelf struct {
 	rows   int64
 	denied map[int64]bool
 	calls  int
 }
 
-// denials is what a store answers.
+// denials compares the rows as a store does.
 func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstore.Looked, err error) {
 	s.calls++
 	for row := after + 1; row <= 2*s.rows && found.Rows < int64(most); row++ {
 		if row%2 != 0 {
 			continue
 		}
-		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // in no order, as a database may
+		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // unordered, as a database may return them
 			found.Denied = append([]sqlstore.Mismatch{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
 		}
 	}
@@ -44,7 +44,7 @@ func rowsOf(all ...sqlstore.Mismatch) (rows []int64) {
 
 func TestALookThatWasInterruptedGoesOn(t *testing.T) {
 	s := &shelf{rows: 23_456, denied: map[int64]bool{2: true, 9_998: true, 10_000: true, 10_002: true, 31_000: true, 46_912: true}}
-	whole := deeply(t.Context(), 0, time.Minute, s.denials)
+	whole := compareRows(t.Context(), 0, time.Minute, s.denials)
 	t.Run("K3_in_one_go", func(t *testing.T) {
 		if whole.Rows != s.rows || whole.To != 2*s.rows || whole.Rest != "" || len(whole.Denied) != len(s.denied) || s.calls != 5 {
 			t.Errorf("%+v in %d calls", whole, s.calls)
@@ -54,24 +54,24 @@ func TestALookThatWasInterruptedGoesOn(t *testing.T) {
 		t.Run("K3_law_12_interrupted_in_a_slice_it_finds_the_same_before_and_after", func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			asked := 0
-			first := deeply(ctx, 0, time.Minute, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
+			first := compareRows(ctx, 0, time.Minute, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
 				if asked++; asked == at {
 					interrupt()
 					return sqlstore.Looked{}, ctx.Err()
 				}
 				return s.denials(ctx, after, most)
 			})
-			if first.Rest != "it was interrupted" || first.To != int64(at-1)*2*slice || first.Rows != int64(at-1)*slice {
+			if first.Rest != "the check was interrupted" || first.To != int64(at-1)*2*slice || first.Rows != int64(at-1)*slice {
 				t.Errorf("%+v", first)
 			}
-			second := deeply(t.Context(), first.To, time.Minute, s.denials)
+			second := compareRows(t.Context(), first.To, time.Minute, s.denials)
 			if found := rowsOf(append(first.Denied, second.Denied...)...); !slices.Equal(found, rowsOf(whole.Denied...)) || second.Rest != "" || first.Rows+second.Rows != whole.Rows {
 				t.Errorf("%v were found, %v in one go; %+v", found, rowsOf(whole.Denied...), second)
 			}
 		})
 	}
 	t.Run("K3_what_a_database_said_before_it_went_away_stands", func(t *testing.T) {
-		d := deeply(t.Context(), 0, time.Minute, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
+		d := compareRows(t.Context(), 0, time.Minute, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
 			if after > 0 {
 				return sqlstore.Looked{}, errors.New("nobody\nanswers")
 			}
@@ -92,7 +92,7 @@ func TestMoreRowsThanAreNamedAreFoundInTurns(t *testing.T) {
 	t.Run("K3_each_once", func(t *testing.T) {
 		var found []int64
 		for from, turns := int64(0), 1; ; turns++ {
-			d := deeply(t.Context(), from, time.Minute, s.denials)
+			d := compareRows(t.Context(), from, time.Minute, s.denials)
 			found, from = append(found, rowsOf(d.Denied...)...), d.To
 			if d.Rest == "" {
 				if turns != 4 {
@@ -100,7 +100,7 @@ func TestMoreRowsThanAreNamedAreFoundInTurns(t *testing.T) {
 				}
 				break
 			}
-			if len(d.Denied) != mostDenied || d.Rest != fmt.Sprintf("%d were found", mostDenied) {
+			if len(d.Denied) != mostDenied || d.Rest != fmt.Sprintf("the limit of %d was reached", mostDenied) {
 				t.Fatalf("%+v", d)
 			}
 		}
@@ -116,7 +116,7 @@ func TestAsManyRowsAsAreNamedAreAll(t *testing.T) {
 		for row := int64(2); row <= 2*mostDenied; row += 2 {
 			s.denied[row] = true
 		}
-		if d := deeply(t.Context(), 0, time.Minute, s.denials); len(d.Denied) != mostDenied || d.Rest != "" || d.To != 800 || d.Rows != 400 {
+		if d := compareRows(t.Context(), 0, time.Minute, s.denials); len(d.Denied) != mostDenied || d.Rest != "" || d.To != 800 || d.Rows != 400 {
 			t.Errorf("%d, up to %d of %d rows: %q", len(d.Denied), d.To, d.Rows, d.Rest)
 		}
 	})
@@ -125,14 +125,14 @@ func TestAsManyRowsAsAreNamedAreAll(t *testing.T) {
 func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 	t.Run("K3_7_a_look_that_was_interrupted_passes_nothing", func(t *testing.T) {
 		s := subject(t, sound)
-		s.Facts.Deep = &Deep{From: 5000, To: 20_000, Rows: 7500, Rest: "it was interrupted"}
+		s.Facts.Deep = &Deep{From: 5000, To: 20_000, Rows: 7500, Rest: "the check was interrupted"}
 		a := s.together()
-		if a.Result != CannotKnow || !strings.Contains(a.Evidence, "of 7500 rows behind row 5000 each says what its marker and its stream say, and those behind row 20000 were not looked at: it was interrupted") ||
+		if a.Result != CannotKnow || !strings.Contains(a.Evidence, "7500 rows after row 5000 agree with their markers and streams, but rows after row 20000 were not compared: the check was interrupted") ||
 			a.Remedy != "semel check --deep --consumer billing --from 20000 --config semel.yaml" {
 			t.Errorf("%+v", a)
 		}
 		s.Facts.Deep.Denied = []sqlstore.Mismatch{{Row: 6000, State: store.StateCompleted}}
-		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "up to row 20000 1 row and other records of the same commits say different things") {
+		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "records of the same commits contradict 1 row up to row 20000") {
 			t.Errorf("%+v", a)
 		}
 	})
@@ -181,7 +181,7 @@ func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
 		if len(d.Denied) != 2 || d.Denied[1] != (sqlstore.Mismatch{Row: 2}) || d.Intents != 1 || d.To != 2 {
 			t.Errorf("%+v", d)
 		}
-		if said := d.compared(); said != "2 rows each says what its marker and its stream say, and each of 1 intent what its message's marker says" {
+		if said := d.comparison(); said != "2 rows agree with their markers and streams, and 1 intent with the markers of their messages" {
 			t.Error(said)
 		}
 	})

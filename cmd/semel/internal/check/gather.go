@@ -15,23 +15,22 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// Asked says what is asked, and how.
+// Asked selects what Subjects reads.
 type Asked struct {
-	// Consumer is the one that is meant; empty: all.
+	// Consumer is the name of the only consumer to check; empty: all.
 	Consumer string
-	// Deep has rows compared with what was written with them, those behind From.
+	// Deep also compares the inbox rows after From with their markers and streams.
 	Deep bool
 	From int64
-	// Within is how long to wait for each database and broker.
+	// Within is the timeout for each database and broker.
 	Within time.Duration
 }
 
-// Opener opens the stores of a policy that are wanted.
+// Opener opens the stores of a policy for which want returns true.
 type Opener func(want func(*policy.Store) bool) (*assembly.Assembly, error)
 
-// Subjects are the consumers of a policy, or the one that is named, with what store and
-// broker say of them. What cannot be read is said in place of it. Where ctx ends, those are
-// missing that were not asked about.
+// Subjects returns the consumers of a policy, or the named one, with the facts that store and broker have about them.
+// A Subject also records what could not be read, and why. If ctx ends, the consumers that were not read are missing.
 func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) []*Subject {
 	var all []*Subject
 	for _, c := range p.Consumers {
@@ -41,7 +40,7 @@ func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) [
 		s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
 		s.read(ctx, asked, open)
 		if ctx.Err() != nil && (s.Facts == nil || s.Facts.Deep == nil) {
-			return all // what could not be asked is no answer
+			return all // a consumer that was not read has no answers
 		}
 		all = append(all, s)
 		if ctx.Err() != nil {
@@ -51,10 +50,10 @@ func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) [
 	return all
 }
 
-// read asks store and broker.
+// read reads the facts of store and broker.
 func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	if s.Store.Redis != nil {
-		s.NoFacts = "store " + s.Store.Name + " is in Redis, which keeps keys and nothing of this"
+		s.NoFacts = "store " + s.Store.Name + " is in Redis and has keys only"
 	}
 	a, err := open(func(of *policy.Store) bool { return of.Name == s.Store.Name && of.Redis == nil })
 	if err != nil {
@@ -71,14 +70,14 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 		cancel()
 		if err != nil {
 			s.Facts, s.NoFacts = nil, plain(err)
-			s.misfits(err)
+			s.keepMissing(err)
 		}
 	}
 	if s.kafka() != nil {
 		s.Broker = s.broker(ctx, a, asked.Within)
 	}
 	if asked.Deep && s.Facts != nil {
-		s.Facts.Deep = deeply(ctx, asked.From, asked.Within, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
+		s.Facts.Deep = compareRows(ctx, asked.From, asked.Within, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
 			found, err := a.Stores[0].Denials(ctx, s.Facts.Kept, after, most)
 			found.Denied = slices.DeleteFunc(found.Denied, s.explained)
 			return found, err
@@ -86,17 +85,17 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	}
 }
 
-// misfits keeps an error as a fault of the tables if it is one: the schema's own check looks
-// at what protects, and a table of somebody else that has the name of one of Semel's is
-// noticed when it is read.
-func (s *Subject) misfits(err error) {
+// keepMissing records err as a fault of the schema if it says that a table or column is missing. The schema check
+// only looks at constraints and indexes, so a foreign table with the name of one of Semel's tables is noticed only
+// when it is read.
+func (s *Subject) keepMissing(err error) {
 	var state interface{ SQLState() string }
 	switch {
 	case errors.As(err, &state):
-		if code := state.SQLState(); code != "42P01" && code != "42703" { // undefined table, and column
+		if code := state.SQLState(); code != "42P01" && code != "42703" { // undefined_table and undefined_column
 			return
 		}
-	case !strings.Contains(err.Error(), "no such column") && !strings.Contains(err.Error(), "no such table"): // SQLite has no code for them
+	case !strings.Contains(err.Error(), "no such column") && !strings.Contains(err.Error(), "no such table"): // SQLite has no error codes for them
 		return
 	}
 	if s.Schema == "" {
@@ -104,18 +103,17 @@ func (s *Subject) misfits(err error) {
 	}
 }
 
-// plain is an error on a line.
+// plain returns the text of an error on one line.
 func plain(err error) string {
 	return operate.Plain(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// facts asks a store. Tables that do not fit are a fact; what stands in them is not asked
-// then.
+// facts reads the facts of a store. If its tables do not fit, it reads no rows from them.
 func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assembly.Store) (*Facts, error) {
 	f := &Facts{}
 	if err := a.Check(ctx); errors.Is(err, semel.ErrSchema) {
 		s.Schema = plain(err)
-		return nil, errors.New("the tables are not what they must be (question 7)")
+		return nil, errors.New("the tables do not fit this release (question 7)")
 	} else if err != nil {
 		return nil, err
 	}
@@ -154,7 +152,7 @@ func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assemb
 	return f, nil
 }
 
-// broker asks the brokers.
+// broker reads the facts of the brokers.
 func (s *Subject) broker(ctx context.Context, a *assembly.Assembly, within time.Duration) *Broker {
 	b := &Broker{}
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -164,7 +162,7 @@ func (s *Subject) broker(ctx context.Context, a *assembly.Assembly, within time.
 		b.NoHorizon = plain(err)
 	}
 	if s.Store.Redis != nil {
-		b.NoPositions = "keys in Redis keep no positions that the group could be compared with"
+		b.NoPositions = "Redis has no positions to compare with the committed offsets"
 		return b
 	}
 	if s.Facts == nil {
@@ -179,7 +177,7 @@ func (s *Subject) broker(ctx context.Context, a *assembly.Assembly, within time.
 	defer recovery.Close()
 	all, err := operate.Positions(ctx, s.Consumer.Name, s.kafka().GroupOf(s.Consumer), recovery)
 	if err != nil {
-		s.misfits(err)
+		s.keepMissing(err)
 		b.NoPositions = plain(err)
 		return b
 	}

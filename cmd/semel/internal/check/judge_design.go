@@ -15,23 +15,23 @@ func (s *Subject) id() Answer {
 	i := s.Consumer.Identity
 	switch {
 	case s.Consumer.Sends():
-		return pass("that of the intent, which is made of the message that caused it, its purpose and its recipient")
+		return pass("the id of the intent, derived from the message that caused it, its purpose and its recipient")
 	case len(i.ID) == 0 && s.Consumer.Strategy.Marks():
-		return fail("name it: identity: {id: …}", "the policy names none")
+		return fail("name it: identity: {id: …}", "the policy names no id")
 	case len(i.ID) == 0:
 		return pass("none: strategy %s needs no id", s.strategy())
 	}
 	headers, because := s.Policy.UnsignedIdentity(s.Consumer)
-	const again = "%s, which nobody signed: whoever saw a signed body once can send it again under another id, and it takes effect again; the policy says: %s"
+	const again = "%s, which is not signed: an attacker who has seen a signed body can send it with another id, and it takes effect again; the policy says: %s"
 	switch {
 	case len(headers) > 0 && !repeatable(s.kind()):
-		return fail("name a field of the body, which is signed; or declare the effect, if a second one does no harm", again, strings.Join(headers, ", "), legible.Printable(because))
+		return fail("name a field of the body, which is signed; or declare the effect if a second one is harmless", again, strings.Join(headers, ", "), legible.Printable(because))
 	case len(headers) > 0:
 		return pass(again, strings.Join(headers, ", "), legible.Printable(because))
 	case i.Source == "":
-		return pass("%s, the same name of a source for all", strings.Join(i.ID, ", "))
+		return pass("%s, with one constant source", strings.Join(i.ID, ", "))
 	}
-	return pass("%s, within the source that stands in %s", strings.Join(i.ID, ", "), i.Source)
+	return pass("%s, together with the source from %s", strings.Join(i.ID, ", "), i.Source)
 }
 
 func (s *Subject) strategy() string {
@@ -50,13 +50,13 @@ func (s *Subject) strategy() string {
 
 func (s *Subject) stable() Answer {
 	if s.Consumer.Sends() {
-		return pass("ids of intents are made of their causes, the same in each attempt")
+		return pass("ids of intents are derived from their causes, and are the same in each attempt")
 	}
 	if !s.Consumer.Strategy.Marks() {
-		return notApplicable("strategy %s recognises copies by what they do, and not by an id", s.strategy())
+		return notApplicable("strategy %s recognises copies by their effect, not by an id", s.strategy())
 	}
 	if s.Store.Redis != nil {
-		return cannot("keep the identity of the policy as it is while keys are kept", "keys in Redis do not say how ids were found before")
+		return cannot("do not change identity in the policy while keys exist", "Redis does not record how ids were found")
 	}
 	if s.Facts == nil {
 		return s.unread()
@@ -73,17 +73,17 @@ func (s *Subject) stable() Answer {
 	}
 	switch {
 	case !telling || len(live) == 0:
-		return pass("it comes from the producer (%s): the policy refuses what redelivery or a replay changes", strings.Join(s.Consumer.Identity.ID, ", "))
+		return pass("it comes from the producer (%s): the policy rejects fields that change with redelivery or replay", strings.Join(s.Consumer.Identity.ID, ", "))
 	case !known && s.Consumer.Identity.Previous == nil:
-		return fail("write the identity as it was, or name the former one: identity: {previous: …}", "processes found ids by %s until now, and the policy says another: what was applied would not be recognised", legible.Printable(live[len(live)-1]))
+		return fail("restore the identity, or name the previous one: identity: {previous: …}", "processes have found ids by %s, and the policy has another identity: applied messages would not be recognised", legible.Printable(live[len(live)-1]))
 	}
 	if former := len(live) - 1; former > 0 {
-		return pass("it comes from the producer; the store knows %d former ways of finding it, one of which the policy names or nobody has retired: semel consumers identity ls", former)
+		return pass("it comes from the producer; the store has %d previous identities that are named in the policy or not retired: semel consumers identity ls", former)
 	}
-	return pass("it comes from the producer, and is found as ever: the store knows no other way")
+	return pass("it comes from the producer; the store has no previous identity")
 }
 
-// derivation is how ids are found, as the store keeps it.
+// derivation returns how the store records the way in which the consumer's ids are found.
 func derivation(c *policy.Consumer) (string, bool) {
 	tells, is := c.Config().Identity.(interface{ Derivation() string })
 	if !is || len(tells.Derivation()) > admin.MaxDerivation {
@@ -97,22 +97,22 @@ func (s *Subject) scoped() Answer {
 	case s.Facts == nil:
 		return s.unread()
 	case s.Facts.Owner != "" && s.Consumer.Config().Owner != "" && s.Facts.Owner != s.Consumer.Config().Owner:
-		return fail("give one of the two another name; if the handlers were changed on purpose, start the consumer once", "its name is owned by %s, and the policy has others: of two services under one name each loses what the other takes", legible.Printable(s.Facts.Owner))
+		return fail("rename one of the two consumers; if the handlers were changed on purpose, start the consumer once", "its name is owned by %s, and the policy has other handlers: if two services share a name, each misses the messages that the other takes", legible.Printable(s.Facts.Owner))
 	case slices.ContainsFunc(s.Facts.Names, s.own):
-		return pass("its records stand under its own name, %s", legible.Printable(s.Consumer.Name))
+		return pass("its records have its own name, %s", legible.Printable(s.Consumer.Name))
 	case !s.Consumer.Strategy.Marks():
-		return pass("strategy %s keeps no markers that another could meet", s.strategy())
+		return pass("strategy %s keeps no markers that another consumer could match", s.strategy())
 	}
 	now, _ := derivation(s.Consumer)
 	for _, d := range s.Facts.Derivations {
 		if public, _ := admin.GenerationOf(d.Consumer); d.Text == now && s.Policy.Consumer(public) == nil {
-			return fail("give it its name back, or, if this is another consumer, remove the records of that one", "the store knows no consumer of this name, and knows %s, which the policy lacks and which finds ids in the same way: if it was renamed, all that it applied will be applied again", legible.Printable(public))
+			return fail("restore the name; or, if this is another consumer, remove the records of the old one", "the store does not know this consumer, but knows %s, which the policy lacks and which has the same identity: if the consumer was renamed, all applied messages will be applied again", legible.Printable(public))
 		}
 	}
-	return pass("its records will stand under its own name; it has met no message yet")
+	return pass("its records will have its own name; it has processed no message yet")
 }
 
-// own reports whether records under a name are the consumer's.
+// own reports whether the records under a name belong to the consumer.
 func (s *Subject) own(name string) bool {
 	public, _ := admin.GenerationOf(name)
 	return public == s.Consumer.Name
@@ -127,7 +127,7 @@ func untested(what string) func(*Subject) Answer {
 func (s *Subject) effect() Answer {
 	e := s.Consumer.Effect
 	if e == nil {
-		return fail(`declare it: effect: {kind: …, says: "what a second one would do"}`, "the policy does not say of which kind it is")
+		return fail(`declare it: effect: {kind: …, says: "what a second one would do"}`, "the policy does not declare its kind")
 	}
 	return pass("%s: %s", e.Kind, legible.Printable(e.Says))
 }
@@ -136,45 +136,45 @@ func (s *Subject) natural() Answer {
 	natural, kind := s.Consumer.Strategy.Natural, s.kind()
 	switch {
 	case natural != nil && kind == "":
-		return fail(`declare the kind, which is judged against that: effect: {kind: …, says: "…"}`, "the strategy says that late copies do no harm, and no kind of effect says so")
+		return fail(`declare the kind, so that the policy check can verify it: effect: {kind: …, says: "…"}`, "the strategy claims that late copies are harmless, but no kind of effect is declared")
 	case natural != nil && natural.Because != "":
 		return pass("yes: %s, and %s", a(kind), legible.Printable(natural.Because))
 	case natural != nil:
 		return pass("yes: %s, whose order is irrelevant", a(kind))
 	case kind == "":
-		return cannot("declare the kind: effect: {kind: …}", "the policy does not say of which kind it is; strategy %s guards it in any case", s.strategy())
+		return cannot("declare the kind: effect: {kind: …}", "the policy does not declare its kind; strategy %s protects it in any case", s.strategy())
 	case repeatable(kind) || kind == policy.Entity:
-		return pass("%s can be made twice as far as it sets its state; strategy %s guards it", a(kind), s.strategy())
+		return pass("%s may happen twice if it only sets state; strategy %s protects it", a(kind), s.strategy())
 	}
-	return pass("no: %s is not, and strategy %s guards it", a(kind), s.strategy())
+	return pass("no: %s is not, so strategy %s protects it", a(kind), s.strategy())
 }
 
 func (s *Subject) together() Answer {
 	t := s.Consumer.Strategy
 	switch {
 	case s.Store.Redis != nil:
-		return pass("there is no commit to share: the effect is a call, and its key is claimed before and ended after it")
+		return pass("there is no common commit: the effect is a call, and its key is claimed before the call and completed after it")
 	case s.Schema != "":
-		return fail("semel migrate up --config "+s.Policy.File, "the tables are not what they must be: %s", s.Schema)
+		return fail("semel migrate up --config "+s.Policy.File, "the tables do not fit this release: %s", s.Schema)
 	case s.Facts == nil:
-		return cannot("mend that, and ask again", "%s", s.NoFacts)
+		return cannot("correct that, and check again", "%s", s.NoFacts)
 	case s.Facts.Deep != nil && len(s.Facts.Deep.Denied) > 0:
 		return s.denied()
 	case s.Facts.Unique != nil && !*s.Facts.Unique:
-		return fail("create it, or correct its name", "there is no unique constraint %s, which is to decide", t.BusinessKey.Constraint)
+		return fail("create the constraint, or correct its name", "the unique constraint %s of the business key does not exist", t.BusinessKey.Constraint)
 	case t.Natural != nil:
-		return pass("none is written: late copies do no harm")
+		return pass("no marker is written, because late copies are harmless")
 	case t.BusinessKey != nil && !t.Marker:
-		return pass("the constraint %s is met by the effect itself", t.BusinessKey.Constraint)
+		return pass("the effect itself violates the constraint %s if it happens twice", t.BusinessKey.Constraint)
 	case s.outside():
-		return pass("the effect is a call, in no commit: its start is committed before it, and its end after it")
+		return pass("the effect is a call outside any commit: its start is committed before the call, and its end after it")
 	}
 	deep := ""
 	if d := s.Facts.Deep; d != nil {
 		if d.Rest != "" {
-			return cannot(s.Command(), "of %s, and those behind row %d were not looked at: %s", d.compared(), d.To, d.Rest)
+			return cannot(s.Command(), "%s, but rows after row %d were not compared: %s", d.comparison(), d.To, d.Rest)
 		}
-		deep = "; of " + d.compared()
+		deep = "; " + d.comparison()
 	}
 	return pass("yes: strategy %s writes both in one transaction of store %s%s", s.strategy(), s.Store.Name, deep)
 }
@@ -183,30 +183,30 @@ func (s *Subject) deduplicated() Answer {
 	h := s.calls()
 	switch {
 	case h == nil && s.Consumer.Handler.Kafka != nil:
-		return pass("what is published carries an id made of its cause, by which consumers recognise copies")
+		return pass("published records have an id derived from their cause, by which consumers recognise copies")
 	case h != nil && h.Pure:
-		return pass("the endpoint changes nothing: what it answers is applied with the marker")
+		return pass("the endpoint changes nothing: its response is applied in the marker's transaction")
 	case h == nil && s.orders():
-		return pass("what is to be done outside is written down as intents, in the marker's transaction, and sent by others")
+		return pass("external effects are written as intents in the marker's transaction, and sent by other consumers")
 	case h == nil:
-		return pass("there are none that Semel is told of: its statements are in the marker's transaction")
+		return pass("none is declared: the statements run in the marker's transaction")
 	case h.NoKey && h.MayDouble != "":
-		return fail("have the other side take a key, and remove key: none", "calls carry no key, and one whose answer is lost is made again: %s", legible.Printable(h.MayDouble))
+		return fail("have the other side accept a key, and remove key: none", "calls have no key, and a call without an answer is made again: %s", legible.Printable(h.MayDouble))
 	case h.NoKey:
-		return fail("have the other side take a key, and remove key: none", "calls carry no key, and one whose answer is lost is not made again, so that it may be missing: %s", legible.Printable(h.MayBeLost))
+		return fail("have the other side accept a key, and remove key: none", "calls have no key, and a call without an answer is not made again, so its effect may be missing: %s", legible.Printable(h.MayBeLost))
 	}
-	return pass("each call carries a key, and is made under a claim by one process at a time")
+	return pass("each call has a key, and a claim allows one process at a time to make it")
 }
 
 func (s *Subject) key() Answer {
 	h := s.calls()
 	switch {
 	case h == nil || h.Pure:
-		return pass("no provider is called that would need one")
+		return pass("no provider is called")
 	case h.NoKey:
-		return fail("remove key: none", "none is sent")
+		return fail("remove key: none", "no key is sent")
 	}
-	return pass("it is made of consumer, source, id and step: the same in each attempt, copy and replay")
+	return pass("it is derived from consumer, source, id and step, and is the same in each attempt, copy and replay")
 }
 
 func (s *Subject) replay() Answer {
@@ -216,18 +216,18 @@ func (s *Subject) replay() Answer {
 	case !r.Allowed:
 		return pass("no")
 	case r.Effects && (s.outside() || s.orders()):
-		return fail("write replay: {effects: none}, or allowed: false", "yes, and a replay makes the effects outside again: %s", s.describe())
+		return fail("write replay: {effects: none}, or allowed: false", "yes, and a replay repeats the external effects: %s", s.describe())
 	case kind == "":
 		return fail(`declare the kind: effect: {kind: …, says: "…"}`, "yes, and the policy does not say what a second effect would do")
 	case !repeatable(kind):
-		return pass("yes, of %s, whose markers keep it from taking effect again for as long as ids are kept: %s", a(kind), s.describe())
+		return pass("yes, for %s; markers prevent a second effect as long as ids are kept: %s", a(kind), s.describe())
 	}
-	return pass("yes: %s makes the same anew", a(kind))
+	return pass("yes: %s only renews the same state", a(kind))
 }
 
 func (s *Subject) describe() string {
 	if s.Consumer.Effect == nil {
-		return "what that does is not declared"
+		return "its consequence is not declared"
 	}
 	return legible.Printable(s.Consumer.Effect.Says)
 }
@@ -235,11 +235,11 @@ func (s *Subject) describe() string {
 func (s *Subject) letters() Answer {
 	switch {
 	case s.Consumer.Strategy.Marks() && s.Store.Redis == nil:
-		return pass("yes: what is set aside is a row with its identity, under which it is replayed")
+		return pass("yes: a parked message is a row with its identity, and keeps it when it is replayed")
 	case s.Consumer.DeadLetter != nil:
-		return pass("yes: a letter has the headers, key and body of its message, in which the id stands")
+		return pass("yes: a dead letter has the headers, key and body of its message, which contain the id")
 	}
-	return notApplicable("there are no dead letters: what fails for good %s", ending(s.Consumer.Retry.OnExhausted))
+	return notApplicable("there are no dead letters: a message that fails for good %s", ending(s.Consumer.Retry.OnExhausted))
 }
 
 func ending(t consumer.Action) string {

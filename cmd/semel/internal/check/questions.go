@@ -1,19 +1,18 @@
 package check
 
-// Question is one of the design review.
+// Question is one question of the design review.
 type Question struct {
-	// Number never changes, and that of one which is given up is not used again.
+	// Number never changes. The number of a removed question is not used again.
 	Number int
-	// Asks is the question, in a line; Explain says why it is asked and what the answers
-	// mean.
+	// Asks is the question in one line. Explain says why it is asked and when it fails.
 	Asks, Explain string
 	judge         func(*Subject) Answer
 }
 
-// Answer answers the question about a consumer.
+// Answer answers the question for a consumer.
 func (q Question) Answer(s *Subject) Answer { return q.judge(s) }
 
-// Questions are all, by number.
+// Questions returns all questions, ordered by number.
 func Questions() []Question {
 	return append(design(), operation()...)
 }

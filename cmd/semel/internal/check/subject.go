@@ -11,70 +11,69 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Subject is a consumer of which the questions are asked.
+// Subject is a consumer for which the questions are answered, with what is known about it.
 type Subject struct {
 	Policy   *policy.Policy
 	Consumer *policy.Consumer
-	// Source is nil of a consumer that carries out intents.
+	// Source is nil for a consumer that sends intents.
 	Source *policy.Source
 	Store  *policy.Store
-	// Facts are what the store says; nil: NoFacts says why there are none.
+	// Facts is what the store knows about the consumer; if it is nil, NoFacts says why.
 	Facts   *Facts
 	NoFacts string
-	// Schema says what of the tables is missing or does not protect; empty: nothing, as far
-	// as is known.
+	// Schema describes what is missing in the tables; empty if nothing is known to be missing.
 	Schema string
-	// Broker is nil where there is none; NoHorizon and NoPositions say what of it could not
-	// be read.
+	// Broker is nil if the source is not Kafka. Its NoHorizon and NoPositions say why values are missing.
 	Broker *Broker
 }
 
-// Facts are what a store says of a consumer.
+// Facts is what a store knows about a consumer.
 type Facts struct {
-	// Kept is the name under which the consumer's records stand.
+	// Kept is the name under which the store keeps the consumer's records.
 	Kept string
-	// Names are those of all consumers that the store has met, Derivations how the
-	// identities of this one were found, of all, by consumer, where others are.
+	// Names are the names of all consumers that the store knows. Derivations are the recorded ways in which consumers
+	// found ids. Owner identifies the handlers that own the name of this consumer.
 	Names       []string
 	Derivations []admin.Derivation
 	Owner       string
-	// Retention is nil where the consumer never recorded one.
+	// Retention is nil if no process of the consumer has recorded one.
 	Retention *store.StoredRetention
 	Pending   store.Pending
 	Upkeep    sqlstore.Upkeep
-	// Deep is what was found where that was asked for.
+	// Deep is nil if rows were not compared.
 	Deep *Deep
-	// Unique says whether the constraint of a business key is there; nil: there is none.
+	// Unique reports whether the constraint of the business key exists; nil if the policy names none.
 	Unique *bool
 }
 
-// Broker is what the brokers say.
+// Broker is what the brokers know about a consumer.
 type Broker struct {
 	Horizon   source.Horizon
 	NoHorizon string
-	// Partitions are as many, of which Ahead are where the group is ahead of the store.
+	// Partitions is the number of partitions; in Ahead of them the committed offset of the group is ahead of the
+	// store.
 	Partitions, Ahead int
 	Missing           int64
 	NoPositions       string
 }
 
-// Result is an answer in one word.
+// Result is the result of a question.
 type Result string
 
-// The results.
+// The results of a question.
 const (
 	Pass       Result = "pass"
 	Fail       Result = "fail"
 	CannotKnow Result = "cannot_know"
-	// NotApplicable is the answer where a consumer has nothing that the question is about.
+	// NotApplicable is the result if the question does not apply to the consumer.
 	NotApplicable Result = "not_applicable"
 )
 
-// Answer is one to a question. Of CannotKnow the evidence says why.
+// Answer is the answer to a question. With CannotKnow, Evidence says why nothing is known.
 type Answer struct {
 	Result   Result
 	Evidence string
-	// Remedy says what mends it, or how it can be known; empty of Pass.
+	// Remedy says how to correct a failure, or how to get the missing knowledge; empty with Pass.
 	Remedy string
 }
 
@@ -94,7 +93,7 @@ func notApplicable(format string, args ...any) Answer {
 	return Answer{Result: NotApplicable, Evidence: fmt.Sprintf(format, args...)}
 }
 
-// unread is the answer where the store would have to be asked and cannot be.
+// unread returns the answer if the store could not be read.
 func (s *Subject) unread() Answer {
 	if s.Store.Redis != nil {
 		return cannot("", "%s", s.NoFacts)
@@ -102,16 +101,16 @@ func (s *Subject) unread() Answer {
 	return cannot("", "store %s could not be read; question 7 says why", s.Store.Name)
 }
 
-// calls is the endpoint that is called; nil if there is none.
+// calls returns the endpoint that the consumer calls; nil if there is none.
 func (s *Subject) calls() *policy.HTTP { return s.Consumer.Handler.HTTP }
 
-// outside reports whether the consumer's own work has effects outside of the store.
+// outside reports whether the consumer itself has effects outside its store.
 func (s *Subject) outside() bool {
 	h := s.Consumer.Handler
 	return h.HTTP != nil && !h.HTTP.Pure || h.Kafka != nil
 }
 
-// orders reports whether it writes down intents, which others carry out.
+// orders reports whether the consumer writes intents, which other consumers send.
 func (s *Subject) orders() bool {
 	for _, c := range s.Policy.Consumers {
 		if c.Sends() && s.Consumer.WritesTo(c.Name) {
@@ -121,7 +120,7 @@ func (s *Subject) orders() bool {
 	return false
 }
 
-// kind is that of the declared effect; empty where none is.
+// kind returns the kind of the declared effect; empty if none is declared.
 func (s *Subject) kind() policy.EffectKind {
 	if s.Consumer.Effect == nil {
 		return ""
@@ -129,7 +128,7 @@ func (s *Subject) kind() policy.EffectKind {
 	return s.Consumer.Effect.Kind
 }
 
-// a is a kind with its article.
+// a returns a kind of effect with its article.
 func a(k policy.EffectKind) string {
 	if strings.ContainsAny(string(k[:1]), "aeiou") {
 		return "an " + string(k)
@@ -137,8 +136,7 @@ func a(k policy.EffectKind) string {
 	return "a " + string(k)
 }
 
-// repeatable reports whether a second effect of the kind does no harm: it makes the same
-// anew.
+// repeatable reports whether repeating an effect of this kind is harmless, because it only renews the same state.
 func repeatable(k policy.EffectKind) bool {
 	return k == policy.Projection || k == policy.Cache || k == policy.AuditCopy
 }

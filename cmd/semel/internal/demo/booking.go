@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 )
 
-// payment is what a producer says. Producers number their payments by
-// themselves, so that (producer, id) is its identity.
+// payment is the content of a message. Each producer numbers its payments itself, so the identity is (producer, id).
 type payment struct {
 	Producer string `json:"producer"`
 	ID       string `json:"id"`
@@ -15,8 +14,8 @@ type payment struct {
 	Amount   int64  `json:"amount"`
 }
 
-// book writes an entry and moves the balance. All three consumers book so, in
-// a transaction each of them opens its own way.
+// book inserts an entry and changes the balance. All three consumers use it, each in a transaction that it opens in
+// its own way.
 func book(ctx context.Context, tx *sql.Tx, body []byte) error {
 	var p payment
 	if err := json.Unmarshal(body, &p); err != nil {

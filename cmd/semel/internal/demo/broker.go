@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// broker delivers to one consumer, at least once: what is not settled when the
-// consumer dies is delivered again, in its old place.
+// broker delivers messages to one consumer at least once. If the consumer dies, the broker delivers unacked messages
+// again, in their original order.
 type broker struct {
 	bodies  []json.RawMessage
-	crashes map[int]Point // to come, by delivery
+	crashes map[int]Point // planned crashes, by position
 	// waiting are the positions to deliver, ascending.
 	waiting   []int
 	unsettled map[int]bool
-	// times is how often each position was delivered.
+	// times is the number of deliveries of each position.
 	times []int
-	// crashed is how many processes died.
+	// crashed is the number of processes that died.
 	crashed int
 }
 
@@ -36,8 +36,7 @@ func newBroker(p plan) (*broker, error) {
 	return b, nil
 }
 
-// take returns what is to be delivered now: at most so many, and no more than
-// the window leaves room for.
+// take returns the next deliveries: at most most, and no more than fit into the window.
 func (b *broker) take(most int) []delivery {
 	n := min(most, window-len(b.unsettled), len(b.waiting))
 	if n <= 0 {
@@ -53,14 +52,14 @@ func (b *broker) take(most int) []delivery {
 	return taken
 }
 
-// settle forgets deliveries.
+// settle marks deliveries as acked.
 func (b *broker) settle(positions []int) {
 	for _, at := range positions {
 		delete(b.unsettled, at)
 	}
 }
 
-// back makes unsettled deliveries wait again.
+// back queues unacked deliveries again.
 func (b *broker) back(positions []int) {
 	for _, at := range positions {
 		if b.unsettled[at] {
@@ -71,22 +70,20 @@ func (b *broker) back(positions []int) {
 	slices.Sort(b.waiting)
 }
 
-// died takes note that the consumer's process died as planned at a point: that
-// crash is done with.
+// died records that the consumer's process died as planned at a crash, which will not be repeated.
 func (b *broker) died(crash int) {
 	b.crashed++
 	delete(b.crashes, crash)
 	b.back(slices.Collect(maps.Keys(b.unsettled)))
 }
 
-// empty says that everything is settled.
+// empty reports whether all deliveries are acked.
 func (b *broker) empty() bool { return len(b.waiting)+len(b.unsettled) == 0 }
 
-// settled is how many deliveries are settled.
+// settled returns the number of acked deliveries.
 func (b *broker) settled() int { return len(b.bodies) - len(b.waiting) - len(b.unsettled) }
 
-// delivered returns how many deliveries there were, and how many of them were
-// not the first of their position.
+// delivered returns the number of deliveries, and how many of them were redeliveries.
 func (b *broker) delivered() (all, again int) {
 	for _, n := range b.times {
 		all += n

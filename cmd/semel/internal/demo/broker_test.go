@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// positions take at most so many deliveries and return where they stand.
+// positions takes at most most deliveries and returns their positions.
 func positions(b *broker, most int) []int {
 	var all []int
 	for _, d := range b.take(most) {
@@ -23,7 +23,7 @@ func brokerOf(t *testing.T, deliveries int, crashes ...Crash) *broker {
 	return b
 }
 
-func TestWhatIsNotSettledWhenAConsumerDiesIsDeliveredAgainInItsPlace(t *testing.T) {
+func TestUnackedMessagesOfADeadConsumerAreRedeliveredInOrder(t *testing.T) {
 	b := brokerOf(t, 5)
 	positions(b, 4)
 	b.settle([]int{1})
@@ -40,13 +40,13 @@ func TestWhatIsNotSettledWhenAConsumerDiesIsDeliveredAgainInItsPlace(t *testing.
 	}
 }
 
-func TestTheBrokerLeavesNoMoreThanItsWindowWithAConsumer(t *testing.T) {
+func TestTheWindowLimitsUnackedDeliveries(t *testing.T) {
 	b := brokerOf(t, 3*window)
 	if n := len(positions(b, 2*window)); n != window {
 		t.Errorf("took %d", n)
 	}
 	if got := positions(b, 1); got != nil {
-		t.Errorf("took %v beyond the window", got)
+		t.Errorf("the consumer got %v beyond the window", got)
 	}
 	b.settle([]int{3, 4})
 	b.back([]int{7, 3})

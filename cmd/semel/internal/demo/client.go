@@ -17,36 +17,33 @@ type delivery struct {
 	Position int             `json:"position"`
 	Before   int             `json:"before"`
 	Body     json.RawMessage `json:"body"`
-	// Crash, when not empty, is where the process that took it must die.
+	// Crash, if not empty, is the point at which the process that gets the delivery must die.
 	Crash Point `json:"crash,omitempty"`
 }
 
-// request is what a consumer says; one of the fields is set. A fetch is
-// answered with one reply, the others are not answered.
+// request is a message from the consumer to the broker, with one of its fields set. Only a fetch gets a reply.
 type request struct {
 	Fetch  int   `json:"fetch,omitempty"`
 	Cancel bool  `json:"cancel,omitempty"`
 	Settle []int `json:"settle,omitempty"`
 	Back   []int `json:"back,omitempty"`
-	// Dies says that the process kills itself now.
+	// Dies announces that the process kills itself now.
 	Dies *Crash `json:"dies,omitempty"`
 }
 
-// reply answers a fetch. At the end it carries no deliveries; otherwise only
-// after a cancel.
+// reply answers a fetch. It has no deliveries at the end of all deliveries, or after a cancel.
 type reply struct {
 	Deliveries []delivery `json:"deliveries,omitempty"`
 	End        bool       `json:"end,omitempty"`
 }
 
-// client is a consumer's connection to the broker, and what kills its process.
+// client is a consumer's connection to the broker. It also kills the process at planned crashes.
 type client struct {
-	replies *json.Decoder // of the goroutine that fetches
-	// lost ends the consumer when the broker is gone: nobody else would stop a
-	// process whose parent was killed.
+	replies *json.Decoder // used by the goroutine that fetches
+	// lost ends the consumer when the broker has gone. Otherwise the process would outlive a killed parent.
 	lost context.CancelCauseFunc
 
-	mutex    sync.Mutex    // one request or death at a time
+	mutex    sync.Mutex    // held during a request, and during a crash
 	requests *json.Encoder // guarded by mutex
 	crash    *Crash        // guarded by mutex
 }
@@ -55,7 +52,7 @@ func newClient(in io.Reader, out io.Writer, lost context.CancelCauseFunc) *clien
 	return &client{replies: json.NewDecoder(in), lost: lost, requests: json.NewEncoder(out)}
 }
 
-// errEnd says that everything is settled.
+// errEnd reports that all deliveries are acked.
 var errEnd = errors.New("the deliveries have ended")
 
 func (c *client) send(r request) error {
@@ -64,15 +61,15 @@ func (c *client) send(r request) error {
 	return c.requests.Encode(r)
 }
 
-// fetch waits for deliveries, errEnd, or the end of ctx.
+// fetch waits for deliveries. It returns errEnd at the end of all deliveries, or the error of ctx.
 func (c *client) fetch(ctx context.Context, most int) ([]delivery, error) {
 	if err := c.send(request{Fetch: most}); err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { _ = c.send(request{Cancel: true}) })() // if it cannot be sent, nor does a reply come
+	defer context.AfterFunc(ctx, func() { _ = c.send(request{Cancel: true}) })() // if the cancel cannot be sent, no reply comes either
 	var r reply
 	if err := c.replies.Decode(&r); err != nil {
-		err = fmt.Errorf("the broker is gone: %w", err)
+		err = fmt.Errorf("the broker has gone: %w", err)
 		c.lost(err)
 		return nil, err
 	}
@@ -93,7 +90,7 @@ func (c *client) arm(taken []delivery) {
 	}
 }
 
-// next waits for one delivery, for a consumer that takes one after the other.
+// next waits for one delivery, for consumers without batches.
 func (c *client) next(ctx context.Context) (delivery, error) {
 	taken, err := c.fetch(ctx, 1)
 	if err != nil {
@@ -106,11 +103,11 @@ func (c *client) next(ctx context.Context) (delivery, error) {
 	return taken[0], nil
 }
 
-// settle tells the broker never to deliver d again.
+// settle acks d.
 func (c *client) settle(d delivery) error { return c.send(request{Settle: []int{d.Position}}) }
 
-// at kills the process if the schedule says so. Nothing of it runs any more:
-// no deferred call, no rollback, no goodbye to the database.
+// at kills the process if the plan has a crash at this point. Nothing runs afterwards: no deferred call, no rollback,
+// no close of the database.
 func (c *client) at(p Point) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -127,10 +124,10 @@ func (c *client) at(p Point) {
 	if err != nil {
 		panic(err)
 	}
-	select {} // until the signal is here
+	select {} // until the signal arrives
 }
 
-// atPoint is at for Semel's points.
+// atPoint calls at for Semel's fault points.
 func (c *client) atPoint(p faults.Point, _ int) {
 	switch p {
 	case faults.AfterFetch:

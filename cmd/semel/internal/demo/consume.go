@@ -9,22 +9,21 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
+	_ "modernc.org/sqlite" // registers the driver
 )
 
-// The consumers.
+// The names of the consumers.
 const (
 	SettleFirst = "settle-first"
 	SettleLast  = "settle-last"
 	Semel       = "semel"
 )
 
-// Names returns the consumers in the order of the table.
+// Names returns the names of the consumers, in the order of the table.
 func Names() []string { return []string{SettleFirst, SettleLast, Semel} }
 
-// Consume is the whole life of a consumer's process: it works on the database
-// at path until the broker, which is the parent process, has no deliveries
-// left. in and out are the pipes to it.
+// Consume runs a consumer in its process. It processes deliveries with the database at path until its broker, the
+// parent process, has none left. in and out are the pipes to the broker.
 func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer) (err error) {
 	consume := map[string]func(context.Context, *sql.DB, *client) error{
 		SettleFirst: settleFirst, SettleLast: settleLast, Semel: withSemel,
@@ -45,16 +44,15 @@ func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer
 	return context.Cause(ctx)
 }
 
-// open opens a database, the same way for all. Without a flush at each commit
-// the demonstration is quick on slow disks, and a process that is killed loses
-// nothing by it: what it wrote is in the hands of the system.
+// open opens a database in the same way for all consumers. It does not flush at commits, so the demonstration is fast
+// on slow disks. A killed process loses nothing by that, because the operating system keeps what was written.
 func open(path string) (*sql.DB, error) {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	return sql.Open("sqlite", "file:"+escape.Replace(filepath.ToSlash(path))+
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)")
 }
 
-// create makes the tables of a consumer that has booked nothing yet.
+// create creates the tables of a consumer.
 func create(ctx context.Context, path string) (err error) {
 	db, err := open(path)
 	if err != nil {

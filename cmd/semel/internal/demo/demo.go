@@ -1,7 +1,6 @@
-// Package demo shows what a crash does to money: two consumers as people write
-// them and one with Semel work through the same deliveries, and their processes
-// are killed at the same deliveries and steps. Each consumer is a process of
-// its own with a database of its own; the broker lives in the parent.
+// Package demo shows the effect of crashes on money. Two consumers as people usually write them, and one with Semel,
+// process the same deliveries, and their processes are killed at the same deliveries and steps. Each consumer has a
+// process and a database of its own; the broker runs in the parent process.
 package demo
 
 import (
@@ -15,25 +14,24 @@ import (
 	"time"
 )
 
-// Options are what a demonstration needs.
+// Options configure a demonstration.
 type Options struct {
-	// Seed decides the deliveries and the crashes.
+	// Seed determines the deliveries and the crashes.
 	Seed uint64
-	// Folder is where the databases are made; they must not be there yet.
+	// Folder is the folder for the databases, which must not exist yet.
 	Folder string
-	// Process makes the command of a consumer's process, which calls Consume
-	// with its standard input and output.
+	// Process returns the command for a consumer's process, which must call Consume with its standard input and
+	// output.
 	Process func(ctx context.Context, name, path string) *exec.Cmd
-	// Terminal, when not nil, shows the progress.
+	// Terminal, if not nil, shows the progress.
 	Terminal io.Writer
 }
 
-// limit ends a demonstration that hangs; it takes seconds.
+// limit is the timeout of a demonstration, which normally takes seconds.
 const limit = 2 * time.Minute
 
-// Run runs the consumers side by side and reads the report from their
-// databases. Its error says that the demonstration could not be held; whether
-// it showed what it should says Report.Check.
+// Run runs the consumers in parallel and reads the report from their databases. An error means that the demonstration
+// could not be completed. Report.Check says whether it shows what it should.
 func Run(ctx context.Context, o Options) (Report, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the demonstration did not end in %v", limit))
 	defer stop()
@@ -58,11 +56,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, context.Cause(ctx)
 }
 
-// one runs a consumer, again after each crash, until everything is settled.
+// one runs a consumer, and restarts it after each crash, until all deliveries are acked.
 func one(ctx context.Context, o Options, p plan, name string, show func(*broker)) (Figures, error) {
 	path := filepath.Join(o.Folder, name+".db")
 	if _, err := os.Stat(path); err == nil {
-		return Figures{}, fmt.Errorf("%s is there already; name another folder", path)
+		return Figures{}, fmt.Errorf("%s exists already; use another folder", path)
 	}
 	if err := create(ctx, path); err != nil {
 		return Figures{}, err

@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// audit compares a database with the payments that were sent. Everything it
-// says of what was applied is read from the database.
+// audit compares the database with the payments that were sent.
 func audit(ctx context.Context, path string, deliveries []payment) (f Figures, err error) {
 	db, err := open(path)
 	if err != nil {
@@ -26,8 +25,7 @@ func audit(ctx context.Context, path string, deliveries []payment) (f Figures, e
 	return judge(deliveries, booked, balances)
 }
 
-// judge fails if the database is not of this demonstration: then its figures
-// would mean nothing.
+// judge returns an error if the database contains records of something else, because the figures would be wrong.
 func judge(deliveries []payment, booked map[payment]int, balances map[string]int64) (f Figures, err error) {
 	expected := map[string]int64{}
 	due := map[payment]bool{}
@@ -40,7 +38,7 @@ func judge(deliveries []payment, booked map[payment]int, balances map[string]int
 	entered := map[string]int64{}
 	for p, n := range booked {
 		if !due[p] {
-			return f, fmt.Errorf("the database has an entry that nobody sent: payment %s of %s", p.ID, p.Producer)
+			return f, fmt.Errorf("the database has an entry that was never sent: payment %s of %s", p.ID, p.Producer)
 		}
 		f.Applied += n
 		f.Doubled += n - 1
@@ -48,7 +46,7 @@ func judge(deliveries []payment, booked map[payment]int, balances map[string]int
 	}
 	for account, balance := range balances {
 		if entered[account] != balance {
-			return f, fmt.Errorf("the balance of %s is %d and its entries make %d", account, balance, entered[account])
+			return f, fmt.Errorf("the balance of %s is %d, but the sum of its entries is %d", account, balance, entered[account])
 		}
 	}
 	f.Expected = len(due)
@@ -59,7 +57,7 @@ func judge(deliveries []payment, booked map[payment]int, balances map[string]int
 	return f, nil
 }
 
-// entries returns how often each payment was booked.
+// entries returns the number of bookings of each payment.
 func entries(ctx context.Context, db *sql.DB) (map[payment]int, error) {
 	rows, err := db.QueryContext(ctx, `select producer, id, account, amount, count(*) from entries group by 1, 2, 3, 4`)
 	if err != nil {

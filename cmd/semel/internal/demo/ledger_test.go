@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheLedgerFindsWhatIsLostAndDoubled(t *testing.T) {
+func TestTheAuditFindsLostAndDoubledPayments(t *testing.T) {
 	one, two, three := payment{"shop", "1", "a", 10}, payment{"till", "1", "a", 5}, payment{"shop", "2", "b", 7}
 	sent := []payment{one, two, one, three}
 	for _, c := range []struct {
@@ -22,14 +22,14 @@ func TestTheLedgerFindsWhatIsLostAndDoubled(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
-	for fault, booked := range map[string]map[payment]int{"nobody sent": {one: 1, {"shop", "9", "a", 5}: 1}, "entries make 10": {one: 1}} {
+	for fault, booked := range map[string]map[payment]int{"never sent": {one: 1, {"shop", "9", "a", 5}: 1}, "sum of its entries is 10": {one: 1}} {
 		if _, err := judge(sent, booked, map[string]int64{"a": 15}); err == nil || !strings.Contains(err.Error(), fault) {
 			t.Errorf("%s: %v", fault, err)
 		}
 	}
 }
 
-func TestADemonstrationThatShowsNothingSaysSo(t *testing.T) {
+func TestCheckReportsMissingResults(t *testing.T) {
 	good := func() Report {
 		return Report{Seed: 3, Crashes: make([]Crash, 2), Consumers: []Figures{
 			{Name: SettleFirst, Crashes: 2, Lost: 1, MoneyOff: 5}, {Name: SettleLast, Crashes: 2, Doubled: 1, MoneyOff: 5}, {Name: Semel, Crashes: 2}}}

@@ -7,44 +7,43 @@ import (
 	"slices"
 )
 
-// Point names a step at which a consumer's process can be killed.
+// Point is a step at which a consumer's process can be killed.
 type Point string
 
 // The points.
 const (
-	// Received: a delivery has come, nothing has been done with it.
+	// Received: the process has received the delivery and has not processed it.
 	Received Point = "received"
-	// InTransaction: the booking is written and not committed.
+	// InTransaction: the booking is written but not committed.
 	InTransaction Point = "in the transaction"
-	// BetweenSteps: the first of booking and settling is done, the second is not.
+	// BetweenSteps: the first of the two steps, booking and ack, is done, and the second is not.
 	BetweenSteps Point = "between booking and settling"
 )
 
-// Crash kills a consumer's process when it passes Point after it took the
-// delivery that stands at Delivery.
+// Crash kills a consumer's process at Point after the process has received the delivery with the index Delivery.
 type Crash struct {
 	Delivery int   `json:"delivery"`
 	Point    Point `json:"point"`
 }
 
-// Sizes of the demonstration: enough for every kind of crash to happen several
-// times, little enough to end in seconds.
+// The sizes of a demonstration: large enough for each kind of crash to happen several times, and small enough to end
+// within seconds.
 const (
 	payments  = 300
 	accounts  = 8
-	perCopy   = 10 // of so many payments the producer sends one twice
-	lateness  = 20 // a copy comes after at most so many other payments
+	perCopy   = 10 // the producer sends one of so many payments twice
+	lateness  = 20 // maximum number of payments between a payment and its copy
 	perPoint  = 4  // crashes at each point
 	maxAmount = 500
 )
 
-// window is how many unsettled deliveries the broker leaves with a consumer.
-// Crashes are further apart, so that a batch never hides one from the next.
+// window is the maximum number of unacked deliveries of a consumer. The distance between crashes is larger, so a
+// batch never contains two.
 const window = 10
 
-// plan is what the seed decides: the deliveries and the crashes.
+// plan has the deliveries and crashes for a seed.
 type plan struct {
-	// deliveries are in the broker's order; producers' copies are among them.
+	// deliveries are in the broker's order, with the copies that producers send.
 	deliveries []payment
 	crashes    []Crash
 }
@@ -68,7 +67,7 @@ func newDeliveries(random *rand.Rand) []payment {
 		if i%perCopy == 0 {
 			twice = i + random.IntN(perCopy)
 		}
-		// Both producers count from 1: an id alone is no identity.
+		// Both producers count from 1, so the id alone is not an identity.
 		p := payment{Producer: []string{"shop", "till"}[i%2], ID: fmt.Sprint(i/2 + 1),
 			Account: fmt.Sprintf("account %d", 1+random.IntN(accounts)), Amount: 1 + random.Int64N(maxAmount)}
 		all = append(all, sent{i, p})
@@ -84,8 +83,8 @@ func newDeliveries(random *rand.Rand) []payment {
 	return deliveries
 }
 
-// newCrashes spreads the crashes evenly. Each strikes a payment that was sent
-// once: of another, the producer's copy would hide what the crash did.
+// newCrashes distributes the crashes evenly. Each one hits a payment that was sent once, because a copy from the
+// producer would hide the effect of the crash.
 func newCrashes(random *rand.Rand, deliveries []payment) []Crash {
 	times := map[payment]int{}
 	for _, p := range deliveries {

@@ -15,7 +15,7 @@ func TestTheSeedDecidesTheDeliveriesAndTheCrashes(t *testing.T) {
 	}
 }
 
-func TestEverySeedGivesEachPointItsCrashesOfPaymentsSentOnce(t *testing.T) {
+func TestEverySeedHasCrashesAtEachPoint(t *testing.T) {
 	for seed := range uint64(1000) {
 		p := newPlan(seed)
 		times, ids := map[payment]int{}, map[[2]string]bool{}

@@ -9,7 +9,7 @@ import (
 //go:embed booking.go settle_first.go settle_last.go with_semel.go
 var sources embed.FS
 
-// WriteSource prints the consumers, from the very files that run.
+// WriteSource prints the source files of the consumers, as they were compiled.
 func WriteSource(w io.Writer) error {
 	for i, name := range []string{"booking.go", "settle_first.go", "settle_last.go", "with_semel.go"} {
 		text, err := sources.ReadFile(name)

@@ -7,35 +7,34 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what came of a demonstration.
+// Report is the result of a demonstration.
 type Report struct {
 	Seed uint64 `json:"seed"`
-	// Payments were sent, Copies of them a second time by their producer.
+	// Payments is the number of payments, Copies the number of payments that their producer sent twice.
 	Payments int `json:"payments"`
 	Copies   int `json:"copies"`
-	// Crashes is the schedule that all consumers had.
+	// Crashes is the plan, the same for all consumers.
 	Crashes   []Crash   `json:"crashes"`
 	Consumers []Figures `json:"consumers"`
 }
 
-// Figures are one consumer's.
+// Figures are the results of one consumer.
 type Figures struct {
 	Name string `json:"name"`
-	// Deliveries, Redeliveries among them, and Crashes are the broker's count.
+	// Deliveries, Redeliveries and Crashes are counted by the broker. Deliveries include Redeliveries.
 	Deliveries   int `json:"deliveries"`
 	Redeliveries int `json:"redeliveries"`
 	Crashes      int `json:"crashes"`
-	// What follows is read from the consumer's database. Applied is
-	// Expected - Lost + Doubled.
+	// The following fields are read from the consumer's database. Applied is Expected - Lost + Doubled.
 	Expected int `json:"expected"`
 	Applied  int `json:"applied"`
 	Lost     int `json:"lost"`
 	Doubled  int `json:"doubled"`
-	// MoneyOff adds up by how much each balance is wrong.
+	// MoneyOff is the sum of the absolute errors of all balances.
 	MoneyOff int64 `json:"money_off"`
 }
 
-// Write prints the table, a column a consumer: so it fits a narrow terminal.
+// Write prints a table with one column for each consumer, which fits a narrow terminal.
 func (r Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	row := func(title string, cell func(Figures) any) {
@@ -57,7 +56,7 @@ func (r Report) Write(w io.Writer) error {
 	return table.Flush()
 }
 
-// Check returns what the demonstration should have shown and did not.
+// Check returns an error for each expected result that is missing.
 func (r Report) Check() error {
 	var wrong []error
 	must := func(holds bool, f Figures, what string) {

@@ -10,9 +10,8 @@ import (
 	"os/exec"
 )
 
-// serve starts a consumer's process and is its broker until it is gone. It
-// returns whether the consumer has ended, or died as planned. show is called
-// after each change.
+// serve starts a consumer's process and acts as its broker until the process has ended. It reports whether the
+// consumer has finished; if not, it died as planned. serve calls show after each change.
 func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bool, err error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -30,14 +29,14 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 	c := conversation{broker: b, replies: json.NewEncoder(in)}
 	talked := c.run(json.NewDecoder(out), show)
 	if talked != nil {
-		_ = cmd.Process.Kill() // it may be gone already
+		_ = cmd.Process.Kill() // the process may have ended already
 	}
 	died := cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case talked != nil:
-		return false, fmt.Errorf("what it said is no request: %w\n%s", talked, said.Bytes())
+		return false, fmt.Errorf("the process sent an invalid request: %w\n%s", talked, said.Bytes())
 	case died == nil && b.empty():
 		return true, nil
 	case died != nil && c.dead != nil:
@@ -45,7 +44,7 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 		show()
 		return false, nil
 	case died == nil:
-		died = errors.New("it ended before everything was settled")
+		died = errors.New("it ended before all deliveries were acked")
 	}
 	return false, fmt.Errorf("the process: %w\n%s", died, said.Bytes())
 }
@@ -54,12 +53,12 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 type conversation struct {
 	broker  *broker
 	replies *json.Encoder
-	// asked is how many deliveries the process waits for; 0 if it does not.
+	// asked is the number of deliveries that the process waits for; 0 if it does not wait.
 	asked int
 	dead  *Crash
 }
 
-// run answers until the process says nothing more.
+// run answers requests until the process closes its pipe.
 func (c *conversation) run(requests *json.Decoder, show func()) error {
 	for {
 		var r request
@@ -89,6 +88,6 @@ func (c *conversation) handle(r request) {
 	answer := reply{Deliveries: c.broker.take(c.asked), End: c.broker.empty()}
 	if answer.Deliveries != nil || answer.End || r.Cancel {
 		c.asked = 0
-		_ = c.replies.Encode(answer) // a process that is gone says nothing more either
+		_ = c.replies.Encode(answer) // if the process has ended, reading requests ends too
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// settleFirst tells the broker that it has the payment, then books it.
+// settleFirst acks the payment and then books it.
 func settleFirst(ctx context.Context, db *sql.DB, broker *client) error {
 	for {
 		d, err := broker.next(ctx)

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// settleLast books the payment, then tells the broker that it is done.
+// settleLast books the payment and then acks it.
 func settleLast(ctx context.Context, db *sql.DB, broker *client) error {
 	for {
 		d, err := broker.next(ctx)

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// brokerSource is the broker as Semel sees it. Its one lane lives as long as the
-// process, and the broker's window is all the flow control it needs.
+// brokerSource adapts the broker to Semel. It has one lane for the whole life of the process, and the broker's window
+// is its only flow control.
 type brokerSource struct{ *client }
 
 var lane = source.Lane{ID: "payments", Epoch: 1}

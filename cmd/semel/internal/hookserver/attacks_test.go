@@ -95,7 +95,7 @@ func said(t *testing.T, s *Server, request string, answers int) (all []int) {
 	}
 }
 
-func TestRequestsThatNoProviderSends(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	const body = `{"id":"evt_1"}`
 	sum, length := signedBy(attackedSecret, body), fmt.Sprintf("Content-Length: %d\r\n", len(body))
 	var bytewise strings.Builder
@@ -106,7 +106,7 @@ func TestRequestsThatNoProviderSends(t *testing.T) {
 		name, request string
 		want          string
 		stored        int
-		cut           bool // the client ends before its request does
+		cut           bool // the client closes the connection before its request ends
 	}{
 		{"F3_a_right_one", raw(sum+length, body), "[200]", 1, false},
 		{"F3_a_right_one_and_a_copy_on_one_connection", raw(sum+length, body) + raw(sum+length, body), "[200 200]", 1, false},
@@ -139,24 +139,24 @@ func TestRequestsThatNoProviderSends(t *testing.T) {
 				answers = 0
 			}
 			if got := fmt.Sprint(said(t, s.Server, c.request, answers)); got != c.want {
-				t.Errorf("it is answered with %s, want %s", got, c.want)
+				t.Errorf("the responses are %s, want %s", got, c.want)
 			}
 			if got := int(s.hooks.Count(webhook.Received)); got != c.stored {
 				t.Errorf("%d were stored, want %d", got, c.stored)
 			}
 			if left, _ := s.hooks.Info().Ages(); !left[0].Oldest.IsZero() {
-				t.Errorf("in hand are still %+v", left)
+				t.Errorf("still in memory: %+v", left)
 			}
 		})
 	}
 }
 
-func TestWhoIsRefusedKeepsNoPlace(t *testing.T) {
+func TestRejectedClientsHoldNoConnection(t *testing.T) {
 	t.Run("F3_a_stranger_who_keeps_the_connection_open_keeps_nobody_out", func(t *testing.T) {
 		const body = `{"id":"evt_1"}`
 		s := attack(t, Options{Connections: 1}, nil)
 		for _, request := range []string{raw("Content-Length: 0\r\n", ""), raw(signedBy("another secret than theirs", body)+"Content-Length: 14\r\n", body), "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /other HTTP/1.1\r\nHost: a\r\n\r\n"} {
-			if got := asked(t, dial(t, s.Server), request); got/100 != 4 { // and stays
+			if got := asked(t, dial(t, s.Server), request); got/100 != 4 { // the connection stays open
 				t.Errorf("%d", got)
 			}
 		}
@@ -177,7 +177,7 @@ func TestMoreConnectionsThanPlaces(t *testing.T) {
 			}
 			s := attack(t, o, nil)
 			var all sync.WaitGroup
-			for i := range 60 { // each machine of the provider keeps its connection
+			for i := range 60 { // each machine of the provider keeps its connection open
 				body := fmt.Sprintf(`{"id":"evt_%d"}`, i)
 				c := dial(t, s.Server)
 				_ = c.SetDeadline(time.Now().Add(idleWithin / 2))
@@ -240,7 +240,7 @@ func TestHTTP2(t *testing.T) {
 			body := fmt.Sprintf(`{"id":"evt_%d"}`, i%50)
 			all.Go(func() {
 				got := 400
-				for got == 400 { // on a busy machine a body may take so long by itself
+				for got == 400 { // on a busy machine the request itself may time out
 					got = send(bytes.NewReader([]byte(body)), signedBy(attackedSecret, body))
 				}
 				if got != 200 {

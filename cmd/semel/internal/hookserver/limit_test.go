@@ -48,25 +48,25 @@ func TestPlaces(t *testing.T) {
 			<-time.After(standsFor / 4)
 			synctest.Wait()
 			if len(accepted) != 0 {
-				t.Error("one that has just answered makes room")
+				t.Error("a connection that has just been used was closed")
 			}
 			<-time.After(standsFor / 2)
 			synctest.Wait()
 			if len(accepted) != 1 {
-				t.Errorf("%d have a place besides", len(accepted))
+				t.Errorf("%d further connections have a place", len(accepted))
 			}
 			if err := second.SetDeadline(time.Now()); err == nil {
-				t.Error("the longest idle is open")
+				t.Error("the longest idle connection is still open")
 			}
 			if err := first.SetDeadline(time.Now()); err != nil {
-				t.Errorf("another is cut: %v", err)
+				t.Errorf("another connection was closed: %v", err)
 			}
 		})
 	})
 	t.Run("F3_a_client_has_so_long_for_its_request", func(t *testing.T) {
 		s := opened(t, Options{}).server
 		if s.ReadHeaderTimeout != headerWithin || s.ReadTimeout != readWithin || s.IdleTimeout != idleWithin || s.HTTP2.MaxConcurrentStreams != mostStreams {
-			t.Errorf("it has %v for headers, %v for all, %v idle and %d streams", s.ReadHeaderTimeout, s.ReadTimeout, s.IdleTimeout, s.HTTP2.MaxConcurrentStreams)
+			t.Errorf("the limits are %v for headers, %v for all, %v idle and %d streams", s.ReadHeaderTimeout, s.ReadTimeout, s.IdleTimeout, s.HTTP2.MaxConcurrentStreams)
 		}
 	})
 	t.Run("F3_a_stranger_who_looks_for_a_path_keeps_no_connection", func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestPlaces(t *testing.T) {
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("%d bytes, %v", n, err)
 		} else if timeout, is := err.(net.Error); is && timeout.Timeout() {
-			t.Error("the connection stays")
+			t.Error("the connection stays open")
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A pipe without a writer would block a run at its start indefinitely, also through a SIGTERM.
-func TestFilesOfACertificateAreNeitherWaitedForNorReadWithoutEnd(t *testing.T) {
+func TestCertificateFilesDoNotBlockAndAreLimited(t *testing.T) {
 	folder := t.TempDir()
 	cert, key := certify(t, folder, 1)
 	pipe := filepath.Join(folder, "pipe")
@@ -32,7 +32,7 @@ func TestFilesOfACertificateAreNeitherWaitedForNorReadWithoutEnd(t *testing.T) {
 			s, err := Open(o)
 			if err == nil {
 				s.Close()
-				t.Errorf("%s is taken for a certificate or a key", file)
+				t.Errorf("%s is accepted as a certificate or a key", file)
 				continue
 			}
 			for _, part := range []string{"tls: ", file, want, "write a certificate and its key there, in PEM"} {

@@ -154,7 +154,7 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := serial(t, s); got != 2 {
-			t.Errorf("after it was spoiled: %d", got)
+			t.Errorf("after the file was damaged: %d", got)
 		}
 	})
 	t.Run("F3_a_certificate_whose_key_comes_later_is_told_of_once_and_shown_when_both_are_there", func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 var nothing = log.New(io.Discard, "", 0)
 
-func TestWhatAStatusMeans(t *testing.T) {
+func TestTheMeaningOfAStatus(t *testing.T) {
 	e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		status, _ := strconv.Atoi(r.Header.Get("X-Status"))
 		w.Header().Set("Location", "/elsewhere")
@@ -28,7 +28,7 @@ func TestWhatAStatusMeans(t *testing.T) {
 			switch {
 			case status < 300:
 				want = 0
-			case status >= 500, status == 408, status == 409: // it may have been done
+			case status >= 500, status == 408, status == 409: // the call may have been carried out
 				want = semel.DecideUnknown
 			case status == 425, status == 429:
 				want = semel.DecideRetry
@@ -40,7 +40,7 @@ func TestWhatAStatusMeans(t *testing.T) {
 			before := e.calls.Load()
 			h.says(t, want, words)
 			if n := e.calls.Load() - before; n != 1 {
-				t.Errorf("%d: %d calls, so that a redirect was followed", status, n)
+				t.Errorf("%d: %d calls: a redirect was followed", status, n)
 			}
 			h.transport.CloseIdleConnections()
 		}
@@ -52,34 +52,34 @@ func TestWhatAStatusMeans(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	there := now.Add(-7 * time.Hour) // their clock
+	there := now.Add(-7 * time.Hour) // the clock of the server
 	for name, c := range map[string]struct {
 		after, date string
 		want        time.Duration
 	}{
-		"none":                         {want: 0},
-		"seconds":                      {after: "120", want: 2 * time.Minute},
-		"zero":                         {after: "0", want: 0},
-		"more than there are":          {after: strings.Repeat("9", 400), want: time.Hour},
-		"more than is waited":          {after: "3601", want: time.Hour},
-		"negative":                     {after: "-5", want: 0},
-		"with a sign":                  {after: "+5", want: 0},
-		"a fraction":                   {after: "1.5", want: 0},
-		"words":                        {after: "soon", want: 0},
-		"a date":                       {after: now.Add(90 * time.Second).Format(http.TimeFormat), want: 90 * time.Second},
-		"a date by their clock":        {after: there.Add(time.Minute).Format(http.TimeFormat), date: there.Format(http.TimeFormat), want: time.Minute},
-		"a date beside no date":        {after: now.Add(time.Minute).Format(http.TimeFormat), date: "yesterday", want: time.Minute},
-		"a date that is over":          {after: now.Add(-time.Minute).Format(http.TimeFormat), want: 0},
-		"a date in the form of before": {after: now.Add(time.Minute).Format(time.RFC850), want: time.Minute},
-		"a date in the form of C":      {after: now.Add(time.Minute).Format(time.ANSIC), want: time.Minute},
-		"a date after all":             {after: now.AddDate(200, 0, 0).Format(http.TimeFormat), want: time.Hour},
+		"none":                               {want: 0},
+		"seconds":                            {after: "120", want: 2 * time.Minute},
+		"zero":                               {after: "0", want: 0},
+		"more digits than a number can have": {after: strings.Repeat("9", 400), want: time.Hour},
+		"more than the maximum wait":         {after: "3601", want: time.Hour},
+		"negative":                           {after: "-5", want: 0},
+		"with a sign":                        {after: "+5", want: 0},
+		"a fraction":                         {after: "1.5", want: 0},
+		"words":                              {after: "soon", want: 0},
+		"a date":                             {after: now.Add(90 * time.Second).Format(http.TimeFormat), want: 90 * time.Second},
+		"a date by the server's clock":       {after: there.Add(time.Minute).Format(http.TimeFormat), date: there.Format(http.TimeFormat), want: time.Minute},
+		"a date in a response without a valid Date": {after: now.Add(time.Minute).Format(http.TimeFormat), date: "yesterday", want: time.Minute},
+		"a date in the past":                        {after: now.Add(-time.Minute).Format(http.TimeFormat), want: 0},
+		"a date in the format of RFC 850":           {after: now.Add(time.Minute).Format(time.RFC850), want: time.Minute},
+		"a date in the format of asctime":           {after: now.Add(time.Minute).Format(time.ANSIC), want: time.Minute},
+		"a date too far in the future":              {after: now.AddDate(200, 0, 0).Format(http.TimeFormat), want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := handlerOf(t, "http://localhost:1")
 			header := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
 			d, _ := decided(t, h.judge(answer{status: 429, header: header}, now))
 			if d.Decision != semel.DecideRetry || d.After != c.want {
-				t.Errorf("%v after %v, and should be %v", d.Decision, d.After, c.want)
+				t.Errorf("%v after %v, want %v", d.Decision, d.After, c.want)
 			}
 		})
 	}
@@ -94,16 +94,16 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-func TestTheTitleOfAProblemIsTold(t *testing.T) {
+func TestErrorsShowTheTitleOfAProblem(t *testing.T) {
 	for name, c := range map[string]struct{ kind, body, want string }{
-		"a problem":               {"application/problem+json; charset=utf-8", `{"title":"No such card","detail":"` + hidden + `"}`, "422 Unprocessable Entity: No such card"},
-		"of another type":         {"application/json", `{"title":"` + hidden + `"}`, "422 Unprocessable Entity"},
-		"a text":                  {"text/plain", hidden, "422 Unprocessable Entity"},
-		"no JSON":                 {"application/problem+json", hidden, "422 Unprocessable Entity"},
-		"a title that is none":    {"application/problem+json", `{"title":17}`, "422 Unprocessable Entity"},
-		"of several lines":        {"application/problem+json", `{"title":"a\nb\u001b[2J"}`, `a\nb`},
-		"a long title":            {"application/problem+json", `{"title":"` + strings.Repeat("x", 1000) + `"}`, strings.Repeat("x", mostTitle) + "…"},
-		"a problem without bound": {"application/problem+json", `{"title":"` + hidden + `","detail":"` + strings.Repeat("x", mostProblem) + `"}`, "422 Unprocessable Entity"},
+		"a problem":                  {"application/problem+json; charset=utf-8", `{"title":"No such card","detail":"` + hidden + `"}`, "422 Unprocessable Entity: No such card"},
+		"of another type":            {"application/json", `{"title":"` + hidden + `"}`, "422 Unprocessable Entity"},
+		"a text":                     {"text/plain", hidden, "422 Unprocessable Entity"},
+		"no JSON":                    {"application/problem+json", hidden, "422 Unprocessable Entity"},
+		"a title that is a number":   {"application/problem+json", `{"title":17}`, "422 Unprocessable Entity"},
+		"of several lines":           {"application/problem+json", `{"title":"a\nb\u001b[2J"}`, `a\nb`},
+		"a long title":               {"application/problem+json", `{"title":"` + strings.Repeat("x", 1000) + `"}`, strings.Repeat("x", mostTitle) + "…"},
+		"a problem that is too long": {"application/problem+json", `{"title":"` + hidden + `","detail":"` + strings.Repeat("x", mostProblem) + `"}`, "422 Unprocessable Entity"},
 	} {
 		t.Run("law_15_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			e := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -113,7 +113,7 @@ func TestTheTitleOfAProblemIsTold(t *testing.T) {
 			})
 			_, text := decided(t, e.handler(t).Handle(t.Context(), message()))
 			if !strings.Contains(text, c.want) || strings.Contains(text, "\n") || strings.Contains(text, "\x1b") || len(text) > 400 {
-				t.Errorf("%q, and should have %q", text, c.want)
+				t.Errorf("%q does not contain %q", text, c.want)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ const (
 	unsent  = "nothing was sent"
 )
 
-func TestAnswersThatDoNotComeWhole(t *testing.T) {
+func TestIncompleteResponses(t *testing.T) {
 	hangs := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
@@ -43,7 +43,7 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 			return
 		}
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
-		_, _ = io.Copy(io.Discard, conn) // and says nothing more
+		_, _ = io.Copy(io.Discard, conn) // and sends nothing more
 		_ = conn.Close()
 	}
 	breaks := func(w http.ResponseWriter, _ *http.Request) {
@@ -57,7 +57,7 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
-	const short = 500 * time.Millisecond // a busy machine needs some of it to send
+	const short = 500 * time.Millisecond // long enough to send a request on a busy machine
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		words  string
@@ -95,7 +95,7 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreLong(t *testing.T) {
+func TestLongResponses(t *testing.T) {
 	long := func(bytes int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, bytes)) }
 	}
@@ -114,7 +114,7 @@ func TestAnswersThatAreLong(t *testing.T) {
 			for range 3 {
 				h.says(t, 0, "")
 			}
-			if n := e.connections.Load(); (n < 3) != c.kept { // on a busy machine one is made anew now and then
+			if n := e.connections.Load(); (n < 3) != c.kept { // on a busy machine a connection is occasionally opened anew
 				t.Errorf("%d connections for 3 calls; kept: %t", n, c.kept)
 			}
 		})
@@ -127,7 +127,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		inside <- true
 		defer func() { <-inside }()
 		if len(inside) > 4 {
-			t.Error("more calls at once than there are connections")
+			t.Error("more concurrent calls than connections")
 		}
 	})
 	h := e.handler(t)
@@ -136,16 +136,16 @@ func TestConnectionsAreBounded(t *testing.T) {
 		all.Go(func() { h.says(t, 0, "") })
 	}
 	all.Wait()
-	// On a busy machine a connection may be made anew; the concurrent ones are counted above.
+	// On a busy machine a connection is occasionally opened anew. The concurrent connections are counted above.
 	if n := e.connections.Load(); n > 20 {
-		t.Errorf("%d connections for 100 calls: they are not kept", n)
+		t.Errorf("%d connections for 100 calls: they are not reused", n)
 	}
 }
 
-func TestTheTimeOfACallThatWaitsForItsTurnHasNotBegun(t *testing.T) {
+func TestTheTimeoutOfACallStartsWhenItIsSent(t *testing.T) {
 	e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 	h := e.handler(t, func(c *Config) { c.Connections, c.Timeout = 1, time.Nanosecond })
-	h.turns <- struct{}{} // another call is under way
+	h.turns <- struct{}{} // another call is in progress
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	class, text := decided(t, h.Handle(ctx, message()))
@@ -154,7 +154,7 @@ func TestTheTimeOfACallThatWaitsForItsTurnHasNotBegun(t *testing.T) {
 	}
 }
 
-func TestACallThatIsEndedHere(t *testing.T) {
+func TestACallThatIsCancelled(t *testing.T) {
 	e := newEndpoint(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
@@ -168,7 +168,7 @@ func TestACallThatIsEndedHere(t *testing.T) {
 	}
 }
 
-func TestAnEndpointThatIsAway(t *testing.T) {
+func TestAnUnreachableEndpoint(t *testing.T) {
 	t.Run("E3_where_nobody_listens_nothing_was_sent", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -216,7 +216,7 @@ func TestAnEndpointThatIsAway(t *testing.T) {
 	})
 }
 
-func TestWhatCouldNotBeWrittenWasNotSent(t *testing.T) {
+func TestUnwrittenBytesDoNotCountAsSent(t *testing.T) {
 	here, there := net.Pipe()
 	_ = there.Close()
 	conn := &counted{Conn: here}
@@ -257,7 +257,7 @@ func TestCertificates(t *testing.T) {
 		for range 3 {
 			h.says(t, 0, "")
 		}
-		if n := e.connections.Load(); n > 2 { // on a busy machine one is made anew now and then
+		if n := e.connections.Load(); n > 2 { // on a busy machine a connection is occasionally opened anew
 			t.Errorf("%d connections for 3 calls", n)
 		}
 	})
@@ -285,7 +285,7 @@ func TestCertificates(t *testing.T) {
 		// its way.
 		d, text := decided(t, strict.handler(t, trusting(trust)).Handle(t.Context(), message()))
 		if d.Decision != semel.DecideUnknown && d.Decision != semel.DecideRetry || !strings.Contains(text, "certificate required") {
-			t.Errorf("it is %v: %q", d.Decision, text)
+			t.Errorf("the decision is %v: %q", d.Decision, text)
 		}
 		with := trust.Clone()
 		with.Certificates = strict.TLS.Certificates

@@ -34,7 +34,7 @@ func TestCallsWithoutAKey(t *testing.T) {
 	}
 }
 
-func TestWhatAStatusMeansForACallThatMayBeLost(t *testing.T) {
+func TestTheMeaningOfAStatusForACallThatMayBeLost(t *testing.T) {
 	h := handlerOf(t, "http://localhost:1", func(c *Config) { c.NoKey, c.MayBeLost = true, true })
 	t.Run("E5_only_what_says_that_nothing_was_done_is_made_again", func(t *testing.T) {
 		for status := 300; status < 600; status++ {
@@ -55,9 +55,9 @@ func TestWhatAStatusMeansForACallThatMayBeLost(t *testing.T) {
 	})
 }
 
-func TestNoProxyIsAsked(t *testing.T) {
+func TestNoProxyIsUsed(t *testing.T) {
 	// net/http reads the environment once per process, so it cannot be set here.
 	if handlerOf(t, "http://localhost:1").transport.Proxy != nil {
-		t.Error("a proxy hears calls, their keys and their credentials")
+		t.Error("a proxy would see calls, with their keys and credentials")
 	}
 }

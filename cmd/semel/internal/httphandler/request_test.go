@@ -59,7 +59,7 @@ func TestAMessageBecomesARequest(t *testing.T) {
 		}
 		for name, value := range want {
 			if have := strings.Join(got.Values(name), ","); have != value {
-				t.Errorf("%s: %q, and should be %q", name, have, value)
+				t.Errorf("%s: %q, want %q", name, have, value)
 			}
 		}
 		if extra := slices.DeleteFunc(slices.Sorted(maps.Keys(got)), func(n string) bool { return want[n] != "" }); len(extra) > 0 || body != `{"n":1}` || length != 7 {
@@ -97,20 +97,20 @@ func TestAMessageBecomesARequest(t *testing.T) {
 	})
 }
 
-func TestAnEndpointIsToldOfReplays(t *testing.T) {
+func TestRequestsNameTheirReplay(t *testing.T) {
 	for want, r := range map[string]*semel.Replay{",": nil, "7,none": {ID: 7}, "8,real": {ID: 8, Effects: true}} {
 		t.Run("G1_with_its_number_and_its_effects_"+want, func(t *testing.T) {
 			m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "1"}, []byte(`{}`))
 			m.Replayed = r
 			got, _, _ := seen(t, m)
 			if have := got.Get("Semel-Replay") + "," + got.Get("Semel-Effects"); have != want {
-				t.Errorf("the headers say %q, and should say %q", have, want)
+				t.Errorf("the headers are %q, want %q", have, want)
 			}
 		})
 	}
 }
 
-func TestAMessageSetsNoHeaderThatIsNotItsOwn(t *testing.T) {
+func TestAMessageCannotSetReservedHeaders(t *testing.T) {
 	of := semel.Key{Consumer: "billing", ID: "17"}
 	t.Run("no_header_of_a_message_but_those_that_the_policy_names", func(t *testing.T) {
 		m := semel.NewMessage(of, nil, headers("X-Tenant", "north", "x-tenant", "south", "X-Other", "no", "Host", "evil", "Authorization", "evil", "Content-Length", "3",
@@ -149,7 +149,7 @@ func TestAMessageSetsNoHeaderThatIsNotItsOwn(t *testing.T) {
 			}
 		}
 		if Allowed("Authorization") != "" || Passable("Authorization") == "" || Passable("X-Tenant") != "" {
-			t.Error("credentials are the policy's, others also a message's")
+			t.Error("the policy may set credentials, a message may not; both may set other headers")
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestSignatures(t *testing.T) {
 		for _, bad := range []string{hidden, "whsec_" + hidden, "whsec_aHVudGVyMg==", "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65)), ""} {
 			_, err := ParseSecret(bad)
 			if err == nil {
-				t.Errorf("%q is taken", bad)
+				t.Errorf("%q is accepted", bad)
 			}
 			shown += fmt.Sprint(err)
 		}
@@ -196,13 +196,13 @@ func TestSignatures(t *testing.T) {
 	})
 }
 
-func TestAnEndpointThatIsNone(t *testing.T) {
+func TestInvalidEndpoints(t *testing.T) {
 	for _, url := range []string{"", "ftp://bank.example", "https://", "https://shop:" + hidden + "@bank.example", "http://a b", "://" + hidden} {
 		if _, err := New(Config{URL: url, Timeout: time.Second, Connections: 1}); err == nil || strings.Contains(err.Error(), hidden) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
 	if _, err := New(Config{URL: "http://bank.example"}); err == nil {
-		t.Error("without a time-out")
+		t.Error("a configuration without a timeout is accepted")
 	}
 }

@@ -95,7 +95,7 @@ func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	t.Helper()
 	d, text := decided(t, h.Handle(context.Background(), message()))
 	if d.Decision != decision || !strings.Contains(text, words) {
-		t.Errorf("it is %v: %q; and should be %v: %q", d.Decision, text, decision, words)
+		t.Errorf("the result is %v: %q; want %v: %q", d.Decision, text, decision, words)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// answersTwice refuses each request on a connection and sends another response in the same packet.
+// answersTwice answers each request on a connection with 503 and a second response in the same packet.
 func answersTwice(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	conn, buffer, err := w.(http.Hijacker).Hijack()
@@ -32,7 +32,7 @@ func answersTwice(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestAHandlerThatAnswersTwice(t *testing.T) {
+func TestAnEndpointThatAnswersTwice(t *testing.T) {
 	t.Run("law_1_its_second_answer_is_no_other_messages", func(t *testing.T) {
 		h := newEndpoint(t, answersTwice).handler(t)
 		var all sync.WaitGroup
@@ -41,7 +41,7 @@ func TestAHandlerThatAnswersTwice(t *testing.T) {
 				for range 1000 {
 					err := h.Handle(t.Context(), message())
 					if d, text := decided(t, err); d.Decision != semel.DecideUnknown || !strings.Contains(text, "503") {
-						t.Errorf("each call was refused, and this one is %v: %q", d.Decision, text)
+						t.Errorf("every first response is 503, but the result is %v: %q", d.Decision, text)
 					}
 				}
 			})

@@ -1,4 +1,4 @@
-// Package linediff shows what differs between two payloads, line by line.
+// Package linediff shows the differences between two payloads, line by line.
 package linediff
 
 import (
@@ -16,13 +16,13 @@ func Payloads(before, after []byte) (string, bool) {
 	if !utf8.Valid(before) || !utf8.Valid(after) {
 		return "", false
 	}
-	// The line break at the end keeps "\ No newline at end of file" out of the diff.
+	// Without the final line break the diff would contain "\ No newline at end of file".
 	text := udiff.Unified("", "", Pretty(before)+"\n", Pretty(after)+"\n")
-	_, text, _ = strings.Cut(text, "\n+++ \n") // without the names of files
+	_, text, _ = strings.Cut(text, "\n+++ \n") // without the file names
 	return text, true
 }
 
-// Pretty is JSON on several lines; anything else as it is.
+// Pretty returns indented JSON; other text is returned unchanged.
 func Pretty(body []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, bytes.TrimSpace(body), "", "  ") != nil {

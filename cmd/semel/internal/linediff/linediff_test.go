@@ -2,7 +2,7 @@ package linediff
 
 import "testing"
 
-func TestADifferenceShowsWhatChangedAndSomeLinesAround(t *testing.T) {
+func TestADiffShowsChangesWithContext(t *testing.T) {
 	for name, c := range map[string]struct{ before, after, want string }{
 		"nothing":      {"a\nb", "a\nb", ""},
 		"JSON":         {`{"a":1,"b":2}`, `{"a":1,"b":3}`, "@@ -1,4 +1,4 @@\n {\n   \"a\": 1,\n-  \"b\": 2\n+  \"b\": 3\n }\n"},
@@ -17,8 +17,8 @@ func TestADifferenceShowsWhatChangedAndSomeLinesAround(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadHasNoDifference(t *testing.T) {
+func TestBinaryDataHasNoDiff(t *testing.T) {
 	if text, ok := Payloads([]byte("\xff"), []byte("a")); ok {
-		t.Errorf("of no text: %q", text)
+		t.Errorf("a diff of binary data: %q", text)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// recorded is a run's recorders that count how often they are asked to write.
+// recorded stands for the flight recorders of a run and counts how often it must write.
 type recorded struct {
 	asked int
 	err   error
@@ -21,7 +21,7 @@ func (r *recorded) write(string) ([]string, error) {
 	return []string{"billing.recording"}, r.err
 }
 
-// post asks for a recording.
+// post requests a recording.
 func post(s *Server, token string) (int, string) {
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+PathRecord, nil)
 	if token != "" {
@@ -32,7 +32,7 @@ func post(s *Server, token string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-func TestWhoHasNoAccessHasNothingDone(t *testing.T) {
+func TestRecordingsNeedAccess(t *testing.T) {
 	const token = "0123456789abcdef"
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
@@ -42,7 +42,7 @@ func TestWhoHasNoAccessHasNothingDone(t *testing.T) {
 		s := serves(t, Options{TokenFile: file, Consumers: []string{"billing"}})
 		for _, wrong := range []string{token + "0", token + token, token[:15], token[:1], " " + token, strings.ToUpper(token)} {
 			if code, text := get(s, PathMetrics, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+wrong) }); code != http.StatusUnauthorized {
-				t.Errorf("with %q: %d %q", wrong, code, text)
+				t.Errorf("with Authorization %q: %d %q", wrong, code, text)
 			}
 		}
 	})
@@ -69,10 +69,10 @@ func TestWhoHasNoAccessHasNothingDone(t *testing.T) {
 		}
 		r.err = errors.New("no space left")
 		if code, text := post(s, token); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left") {
-			t.Errorf("where it fails: %d %q", code, text)
+			t.Errorf("if writing fails: %d %q", code, text)
 		}
 		if code, _ := get(s, PathRecord, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }); code != http.StatusMethodNotAllowed {
-			t.Errorf("a look has one written: %d", code)
+			t.Errorf("GET wrote a recording: %d", code)
 		}
 	})
 }

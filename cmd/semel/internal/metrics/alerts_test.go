@@ -14,7 +14,7 @@ import (
 
 var metricName = regexp.MustCompile(`semel_[a-z_]+`)
 
-// told are the names of the metrics that there are.
+// told returns the names of all metrics, including those of histograms.
 func told() map[string]bool {
 	known := map[string]bool{}
 	for _, p := range table() {
@@ -27,24 +27,24 @@ func told() map[string]bool {
 	return known
 }
 
-func TestTheDashboardAsksForMetricsThatThereAre(t *testing.T) {
+func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 	t.Run("K5_each_panel_has_a_question_and_an_answer", func(t *testing.T) {
 		known, titles := told(), map[string]bool{}
 		for _, r := range dashboard() {
 			for _, p := range r.panels {
 				if titles[p.title] || p.says == "" || p.unit == "" || len(p.queries) == 0 {
-					t.Errorf("the panel %q is there twice, or says too little", p.title)
+					t.Errorf("the panel %q exists twice, or its description is too short", p.title)
 				}
 				titles[p.title] = true
 				for _, q := range p.queries {
 					asked := metricName.FindAllString(q.expr, -1)
 					for _, name := range asked {
 						if !known[name] {
-							t.Errorf("%q asks for %s, and nobody tells it", p.title, name)
+							t.Errorf("%q queries %s, which does not exist", p.title, name)
 						}
 					}
 					if len(asked) == 0 || strings.Contains(q.expr, "sum by (consumer) (semel_store_") {
-						t.Errorf("%q asks for nothing, or adds up what several processes read from one store", p.title)
+						t.Errorf("%q queries nothing, or adds up values that several processes read from one store", p.title)
 					}
 				}
 			}
@@ -52,10 +52,10 @@ func TestTheDashboardAsksForMetricsThatThereAre(t *testing.T) {
 	})
 }
 
-// grown finds what a rule asks the growth of, and with which label.
+// grown matches the counters whose growth a rule uses, with a condition on a label.
 var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
 
-// closed are the values of labels, but for the consumer's and the source's.
+// closed returns the possible values of each label, except consumer and source.
 func closed() map[string][]string {
 	all := map[string][]string{byPart: measure.Parts()}
 	for _, a := range measure.Asides() {
@@ -74,7 +74,7 @@ func closed() map[string][]string {
 
 const setAsideTotal = "semel_set_aside_total"
 
-// asideLines are the lines of a scrape of what can be set aside, and was not.
+// asideLines returns the lines that a scrape has for everything that can be set aside, before anything was.
 func asideLines() (lines []string) {
 	for _, a := range measure.Asides() {
 		lines = append(lines, fmt.Sprintf("%s{consumer=\"billing\",how=%q,reason=%q} 0", setAsideTotal, a.How, a.Reason))
@@ -82,9 +82,9 @@ func asideLines() (lines []string) {
 	return lines
 }
 
-// atZero are the lines of a scrape that a counter begins with.
+// atZero returns the lines that a scrape has for a counter before it counts anything.
 func atZero(t *testing.T, name string, values map[string][]string) []string {
-	if name == setAsideTotal { // not every reason is one of every ending
+	if name == setAsideTotal { // only some reasons are possible for each ending
 		return asideLines()
 	}
 	lines := []string{""}
@@ -92,7 +92,7 @@ func atZero(t *testing.T, name string, values map[string][]string) []string {
 	for _, label := range slices.Sorted(slices.Values(labels)) {
 		all := values[label]
 		if len(all) == 0 {
-			t.Errorf("which values the label %s of %s has is not known", label, name)
+			t.Errorf("the values of label %s of %s are not listed", label, name)
 		}
 		var longer []string
 		for _, line := range lines {
@@ -108,7 +108,7 @@ func atZero(t *testing.T, name string, values map[string][]string) []string {
 	return lines
 }
 
-func TestWhatAnAlertSeesGrowBeginsAtZero(t *testing.T) {
+func TestCountersOfAlertsStartAtZero(t *testing.T) {
 	values := closed()
 	values[byConsumer], values[bySource] = []string{"billing"}, []string{"kafka"}
 	for name, started := range map[string]bool{"K5_before_the_consumers_have_started": false, "K5_right_after_the_start": true} {
@@ -122,7 +122,7 @@ func TestWhatAnAlertSeesGrowBeginsAtZero(t *testing.T) {
 			for _, a := range alerts() {
 				for _, g := range grown.FindAllStringSubmatch(a.expr, -1) {
 					if asked++; g[2] != "" && !slices.Contains(values[g[2]], g[3]) {
-						t.Errorf("%s looks for %s=%q, which nobody tells", a.name, g[2], g[3])
+						t.Errorf("%s queries %s=%q, which no metric has", a.name, g[2], g[3])
 					}
 					for _, line := range atZero(t, g[1], values) {
 						if !slices.Contains(lines, line) {
@@ -133,10 +133,10 @@ func TestWhatAnAlertSeesGrowBeginsAtZero(t *testing.T) {
 			}
 			told := slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, setAsideTotal+"{") })
 			if slices.Sort(told); !slices.Equal(told, slices.Sorted(slices.Values(asideLines()))) {
-				t.Errorf("set aside can be what never happens:\n%s", strings.Join(told, "\n"))
+				t.Errorf("the scrape has endings that never happen:\n%s", strings.Join(told, "\n"))
 			}
 			if asked < 9 {
-				t.Errorf("%d questions after growth were found", asked)
+				t.Errorf("only %d queries of growth were found", asked)
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestAlerts(t *testing.T) {
 				}
 			}
 			if text, err := os.ReadFile(file); err != nil || string(text) != want {
-				t.Errorf("%s is not of the table (%v): go test ./cmd/semel/internal/metrics -update", file, err)
+				t.Errorf("%s does not match the table (%v): go test ./cmd/semel/internal/metrics -update", file, err)
 			}
 		}
 	})
@@ -161,20 +161,20 @@ func TestAlerts(t *testing.T) {
 			asked := metricName.FindAllString(a.expr, -1)
 			for _, name := range asked {
 				if !known[name] {
-					t.Errorf("%s asks for %s, and nobody tells it", a.name, name)
+					t.Errorf("%s queries %s, which does not exist", a.name, name)
 				}
 			}
 			if seen[a.name] || len(asked) == 0 || a.means == "" || a.look == "" || a.fix == "" || a.summary == "" {
-				t.Errorf("%s is there twice, or its runbook says too little", a.name)
+				t.Errorf("%s exists twice, or its runbook is too short", a.name)
 			}
 			seen[a.name] = true
 			for _, name := range metricName.FindAllString(a.look, -1) {
 				if !known[name] {
-					t.Errorf("the runbook of %s names %s, and nobody tells it", a.name, name)
+					t.Errorf("the runbook of %s names %s, which does not exist", a.name, name)
 				}
 			}
 			if strings.Contains(a.expr, "sum") && strings.Contains(a.expr, "sum by ("+mine+") (semel_store_") {
-				t.Errorf("%s adds up what several processes read from one store", a.name)
+				t.Errorf("%s adds up values that several processes read from one store", a.name)
 			}
 		}
 	})

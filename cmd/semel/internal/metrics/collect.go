@@ -10,41 +10,41 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Consumer is a consumer that runs, or will. Nothing that is asked of it waits.
+// Consumer is a consumer that runs or will run. Its methods return at once.
 type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
-	// Ready and Alive are as those of consumer.Consumer, and false with the reason when the
-	// run has ended by an error that nobody decided on.
+	// Ready and Alive are like those of consumer.Consumer. They also return false, with the error, if the run has
+	// ended by an error without a decision of an operator.
 	Ready() (bool, string)
 	Alive() (bool, string)
-	// StoreDown is since when its store has not worked, and why; zero while it does.
+	// StoreDown returns since when the store has not worked, and why; the zero time while it works.
 	StoreDown() (since time.Time, why string)
-	// SourceKind is the kind of its source.
+	// SourceKind returns the kind of the source.
 	SourceKind() string
-	// Lanes is what the source knows of its lanes; nil: nothing.
+	// Lanes returns what the source knows about its lanes; nil if it knows nothing.
 	Lanes() *Lanes
-	// Requests is what a source of webhooks has answered; nil of another.
+	// Requests returns the counts of a webhook source; nil for other sources.
 	Requests() *Requests
 }
 
-// Requests is what a source of webhooks has answered.
+// Requests counts the requests that a webhook source has answered.
 type Requests struct {
-	// By are as many as ended so.
+	// By has the number of requests by outcome.
 	By map[string]uint64
-	// EqualBodies had the body of another one beside other headers that nobody signed.
+	// EqualBodies counts requests with the body of an earlier request but other unsigned headers.
 	EqualBodies uint64
 }
 
-// Lanes is what a source knows of its lanes.
+// Lanes is what a source knows about its lanes.
 type Lanes struct {
-	// Behind is how many messages are not settled, -1 where that is not known.
+	// Behind is the number of messages that are not acked; -1 if it is unknown.
 	Behind int64
-	// HeldUp are behind an open transaction, Standing do not go on by a fault.
+	// HeldUp lanes wait behind an open transaction. Standing lanes are stopped by a fault.
 	HeldUp, Standing int
 }
 
-// collector asks consumers and the samples of stores for each scrape. It waits for nobody.
+// collector reads consumers and samples of stores for each scrape. It never waits.
 type collector struct {
 	watch     *Watch
 	consumers func() map[string]Consumer
@@ -54,11 +54,11 @@ type collector struct {
 	now       func() time.Time
 }
 
-// described is a metric of the table, ready to be told.
+// described is a metric of the table with its Prometheus description.
 type described struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	// buckets are those of a histogram.
+	// buckets are the upper bounds of a histogram.
 	buckets []float64
 }
 
@@ -100,7 +100,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			s.lanes(name, consumer.Lanes())
 			s.requests(name, consumer.Requests())
 			s.health(name, consumer)
-		} else if kind, known := c.options.Sources[name]; known { // it has done nothing yet, and what it does is an increase
+		} else if kind, known := c.options.Sources[name]; known { // export zeros before it runs, so that its first figures are an increase
 			measure.Figures(semel.Counts{}, s.figures(name, kind))
 		}
 	}
@@ -121,7 +121,7 @@ type scrape struct {
 	now time.Time
 }
 
-// report sends a figure with the values of its labels, in the table's order.
+// report exports a value. The labels are in the order of the table.
 func (s *scrape) report(name string, value float64, labels ...string) {
 	s.out <- s.made(name, value, labels...)
 }
@@ -134,8 +134,8 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 	return prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
 }
 
-// aside sends how many were set aside. What has not happened is most of it, and is made once.
-// The caller holds the mutex of the consumer.
+// aside exports how many messages were set aside. Most counts stay 0; their metrics are made only once. The
+// caller holds the mutex of the consumer.
 func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	const metric = "semel_set_aside_total"
 	if n > 0 {
@@ -148,10 +148,10 @@ func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	s.out <- of.none[a]
 }
 
-// labelValue is a text as the value of a label, which is UTF-8.
+// labelValue makes text valid UTF-8, as the values of labels must be.
 func labelValue(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// reportTally sends a histogram.
+// reportTally exports a histogram.
 func (s *scrape) reportTally(name, consumer string, t *tally) {
 	d := s.described[name]
 	count, sum, below := t.read(d.buckets)
@@ -187,7 +187,7 @@ func (s *scrape) requests(name string, r *Requests) {
 	s.report("semel_webhook_equal_bodies_total", float64(r.EqualBodies), name)
 }
 
-// figures sends what a consumer tells of itself.
+// figures returns a function that exports the figures of a consumer.
 func (s *scrape) figures(name, source string) func(measure.Figure) {
 	return func(f measure.Figure) {
 		labels := append(make([]string, 0, 3), name)
@@ -219,7 +219,7 @@ func (s *scrape) health(name string, c Consumer) {
 	s.report("semel_alive", truth(alive), name)
 }
 
-// truth is 1 or 0.
+// truth returns 1 for true and 0 for false.
 func truth(is bool) float64 {
 	if is {
 		return 1

@@ -15,7 +15,7 @@ const (
 	figuresPicture  = "../../../../docs/pictures/figures.svg"
 )
 
-// Sizes of the picture, in pixels.
+// The sizes of the picture in pixels.
 const (
 	leftEdge, rightEdge = 60, 20
 	aSecond             = 11
@@ -24,20 +24,20 @@ const (
 	topEdge             = 40
 )
 
-// curve is a line of the picture.
+// curve is a line of a chart.
 type curve struct {
 	name, colour string
 	values       []float64
 }
 
-// chart is a part of it. What is above most is drawn there, with its value.
+// chart is a part of the picture. Values above most are drawn at its upper edge, with the value as text.
 type chart struct {
 	title  string
 	most   float64
 	curves []curve
 }
 
-// happening is what was done to the run, from a second to another.
+// happening is a fault that was caused during the run, with its first and last second.
 type happening struct {
 	from, to int
 	says     string
@@ -45,7 +45,7 @@ type happening struct {
 
 var happenings = []happening{{15, 30, "each message comes twice"}, {30, 45, "some cannot be applied"}, {50, 60, "somebody keeps the database"}}
 
-// columns are of what a run told of itself, by name.
+// columns returns the columns of a recording, by name.
 func columns(text string) (map[string][]float64, error) {
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(rows) < 2 {
@@ -64,7 +64,7 @@ func columns(text string) (map[string][]float64, error) {
 	return all, nil
 }
 
-// rates are by how much a counter grew in each second.
+// rates returns the growth of a counter in each second.
 func rates(counter []float64) (all []float64) {
 	before := 0.0
 	for _, v := range counter {
@@ -73,7 +73,7 @@ func rates(counter []float64) (all []float64) {
 	return all
 }
 
-// drawn is the picture of what was recorded.
+// drawn returns the picture of a recording.
 func drawn(text string) (string, error) {
 	of, err := columns(text)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c chart) draw(b *strings.Builder, top, seconds int) {
 	}
 }
 
-func TestThePictureIsOfTheFiguresOfARun(t *testing.T) {
+func TestThePictureShowsARecordedRun(t *testing.T) {
 	text, err := os.ReadFile(recordedFigures)
 	if err != nil {
 		t.Fatal(err)
@@ -139,10 +139,10 @@ func TestThePictureIsOfTheFiguresOfARun(t *testing.T) {
 	}
 	t.Run("K4_it_is_not_stale", func(t *testing.T) {
 		if got, err := os.ReadFile(figuresPicture); err != nil || string(got) != picture {
-			t.Errorf("docs/pictures/figures.svg is not of %s (%v): go test ./cmd/semel/internal/metrics -update", recordedFigures, err)
+			t.Errorf("docs/pictures/figures.svg does not match %s (%v): go test ./cmd/semel/internal/metrics -update", recordedFigures, err)
 		}
 		if !strings.Contains(introduction, "(pictures/figures.svg)") {
-			t.Error("docs/metrics.md does not show it")
+			t.Error("docs/metrics.md does not show the picture")
 		}
 	})
 	t.Run("K4_the_run_shows_what_was_done_to_it", func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestThePictureIsOfTheFiguresOfARun(t *testing.T) {
 			"each message takes effect once, or never": of["effects"][last]+of["parked"][last] <= float64(last+1)*100,
 		} {
 			if !is {
-				t.Errorf("it is not so that %s", name)
+				t.Errorf("not true: %s", name)
 			}
 		}
 	})

@@ -30,7 +30,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%d %s: %v", code, text, err)
 		}
 		if code, _ := get(s, PathLive); code != http.StatusOK {
-			t.Errorf("a store that is down is no death: %d", code)
+			t.Errorf("not alive while the store is down: %d", code)
 		}
 		s.Started(map[string]Consumer{"billing": &still{notYet: "stuck"}})
 		if code, text := get(s, PathLive); code != http.StatusServiceUnavailable || !strings.Contains(text, "stuck") {
@@ -62,7 +62,7 @@ func TestHealth(t *testing.T) {
 		w := newWatch([]string{"billing"})
 		told := gathered(t, newCollector(w, minutes.running, nil, minutes.options))
 		if !strings.Contains(told, `semel_alive{consumer="billing"} 0`) {
-			t.Errorf("semel_alive says something else:\n%s", told)
+			t.Errorf("semel_alive differs:\n%s", told)
 		}
 		down.down = time.Time{}
 		if !minutes.Live().OK {
@@ -134,7 +134,7 @@ func TestHealth(t *testing.T) {
 		}
 		for _, host := range []string{"localhost:9464", "127.0.0.1", "[::1]:9464"} {
 			if _, text := get(s, PathReady, named(host)); text == "" {
-				t.Errorf("%s is this machine", host)
+				t.Errorf("%s counts as this machine", host)
 			}
 		}
 	})

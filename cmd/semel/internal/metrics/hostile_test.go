@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-func TestARecordingIsNotWrittenForAPageOfAStranger(t *testing.T) {
+func TestRecordingsAreNotWrittenForWebPages(t *testing.T) {
 	wrote := 0
 	s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}, Record: func(string) ([]string, error) { wrote++; return nil, nil }})
 	for name, of := range map[string]struct {
@@ -39,7 +39,7 @@ func TestARecordingIsNotWrittenForAPageOfAStranger(t *testing.T) {
 	}
 }
 
-func TestATokenThatNoHeaderCarriesIsRefused(t *testing.T) {
+func TestATokenWithControlCharactersIsRejected(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	for _, text := range []string{"0123456789abcdef\x00", "0123456789\x1babcdef", "0123456789abcdef\n0123456789abcdef"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -51,7 +51,7 @@ func TestATokenThatNoHeaderCarriesIsRefused(t *testing.T) {
 	}
 }
 
-// visitor is a connection that knows whether it was ended.
+// visitor is a connection that records whether it was closed.
 type visitor struct {
 	net.Conn
 	ended bool
@@ -61,7 +61,7 @@ func (v *visitor) Close() error { v.ended = true; return nil }
 
 func TestConnectionsAreBounded(t *testing.T) {
 	var all []*visitor
-	c := newCrowd(3)
+	c := newConnectionLimit(3)
 	meets := func(state http.ConnState) {
 		v := &visitor{}
 		all = append(all, v)
@@ -75,22 +75,22 @@ func TestConnectionsAreBounded(t *testing.T) {
 		pass(time.Second)
 		meets(http.StateIdle)
 		if all[0].ended || all[1].ended || all[2].ended {
-			t.Fatal("one of three was ended")
+			t.Fatal("a connection was closed below the limit")
 		}
 		pass(time.Second)
-		for i, want := range []int{1, 2, 0} { // silent ones first, the oldest of them; then the oldest
+		for i, want := range []int{1, 2, 0} { // idle connections first, the oldest of them; then the oldest active one
 			if meets(http.StateActive); !all[want].ended || all[len(all)-1].ended {
-				t.Errorf("at the %dth too many: connection %d goes on", i+1, want)
+				t.Errorf("connection %d too many: connection %d was not closed", i+1, want)
 			}
 			pass(time.Second)
 		}
-		c.onState(all[0], http.StateActive) // its handler has not heard of it yet
+		c.onState(all[0], http.StateActive) // its handler does not know yet that it was closed
 		if len(c.all) != 3 {
 			t.Errorf("%d are counted", len(c.all))
 		}
 		c.onState(all[5], http.StateClosed)
 		if meets(http.StateActive); all[3].ended || all[4].ended {
-			t.Error("one ended though another had gone")
+			t.Error("a connection was closed although another had ended")
 		}
 	})
 	t.Run("by_the_server", func(t *testing.T) {
@@ -106,14 +106,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 				first = conn
 			}
 		}
-		_ = first.SetReadDeadline(time.Now().Add(4 * time.Second)) // before its time for a request is over
+		_ = first.SetReadDeadline(time.Now().Add(4 * time.Second)) // before its request times out
 		if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("the first of too many goes on: %v", err)
+			t.Errorf("the oldest of too many connections was not closed: %v", err)
 		}
 	})
 }
 
-func TestAStoreThatCannotBeSampledIsToldOfOnce(t *testing.T) {
+func TestAStoreThatCannotBeSampledIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		store := &shelf{}
@@ -133,7 +133,7 @@ func TestAStoreThatCannotBeSampledIsToldOfOnce(t *testing.T) {
 		stop()
 		<-ended
 		text := log.String()
-		if strings.Contains(text, "one look") || strings.Count(text, "no rights on semel_replays") != 1 || strings.Count(text, "read again") != 1 {
+		if strings.Contains(text, "one look") || strings.Count(text, "no rights on semel_replays") != 1 || strings.Count(text, "sampled again") != 1 {
 			t.Errorf("it says:\n%s", text)
 		}
 	})

@@ -10,25 +10,25 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// LastError is what a consumer met last, for who has access: an error of a handler may say
-// something of a message.
+// LastError is the last error of a consumer. It is shown only to clients with access, because the error of a handler
+// may contain parts of a message.
 type LastError struct {
 	At time.Time `json:"at"`
-	// Event is what happened, as the log names it.
+	// Event is the kind of event, as in the log.
 	Event string `json:"event"`
 	Error string `json:"error"`
 }
 
-// mostErrorText is how many runes of an error are kept.
+// mostErrorText is the maximum length of a kept error in runes.
 const mostErrorText = 300
 
 // lastError keeps the last error of a consumer.
 type lastError struct {
 	mutex sync.Mutex
-	kept  *LastError // never changed once it is kept; guarded by mutex
+	kept  *LastError // immutable; guarded by mutex
 }
 
-// record keeps what an event says, if it is one of an error.
+// record keeps the error of an event, if it has one.
 func (l *lastError) record(e semel.Event, now time.Time) {
 	if e.Err == nil || e.Kind == eventkind.Control {
 		return
@@ -48,7 +48,7 @@ func (l *lastError) last() *LastError {
 	return l.kept
 }
 
-// lastOf is the last error of a consumer; nil without one.
+// lastOf returns the last error of a consumer; nil if there was none.
 func (w *Watch) lastOf(name string) *LastError {
 	if of := w.consumer(name); of != nil {
 		return of.last.last()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A pipe that nobody writes would have a run wait for ever at its start, also through a SIGTERM.
-func TestFilesThatArePipesAreNotWaitedFor(t *testing.T) {
+// Opening a pipe without a writer blocks, so a run could neither start nor be stopped by SIGTERM.
+func TestPipesDoNotBlockTheStart(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)

@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// asks finds what a query adds up or picks from, by which labels, of what, and with which
+// asks matches a metric in a query, with its aggregation, the labels of the aggregation, the function and the
 // conditions.
 var asks = regexp.MustCompile(`(?:(sum|max|min) by \(([a-z_, ]*)\) \()?(?:(rate|increase|deriv)\()?(semel_[a-z_]+)(?:\{([^}]*)\})?(?:\[)?`)
 
-// condition finds the labels of conditions.
+// condition matches a label in conditions.
 var condition = regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)"[^"]*"`)
 
-// faultsOf says what is wrong with a query: labels that a metric has not, a rate of what does
-// not grow, growth that is not asked for, and sums of what processes read from one store.
+// faultsOf returns the faults of a query: labels that the metric lacks, the rate of a gauge, a counter without rate,
+// and sums of values that several processes read from one store.
 func faultsOf(expr string) (faults []string) {
 	fault := func(text ...string) { faults = append(faults, strings.Join(text, " ")) }
 	for _, found := range asks.FindAllStringSubmatch(expr, -1) {
@@ -64,7 +64,7 @@ func TestQueriesFitTheirMetrics(t *testing.T) {
 				all[p.title+": "+q.legend] = q.expr
 				for _, label := range regexp.MustCompile(`\{\{([a-z]+)\}\}`).FindAllStringSubmatch(q.legend, -1) {
 					if !regexp.MustCompile(`by \([^)]*\b` + label[1] + `\b[^)]*\)`).MatchString(q.expr) {
-						t.Errorf("the lines of %q are named by %s, which its answer has not", p.title, label[1])
+						t.Errorf("the lines of %q are named by %s, which the result lacks", p.title, label[1])
 					}
 				}
 			}
@@ -81,7 +81,7 @@ func TestQueriesFitTheirMetrics(t *testing.T) {
 		for _, wrong := range []string{"sum by (outcome) (rate(semel_endings_total[5m]))", "sum by (consumer) (rate(semel_unsettled_bytes[5m]))", "sum by (consumer) (semel_effects_total)",
 			"sum by (store, consumer) (semel_store_gap_oldest_seconds)", `max by (store) (semel_store_rows{kind="PARKED"})`, "semel_store_replays > 0"} {
 			if len(faultsOf(wrong)) == 0 {
-				t.Errorf("nothing is wrong with %s", wrong)
+				t.Errorf("no fault was found in %s", wrong)
 			}
 		}
 	})

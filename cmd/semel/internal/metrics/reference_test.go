@@ -12,7 +12,7 @@ var update = flag.Bool("update", false, "write docs/metrics.md")
 
 const reference = "../../../../docs/metrics.md"
 
-func TestTheReferenceIsOfTheTable(t *testing.T) {
+func TestTheReferenceMatchesTheTable(t *testing.T) {
 	t.Run("K4_names_and_meanings_stand_in_docs_metrics_md", func(t *testing.T) {
 		if *update {
 			if err := os.WriteFile(reference, []byte(Reference()), 0o644); err != nil {
@@ -21,7 +21,7 @@ func TestTheReferenceIsOfTheTable(t *testing.T) {
 		}
 		text, err := os.ReadFile(reference)
 		if err != nil || string(text) != Reference() {
-			t.Errorf("docs/metrics.md is not of the table (%v): go test ./cmd/semel/internal/metrics -update", err)
+			t.Errorf("docs/metrics.md does not match the table (%v): go test ./cmd/semel/internal/metrics -update", err)
 		}
 	})
 	t.Run("trap_86_every_label_has_values_that_are_few_and_known", func(t *testing.T) {
@@ -36,12 +36,12 @@ func TestTheReferenceIsOfTheTable(t *testing.T) {
 				for _, l := range labels {
 					used[l] = true
 					if !slices.Contains(known, l) {
-						t.Errorf("nothing is said of the label %s of %s", l, m.name)
+						t.Errorf("the label %s of %s has no description", l, m.name)
 					}
 				}
 				for _, id := range []string{"id", "key", "topic", "lane", "partition", "error", "message"} {
 					if slices.Contains(labels, id) {
-						t.Errorf("%s has the label %s, of which there is no end", m.name, id)
+						t.Errorf("%s has the label %s, whose values are unbounded", m.name, id)
 					}
 				}
 			}
@@ -57,7 +57,7 @@ func TestTheReferenceIsOfTheTable(t *testing.T) {
 		for _, p := range table() {
 			for _, m := range p.metrics {
 				if seen[m.name] || m.help == "" || !strings.HasPrefix(m.name, "semel_") || strings.HasSuffix(m.name, "_total") != (m.kind == counter) {
-					t.Errorf("%s, a %s, is there twice, says nothing, or has a name of another kind", m.name, m.kind)
+					t.Errorf("%s, a %s, exists twice, has no help, or has a name of another kind", m.name, m.kind)
 				}
 				seen[m.name] = true
 			}

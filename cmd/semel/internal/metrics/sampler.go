@@ -11,10 +11,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sampleEvery is how often a store is read.
+// sampleEvery is the interval between samples of a store.
 const sampleEvery = 15 * time.Second
 
-// Store is what a Sampler reads. Each of its statements is bounded.
+// Store is the store that a Sampler reads. Each of its statements has a time limit.
 type Store interface {
 	Name() string
 	SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error)
@@ -22,28 +22,28 @@ type Store interface {
 	SampleReplays(ctx context.Context) (map[string]int64, error)
 	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
 	SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error)
-	// Connections tells of those of this process. It waits for nobody.
+	// Connections returns the connections of this process. It does not wait.
 	Connections() (used, idle, most int)
 }
 
-// sampledStates are those of rows that wait or are set aside. Rows that have ended are not
-// counted: they are many, and nobody has to do anything.
+// sampledStates are the states of rows that wait or are set aside. Completed rows are not counted: they are many, and
+// need no action.
 var sampledStates = []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable,
 	store.StateBlocked, store.StateParked, store.StateDeadLettered}
 
-// Sampler reads a store every few seconds and keeps what it said, for any number of scrapes,
-// also when the store does not answer any more.
+// Sampler reads a store every few seconds and keeps the last values. Any number of scrapes can read them, even while
+// the store does not answer.
 type Sampler struct {
 	store Store
 	log   *slog.Logger
 
-	// failed is how many looks had a fault, one after the other; the sampler's goroutine's.
+	// failed is the number of consecutive samples with a fault. Only the goroutine of work uses it.
 	failed int
 
 	mutex   sync.Mutex
-	parts   map[string]func(*scrape) // what was read last, by part; guarded by mutex
-	read    map[string]time.Time     // when; guarded by mutex
-	failing map[string]bool          // what could not be read when it was tried last; guarded by mutex
+	parts   map[string]func(*scrape) // the last values, by part; guarded by mutex
+	read    map[string]time.Time     // when each part was read; guarded by mutex
+	failing map[string]bool          // parts whose last read failed; guarded by mutex
 }
 
 func newSampler(s Store, log *slog.Logger) *Sampler {
@@ -64,24 +64,24 @@ func (s *Sampler) work(ctx context.Context) {
 	}
 }
 
-// logFailure logs that a store could not be read twice in a row. A single failure may be a moment of load.
+// logFailure logs when two consecutive samples of a store fail, and when the store is readable again. A single
+// failure may be caused by load.
 func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	switch {
 	case ctx.Err() != nil:
 	case fault != nil:
 		if s.failed++; s.failed == 2 {
-			s.log.Warn("figures of a store cannot be read and stay as they are: semel_store_sample_stale is 1", "store", s.store.Name(), "error", fault)
+			s.log.Warn("the store cannot be sampled, so its metrics keep their last values and semel_store_sample_stale is 1", "store", s.store.Name(), "error", fault)
 		}
 	default:
 		if s.failed >= 2 {
-			s.log.Info("figures of a store can be read again", "store", s.store.Name())
+			s.log.Info("the store can be sampled again", "store", s.store.Name())
 		}
 		s.failed = 0
 	}
 }
 
-// sample reads each part by itself: one that takes too long leaves the others as they are. It
-// returns the first fault.
+// sample reads each part separately, so a slow part does not affect the others. It returns the first fault.
 func (s *Sampler) sample(ctx context.Context) (first error) {
 	part := func(name string, read func() (func(*scrape), error)) {
 		if err := s.part(ctx, name, read); first == nil {
@@ -135,7 +135,7 @@ func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scra
 	return err
 }
 
-// report sends what the store said last. It waits for nobody.
+// report exports the last values of the store. It does not wait.
 func (s *Sampler) report(to *scrape) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -165,7 +165,7 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
 		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
-	for consumer := range to.watch.of { // also one without rows: an alert looks for more than 0
+	for consumer := range to.watch.of { // also consumers without rows, because alerts compare with 0
 		r := all[consumer]
 		to.report("semel_store_rows", float64(r.Rows), st, consumer, string(state))
 		to.report("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))
@@ -178,8 +178,8 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	}
 }
 
-// reportOutcomes sends estimates of all markers, of none where there are no estimates. The
-// server's sample misses what is rare: that is 0.
+// reportOutcomes exports estimates of the markers by outcome. Outcomes that are missing in the server's sample are
+// rare; they are exported as 0. Without any estimates it exports nothing.
 func (s *Sampler) reportOutcomes(to *scrape, all map[store.Outcome]int64) {
 	if len(all) == 0 {
 		return
@@ -201,9 +201,9 @@ func (s *Sampler) reportReaping(to *scrape, all map[string]sqlstore.SampledReapi
 	}
 }
 
-// ofConsumers are the figures of this process's consumers; those of their generations are
-// joined. What others have in the same store is theirs to tell: their names are in no policy
-// here, and so no labels.
+// ofConsumers returns the values of this process's consumers, joining those of their generations. Other consumers in
+// the store are left out: their own processes export them, and their names must not become labels because they are
+// not in this policy.
 func ofConsumers[V any](to *scrape, all map[string]V, join func(a, b V) V) map[string]V {
 	ours := map[string]V{}
 	for name, v := range all {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// halves is a store of two generations, whose rows and whose reaping can fail each by itself.
+// halves is a store with two generations of a consumer. Reading its rows and its reaping can fail separately.
 type halves struct {
 	shelf
 	rowsFail, reapingFails error
@@ -31,13 +31,13 @@ func (h *halves) SampleReaping(context.Context) (map[string]sqlstore.SampledReap
 	return h.reaping, h.reapingFails
 }
 
-// scraped is a scrape of one sampler.
+// scraped returns a scrape with only one sampler.
 func scraped(t *testing.T, s *Sampler) string {
 	t.Helper()
 	return gathered(t, newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{s}, Options{}))
 }
 
-// says looks for lines of a scrape.
+// says checks that a scrape has these lines.
 func says(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -68,7 +68,7 @@ func TestASampleIsAsOldAsItsOldestPart(t *testing.T) {
 	})
 }
 
-func TestGenerationsOfAConsumerAreToldTogether(t *testing.T) {
+func TestGenerationsOfAConsumerAreJoined(t *testing.T) {
 	for name, both := range map[string][2]string{"K4_the_worse_one_first": {"billing", "billing@2"}, "K4_the_worse_one_last": {"billing@2", "billing"}} {
 		t.Run(name, func(t *testing.T) {
 			store := &halves{shelf: shelf{rows: sqlstore.Sampled{Consumers: map[string]sqlstore.SampledRows{

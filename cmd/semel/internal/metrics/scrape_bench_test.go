@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// scrapable is a server of so many consumers that run over a store.
+// scrapable returns a server of a number of running consumers that share a store.
 func scrapable(b *testing.B, consumers int) *Server {
 	b.Helper()
 	var names []string
@@ -34,8 +34,7 @@ func scrapable(b *testing.B, consumers int) *Server {
 	return s
 }
 
-// BenchmarkAScrape is what answering Prometheus costs the process, without the network, for so
-// many consumers over a store, and how much it says.
+// BenchmarkAScrape measures the time and size of a response to Prometheus, without the network.
 func BenchmarkAScrape(b *testing.B) {
 	for _, consumers := range []int{1, 4, 100} {
 		b.Run(fmt.Sprint(consumers, "_consumers"), func(b *testing.B) {
@@ -54,10 +53,10 @@ func BenchmarkAScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkScrapesAtOnce is how long scrapers wait for four consumers' figures, to the last byte
-// as it was sent: what they make of it is theirs. A bare status beside them says what the machine
-// and the network take.
-func BenchmarkScrapesAtOnce(b *testing.B) {
+// BenchmarkConcurrentScrapes measures how long concurrent scrapers wait for the last byte of the metrics of four
+// consumers, without parsing them. A request for the bare status, for comparison, shows the part of the machine and
+// the network.
+func BenchmarkConcurrentScrapes(b *testing.B) {
 	for name, of := range map[string]struct {
 		path     string
 		scrapers int
@@ -82,7 +81,7 @@ func BenchmarkScrapesAtOnce(b *testing.B) {
 	}
 }
 
-// asked is how long an answer took.
+// asked returns how long a response took.
 func asked(b *testing.B, client *http.Client, url string) time.Duration {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
 	if err != nil {

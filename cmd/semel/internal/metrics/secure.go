@@ -10,14 +10,14 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// TLS are the files of who serves https.
+// TLS names the files for https.
 type TLS struct {
-	// Certificate and Key are of this side. Clients are authorities; empty: no certificate
-	// gives access.
+	// Certificate and Key belong to the server. Clients has the certificate authorities of clients; if it is empty,
+	// no certificate gives access.
 	Certificate, Key, Clients string
 }
 
-// pair reads the certificate and its key. It waits for nobody, whatever the files are.
+// pair reads the certificate and its key. It does not block, even if a file is a pipe.
 func (t *TLS) pair() (*tls.Certificate, error) {
 	pair, err := shape.ReadPair(t.Certificate, t.Key)
 	if err != nil {
@@ -26,9 +26,9 @@ func (t *TLS) pair() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// config is what connections are encrypted by. The certificate is read for each, so that it
-// can be renewed; faults of the files are found at once. A client need show no certificate,
-// since probes have none.
+// config returns the settings of the server's connections. The certificate is read again for each connection, so it
+// can be renewed; config already reports faulty files. Clients may connect without a certificate, because health
+// probes have none.
 func (t *TLS) config() (*tls.Config, error) {
 	if _, err := t.pair(); err != nil {
 		return nil, err
@@ -48,19 +48,19 @@ func (t *TLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// known reports whether who asks has shown a certificate that gives access.
-func known(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }
+// hasClientCertificate reports whether the client has presented a certificate that gives access.
+func hasClientCertificate(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }
 
-// Trusted is what a client on this machine trusts: the certificate that is served, whatever
-// name it was made for.
+// Trusted returns the settings of a client on this machine. The client accepts only the certificate of the server,
+// whatever host name the certificate has.
 func (t *TLS) Trusted() (*tls.Config, error) {
 	pair, err := t.pair()
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error { // VerifyConnection compares it
+	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error { // VerifyConnection compares the certificate
 		if len(s.PeerCertificates) == 0 || string(s.PeerCertificates[0].Raw) != string(pair.Certificate[0]) {
-			return errors.New("another certificate is served than listen.tls names: the run was started with another one, or it is no run of semel")
+			return errors.New("the server has another certificate than listen.tls names: the run was started with another certificate, or the server is not semel run")
 		}
 		return nil
 	}}, nil

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// certify writes a certificate and its key, signed by an authority, or by itself.
+// certify writes a certificate and its key, signed by the given authority or by itself.
 func certify(t *testing.T, file string, by *tls.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -86,7 +86,7 @@ func TestMetricsAreServedEncrypted(t *testing.T) {
 	})
 	t.Run("K4_a_stranger_s_certificate_is_refused", func(t *testing.T) {
 		if code, err := ask(PathMetrics, stranger); err == nil {
-			t.Errorf("it answers %d", code)
+			t.Errorf("the response is %d", code)
 		}
 	})
 	t.Run("K4_a_renewed_certificate_is_served", func(t *testing.T) {
@@ -104,17 +104,17 @@ func TestMetricsAreServedEncrypted(t *testing.T) {
 	})
 }
 
-func TestRisksAndSuppressedEffectsAreTold(t *testing.T) {
+func TestRisksAndSuppressedEffectsAreExported(t *testing.T) {
 	t.Run("K4_a_declared_risk_is_1", func(t *testing.T) {
 		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}, Risks: map[string][]string{"billing": {"may double"}}})
 		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_residual_risk{consumer="billing",risk="may double"} 1`) {
-			t.Errorf("it is not told:\n%s", text)
+			t.Errorf("the scrape lacks the risk:\n%s", text)
 		}
 	})
 	t.Run("K5_an_unknown_type_is_counted_from_0", func(t *testing.T) {
 		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_set_aside_total{consumer="billing",how="parked",reason="unknown_type"} 0`) {
-			t.Errorf("what begins with 1 has not grown:\n%s", text)
+			t.Errorf("a counter that starts at 1 would show no increase:\n%s", text)
 		}
 	})
 }

@@ -25,37 +25,37 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// The paths.
+// The paths of a Server.
 const (
 	PathMetrics = "/metrics"
 	PathLive    = "/livez"
 	PathReady   = "/readyz"
-	// PathRecord, asked with POST, has recordings written.
+	// PathRecord writes flight recordings if it is requested with POST.
 	PathRecord = "/recording"
 )
 
-// Options say what a Server tells, and to whom.
+// Options configure a Server.
 type Options struct {
-	// Address is where it listens; Loopback says that only this machine reaches it.
+	// Address is the address to listen on. Loopback is true if only this machine can reach it.
 	Address  string
 	Loopback bool
-	// TokenFile, if not empty, holds the token that metrics and reasons ask for.
+	// TokenFile, if not empty, has the token that clients need for metrics and reasons.
 	TokenFile string
-	// TLS has https served; nil: http.
+	// TLS enables https; nil: http.
 	TLS *TLS
-	// Consumers are the names of those that will run.
+	// Consumers are the names of the consumers that will run.
 	Consumers []string
-	// Sources are the kinds of their sources, by consumer.
+	// Sources are the kinds of the sources, by consumer.
 	Sources map[string]string
-	// Risks are the names of those that each has declared.
+	// Risks are the risks that the policy accepts, by consumer.
 	Risks map[string][]string
-	// Spans are how many a collector took, and how many were dropped; nil where none are made.
+	// Spans returns how many spans the collector accepted and how many were dropped; nil without traces.
 	Spans func() (sent, dropped int64)
-	// RestartOnOutage, if not 0, is after how long an outage of a store fails liveness.
+	// RestartOnOutage, if not 0, is the time after which an outage of a store makes the process not alive.
 	RestartOnOutage time.Duration
-	// Logger is told when the server fails.
+	// Logger logs failures of the server.
 	Logger *slog.Logger
-	// Record writes the flight recorders' files, with a reason, and says which.
+	// Record writes the flight recordings, with the reason, and returns the names of their files.
 	Record func(why string) ([]string, error)
 }
 
@@ -74,11 +74,11 @@ type Server struct {
 	opened time.Time
 
 	mutex     sync.Mutex
-	consumers map[string]Consumer // nil: they have not started. guarded by mutex
+	consumers map[string]Consumer // nil before the consumers start; guarded by mutex
 }
 
-// Open takes the address, so that one that is taken is found before a message is read, and
-// answers from then on.
+// Open listens on the address and answers from then on. An address in use is therefore reported before any message is
+// read.
 func Open(o Options, stores []Store) (*Server, error) {
 	if o.TokenFile != "" {
 		if _, err := Token(o.TokenFile); err != nil {
@@ -95,11 +95,11 @@ func Open(o Options, stores []Store) (*Server, error) {
 	}
 	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers, o), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ConnState: newCrowd(mostConnections).onState, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ConnState: newConnectionLimit(mostConnections).onState, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.group.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			o.Logger.Error("metrics and health are served no more", "address", o.Address, "error", err)
+			o.Logger.Error("the server of metrics and health has failed", "address", o.Address, "error", err)
 		}
 	})
 	return s, nil
@@ -115,7 +115,7 @@ func (o Options) listen() (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w: stop who has the address, or write another one; nothing was read", err)
+		return nil, fmt.Errorf("listen: %w: stop the process that uses the address, or choose another address; no message was read", err)
 	}
 	if secure != nil {
 		return tls.NewListener(listener, secure), nil
@@ -123,13 +123,13 @@ func (o Options) listen() (net.Listener, error) {
 	return listener, nil
 }
 
-// Watch is the observer of the consumers.
+// Watch returns the observer of the consumers.
 func (s *Server) Watch() *Watch { return s.watch }
 
-// Address is where it listens.
+// Address returns the address on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Started tells of the consumers that run from now on, and begins to sample the stores.
+// Started sets the consumers that run from now on, and starts to sample the stores.
 func (s *Server) Started(consumers map[string]Consumer) {
 	s.mutex.Lock()
 	s.consumers = consumers
@@ -139,7 +139,7 @@ func (s *Server) Started(consumers map[string]Consumer) {
 	}
 }
 
-// Close ends what is under way and waits for it.
+// Close ends open requests and the sampling, and waits for both.
 func (s *Server) Close() {
 	s.stop()
 	_ = s.server.Close()
@@ -153,7 +153,7 @@ func (s *Server) running() map[string]Consumer {
 }
 
 func (s *Server) handler() http.Handler {
-	scrape := newTogether(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Registry: s.registry, DisableCompression: true}))
+	scrape := newResponseSharing(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Registry: s.registry, DisableCompression: true}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathMetrics, func(w http.ResponseWriter, r *http.Request) {
 		if !s.access(r) {
@@ -169,17 +169,17 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// Recorded is the answer to who has recordings written.
+// Recorded is the response to a request for recordings.
 type Recorded struct {
 	Files []string `json:"files,omitempty"`
 	Error string   `json:"error,omitempty"`
 }
 
-// record has the recordings written, for who has access. A page of a stranger may have a browser
-// on this machine ask by the machine's own name: it could fill the disk.
+// record writes the recordings for a client with access. Requests from web pages of other sites are rejected: a page
+// could make a browser on this machine send requests, and fill the disk.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		http.Error(w, "a recording is not written for a page of another site", http.StatusForbidden)
+		http.Error(w, "requests from pages of other sites are not allowed", http.StatusForbidden)
 		return
 	}
 	if !s.access(r) {
@@ -187,7 +187,7 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a recording needs the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
 		return
 	}
-	files, err := s.options.Record("semel consumers record asked for it")
+	files, err := s.options.Record("requested by semel consumers record")
 	answer, status := Recorded{Files: files}, http.StatusOK
 	if err != nil {
 		answer.Error, status = err.Error(), http.StatusServiceUnavailable
@@ -197,23 +197,23 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// Health is what is told of the health of a process.
+// Health is the health of a process.
 type Health struct {
 	OK        bool                      `json:"ok"`
 	Reason    string                    `json:"reason,omitempty"`
 	Consumers map[string]ConsumerHealth `json:"consumers,omitempty"`
 }
 
-// ConsumerHealth is what is told of one consumer. One that is ok may have a reason all the
-// same, such as that it is paused.
+// ConsumerHealth is the health of one consumer. Reason may also be set if OK is true, for example if the consumer is
+// paused.
 type ConsumerHealth struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
-	// LastError is what it met last, whatever became of that.
+	// LastError is the last error of the consumer, even if it has recovered since.
 	LastError *LastError `json:"last_error,omitempty"`
 }
 
-// Ready tells whether every consumer is ready.
+// Ready reports whether every consumer is ready.
 func (s *Server) Ready() Health {
 	if s.running() == nil {
 		return Health{Reason: "the consumers have not started: the store or the source has not answered yet"}
@@ -221,8 +221,8 @@ func (s *Server) Ready() Health {
 	return s.health(Consumer.Ready)
 }
 
-// Live tells whether every consumer works, or pauses by decision. Before the start it does,
-// unless that takes longer than an outage may.
+// Live reports whether every consumer works or is paused on purpose. Before the start it returns true, until the
+// start takes longer than RestartOnOutage.
 func (s *Server) Live() Health {
 	most := s.options.RestartOnOutage
 	if waits := time.Since(s.opened); s.running() == nil && most > 0 && waits >= most {
@@ -231,8 +231,8 @@ func (s *Server) Live() Health {
 	return s.health(func(c Consumer) (bool, string) { return alive(c, most) })
 }
 
-// alive is as Consumer.Alive, and false too where its store has not worked for as long as an
-// outage may last; 0: for ever.
+// alive returns the result of Consumer.Alive, but false if the store has been down for longer than most; most 0 means
+// no limit.
 func alive(c Consumer, most time.Duration) (bool, string) {
 	ok, why := c.Alive()
 	if !ok || most <= 0 {
@@ -257,7 +257,7 @@ func (s *Server) health(of func(Consumer) (bool, string)) Health {
 	return h
 }
 
-// answer is a bare status, and for who has access the reasons.
+// answer writes the status, and the reasons for clients with access.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 	status := http.StatusOK
 	if !h.OK {
@@ -273,12 +273,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 	_ = json.NewEncoder(w).Encode(h)
 }
 
-// access reports whether a request may read metrics and reasons: with the token, with a
-// certificate, or without either where they ask for none and only this machine can ask. A browser
-// on it may be made to ask for a stranger under a name of his, so that the name must be that of
-// this machine.
+// access reports whether a request may read metrics and reasons: it has the token, or a client certificate, or
+// neither is configured and only this machine can connect. In the last case the Host header must name this machine,
+// because a web page could make a local browser send requests under a foreign host name.
 func (s *Server) access(r *http.Request) bool {
-	if known(r) {
+	if hasClientCertificate(r) {
 		return true
 	}
 	if s.options.TokenFile == "" {
@@ -299,17 +298,17 @@ func local(hostPort string) bool {
 	return err == nil || host == "localhost"
 }
 
-// leastToken is how many bytes a token has at least: with fewer it could be guessed.
+// leastToken is the minimum length of a token in bytes; shorter ones could be guessed.
 const leastToken = 16
 
-// Token reads the token of a file. The error says nothing of it.
+// Token returns the token in a file. Its errors do not contain the token.
 func Token(file string) (string, error) {
 	text, err := shape.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("listen.token_file: %w; make it, as with: openssl rand -hex 32", err)
 	}
 	t := strings.TrimSpace(string(text))
-	if len(t) < leastToken || strings.ContainsFunc(t, unicode.IsControl) { // no header carries those
+	if len(t) < leastToken || strings.ContainsFunc(t, unicode.IsControl) { // headers cannot have control characters
 		return "", fmt.Errorf("listen.token_file: %s holds no token: write one of at least %d bytes on one line, without control characters, as openssl rand -hex 32 makes it", file, leastToken)
 	}
 	return t, nil

@@ -47,7 +47,7 @@ func (s *still) Requests() *Requests {
 	return &Requests{By: map[string]uint64{"received": 5, "forged": 2}, EqualBodies: 1}
 }
 
-// shelf is a store that says what a test wants.
+// shelf is a store that returns what a test sets.
 type shelf struct {
 	mutex sync.Mutex
 	down  error // guarded by mutex
@@ -107,7 +107,7 @@ func serves(t *testing.T, o Options, stores ...Store) *Server {
 	return s
 }
 
-// get asks the server's handler, without a network.
+// get calls the server's handler without a network.
 func get(s *Server, path string, change ...func(*http.Request)) (int, string) {
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil)
 	for _, c := range change {
@@ -118,7 +118,7 @@ func get(s *Server, path string, change ...func(*http.Request)) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-func TestWhatAScrapeSays(t *testing.T) {
+func TestScrape(t *testing.T) {
 	t.Run("K4_counts_batches_and_what_is_in_hand", func(t *testing.T) {
 		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		s.Started(map[string]Consumer{"billing": &still{counts: semel.Counts{Deliveries: 9, Applied: 5, Duplicates: 3}, load: measure.Load{Messages: 1, Held: 1, Oldest: time.Minute}}})
@@ -143,7 +143,7 @@ func TestWhatAScrapeSays(t *testing.T) {
 			}
 		}
 		if strings.Contains(text, "a stranger's") {
-			t.Error("a part that nobody knows is a label")
+			t.Error("an unknown part became a label")
 		}
 		if t.Failed() {
 			t.Log(text)
@@ -184,14 +184,14 @@ func TestWhatAScrapeSays(t *testing.T) {
 			}
 			for line := range strings.Lines(text) {
 				if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go_") && !strings.HasPrefix(line, "process_") && !strings.HasPrefix(line, "promhttp_") && !strings.Contains(line, "{") || strings.HasPrefix(line, "semel_forged") {
-					t.Errorf("a line is forged: %q", line)
+					t.Errorf("a label forged a line: %q", line)
 				}
 			}
 		})
 	}
 }
 
-func TestEveryMetricOfTheTableIsTold(t *testing.T) {
+func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	t.Run("K4_and_none_beside_them", func(t *testing.T) {
 		row := map[string]sqlstore.SampledRows{"billing": {Rows: 1}}
 		sampler := newSampler(&shelf{rows: sqlstore.Sampled{Consumers: row}}, slog.New(slog.DiscardHandler))
@@ -204,7 +204,7 @@ func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 			for _, m := range p.metrics {
 				known[m.name] = true
 				if !strings.Contains(text, "# TYPE "+m.name+" "+string(m.kind)+"\n") {
-					t.Errorf("%s is never told, or as something else", m.name)
+					t.Errorf("%s is not exported, or with another type", m.name)
 				}
 			}
 		}
@@ -265,7 +265,7 @@ func TestTheSampler(t *testing.T) {
 	})
 }
 
-// pass lets virtual time pass, and what is due be done.
+// pass advances virtual time by d and lets all due work run.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -275,10 +275,10 @@ func synctestRun(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-func TestAnAddressThatIsTaken(t *testing.T) {
+func TestAnAddressInUse(t *testing.T) {
 	first := serves(t, Options{})
 	_, err := Open(Options{Address: first.Address(), Logger: slog.New(slog.DiscardHandler)}, nil)
-	if err == nil || !strings.Contains(err.Error(), "stop who has the address, or write another one; nothing was read") {
+	if err == nil || !strings.Contains(err.Error(), "stop the process that uses the address, or choose another address; no message was read") {
 		t.Errorf("%v", err)
 	}
 }
@@ -295,7 +295,7 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkBatch is what a batch costs the metrics, and so a message that flies alone.
+// BenchmarkBatch measures the cost of the metrics for a batch, and so for a message in a batch of its own.
 func BenchmarkBatch(b *testing.B) {
 	w := newWatch([]string{"billing"})
 	b.ReportAllocs()
@@ -304,7 +304,7 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkDuplicate is what a duplicate costs them.
+// BenchmarkDuplicate measures the cost of the metrics for a duplicate.
 func BenchmarkDuplicate(b *testing.B) {
 	w := newWatch([]string{"billing"})
 	b.ReportAllocs()
@@ -313,7 +313,7 @@ func BenchmarkDuplicate(b *testing.B) {
 	}
 }
 
-// gathered is what a collector tells, as text.
+// gathered returns the metrics of a collector as text.
 func gathered(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	r := prometheus.NewRegistry()

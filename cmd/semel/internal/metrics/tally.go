@@ -4,17 +4,17 @@ import (
 	"sync/atomic"
 )
 
-// tally is a histogram that many write at once: one addition a bucket and one for the sum.
-// The client library's costs several times as much, of which a message that flies alone would
-// pay all.
+// tally is a histogram with concurrent writers. Adding a value costs one addition for its bucket and one for the sum.
+// The histogram of the client library is several times slower, which a message in a batch of its own would have to
+// pay.
 type tally struct {
-	bounds []int64 // the upper ends of buckets, in units
+	bounds []int64 // the upper bounds of the buckets, in units
 	counts []atomic.Int64
 	sum    atomic.Int64
-	unit   float64 // what a unit is of what is told
+	unit   float64 // one unit, in the unit of the metric
 }
 
-// newTally returns one with the buckets of the table; unit is the fraction that is counted.
+// newTally returns a tally with the buckets of a metric of the table. Values are counted in units of this size.
 func newTally(name string, unit float64) *tally {
 	m, _ := entry(name)
 	t := &tally{unit: unit, counts: make([]atomic.Int64, len(m.buckets)+1)}
@@ -34,7 +34,7 @@ func (t *tally) add(v int64) {
 	t.sum.Add(v)
 }
 
-// read returns how many there were, their sum, and how many were below each bound.
+// read returns the number of values, their sum, and the number of values up to each bound.
 func (t *tally) read(bounds []float64) (count uint64, sum float64, below map[float64]uint64) {
 	below = make(map[float64]uint64, len(bounds))
 	for i := range t.counts {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestWhatAPolicySaysTakesThePlaceOfAThreshold(t *testing.T) {
+func TestThresholdsOfAPolicyReplaceTheDefaults(t *testing.T) {
 	rules := PolicyRules([]Thresholds{{Consumer: "billing", PendingAge: time.Minute, Parked: 3}, {Consumer: "a.b", PendingAge: time.Hour, DuplicateSpike: true}})
 	t.Run("K5_alerts_of_policies_become_rules", func(t *testing.T) {
 		for _, want := range []string{
@@ -50,8 +50,8 @@ func TestWhatAPolicySaysTakesThePlaceOfAThreshold(t *testing.T) {
 	})
 }
 
-// policyFigures have something wait for half an hour, four messages parked, and copies come
-// once in ten seconds.
+// policyFigures are series in which a message waits for half an hour, four messages are parked, and a duplicate
+// arrives every ten seconds.
 const policyFigures = `rule_files: [rules.yaml]
 evaluation_interval: 1m
 tests:

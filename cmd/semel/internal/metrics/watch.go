@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Watch counts what consumers tell of batches and of messages that are set aside. It is a
-// semel.Observer and a measure.Meter of the consumers that it was made for.
+// Watch counts batches and set-aside messages of consumers. It implements semel.Observer and measure.Meter for the
+// consumers that newWatch gets.
 type Watch struct {
-	of map[string]*watched // by consumer; never changed
+	of map[string]*watched // by consumer; not changed after newWatch
 }
 
-// watched is what one consumer told.
+// watched has the counts of one consumer.
 type watched struct {
 	ends                                    [4]atomic.Int64 // by measure.End
 	messages, marking, handling, committing *tally
@@ -29,8 +29,8 @@ type watched struct {
 
 	mutex  sync.Mutex
 	aside  map[measure.Aside]int64             // guarded by mutex
-	none   map[measure.Aside]prometheus.Metric // its figures of 0; guarded by mutex
-	failed map[string]int64                    // tries, by part; guarded by mutex
+	none   map[measure.Aside]prometheus.Metric // the metrics of endings with count 0; guarded by mutex
+	failed map[string]int64                    // failed attempts, by part; guarded by mutex
 	serial measure.Stopwatch                   // guarded by mutex
 }
 
@@ -53,10 +53,10 @@ func newWatch(consumers []string) *Watch {
 	return w
 }
 
-// nanosecond is one in seconds.
+// nanosecond is one nanosecond in seconds.
 const nanosecond = 1e-9
 
-// consumer is who an event is of: a generation's figures are its consumer's.
+// consumer returns the counts for an event or batch: a generation counts for its consumer.
 func (w *Watch) consumer(name string) *watched {
 	if of, known := w.of[name]; known {
 		return of
@@ -125,14 +125,14 @@ func (of *watched) serialises(on bool, now time.Time) {
 	of.serial.Turn(on, now)
 }
 
-// serialised is for how long batches have run one at a time, and whether they do.
+// serialised returns for how long batches have run one at a time, and whether they do now.
 func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	return of.serial.Read(now)
 }
 
-// fails counts a try of a part; of a part that the documentation does not name it counts none.
+// fails counts a failed attempt of a part. Parts that the documentation does not list are ignored.
 func (of *watched) fails(part string) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
@@ -141,7 +141,7 @@ func (of *watched) fails(part string) {
 	}
 }
 
-// failures calls each with a count.
+// failures calls each for every part with its count.
 func (of *watched) failures(each func(part string, n int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
@@ -150,7 +150,7 @@ func (of *watched) failures(each func(part string, n int64)) {
 	}
 }
 
-// setAside calls each with a count.
+// setAside calls each for every kind of set-aside message with its count.
 func (of *watched) setAside(each func(measure.Aside, int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestActsThatStandInNoLine(t *testing.T) {
+func TestActsWithoutALineInTheChain(t *testing.T) {
 	t.Run("G6_are_a_finding_once_they_are_a_day_old", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()

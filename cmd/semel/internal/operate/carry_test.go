@@ -24,7 +24,7 @@ func (f *failingMarkers) Marker(context.Context, semel.Key) (admin.StoredMarker,
 	return admin.StoredMarker{}, false, nil
 }
 
-func TestRowsThatADryRunDidNotComeToHaveNoResult(t *testing.T) {
+func TestADryRunThatFailsReturnsNoResultForTheRest(t *testing.T) {
 	f := parked(4)
 	var got []string
 	var failed error
@@ -51,7 +51,7 @@ func (r *releasing) Release(ctx context.Context, a store.Act, rows ...store.RowR
 	return r.Requeue(ctx, a, rows...)
 }
 
-func TestAReleaseEndsClaimsAndHastensTheOthersAndEachRowHasItsOwnAnswer(t *testing.T) {
+func TestReleaseEndsClaimsAndReportsEachRow(t *testing.T) {
 	f := parked(5)
 	for i, state := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateReceived, store.StateInProgress, store.StateReceived} {
 		f.rows[i].State, f.rows[i].DueAt = state, time.Now().Add(time.Hour)
@@ -70,7 +70,7 @@ func TestAReleaseEndsClaimsAndHastensTheOthersAndEachRowHasItsOwnAnswer(t *testi
 	}
 }
 
-func TestWhatWasDueBeforeIsToldSoUntilSomebodyWorksOnIt(t *testing.T) {
+func TestARetryReportsRowsThatWereDueBefore(t *testing.T) {
 	f := parked(1)
 	f.rows[0].State, f.rows[0].DueAt = store.StateFailedRetryable, time.Now().Add(-time.Hour)
 	f.answers = map[int64]error{1: admin.ErrDueAlready}
@@ -95,7 +95,7 @@ func TestWhatWasDueBeforeIsToldSoUntilSomebodyWorksOnIt(t *testing.T) {
 	}
 }
 
-func TestAConflictThatStaysDiscardedIsNotToBeDiscarded(t *testing.T) {
+func TestTheAdviceForADiscardedConflictIsToLeaveItDiscarded(t *testing.T) {
 	for state, want := range map[store.RowState]string{store.StateDiscarded: "leave this row discarded", store.StateParked: "discard this row"} {
 		f := parked(1)
 		f.rows[0].State = state

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestARetryOfAllLeavesConflictsWhoseFirstContentIsNotClosed(t *testing.T) {
+func TestARetryOfAllSkipsConflictsWhoseFirstContentIsOpen(t *testing.T) {
 	row := func(number int64, id string, conflict bool, state store.RowState) store.StoredRow {
 		return store.StoredRow{Number: number, Key: semel.Key{Consumer: "billing", ID: id}, Conflict: conflict, State: state, Revision: 1, Message: &semel.Message{}}
 	}
@@ -46,9 +46,9 @@ func TestARetryOfAllLeavesConflictsWhoseFirstContentIsNotClosed(t *testing.T) {
 		}
 	}
 	if got := results(Order{Verb: admin.Retry, Filter: store.RowFilter{Numbers: []int64{2}}, Counted: true}); got[2] != Left {
-		t.Errorf("of all rows, after they were counted, it is %q", got[2])
+		t.Errorf("after a count of all rows, the result is %q", got[2])
 	}
 	if got := results(Order{Verb: admin.Retry, Filter: store.RowFilter{Numbers: []int64{2}}}); got[2] != Due {
-		t.Errorf("by its number it is %q", got[2])
+		t.Errorf("by its number, the result is %q", got[2])
 	}
 }

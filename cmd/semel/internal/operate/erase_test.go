@@ -54,7 +54,7 @@ func boxed(s *memstore.Store) Box {
 	return Box{Store: "shop", Inbox: s, Requeuer: s, Resolver: s}
 }
 
-func TestAnErasureGoesThroughAll(t *testing.T) {
+func TestAnErasureReachesAllRows(t *testing.T) {
 	t.Run("P4_what_is_unfinished_is_left_and_counted", func(t *testing.T) {
 		s := filled(t, 1001)
 		told := 0
@@ -109,7 +109,7 @@ func TestAnErasureGoesThroughAll(t *testing.T) {
 	})
 }
 
-func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
+func TestErasedRowsCannotBeProcessed(t *testing.T) {
 	s := filled(t, 2)
 	if _, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true}); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func (kept) Discard(_ context.Context, _ store.Act, rows ...store.RowRevision) (
 	return errs
 }
 
-func TestWhatCannotBeDiscardedIsToldAsThat(t *testing.T) {
+func TestRowsThatCannotBeDiscardedAreReported(t *testing.T) {
 	t.Run("P4_a_row_that_is_locked_is_busy_and_the_error_is_told", func(t *testing.T) {
 		s := filled(t, 3)
 		b := boxed(s)

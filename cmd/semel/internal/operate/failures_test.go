@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestGroupsAreCountedOverManyPagesTheMostFirst(t *testing.T) {
+func TestGroupsAreCountedOverManyPagesLargestFirst(t *testing.T) {
 	f := parked(3*page + 7)
 	for i := range f.rows {
 		f.rows[i].Reason, f.rows[i].LastError = semel.ReasonPermanent, "error "+letters(min(i/page, 1))
@@ -26,7 +26,7 @@ func letters(n int) string {
 	return strings.Map(func(digit rune) rune { return digit - '0' + 'a' }, strconv.Itoa(n))
 }
 
-func TestErrorsThatAreAllDifferentDoNotFillTheMemory(t *testing.T) {
+func TestManyDifferentErrorsDoNotExhaustMemory(t *testing.T) {
 	f := parked(mostGroups + 500)
 	for i := range f.rows {
 		f.rows[i].LastError = "error " + letters(i)
@@ -37,7 +37,7 @@ func TestErrorsThatAreAllDifferentDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-func TestErrorsOfOneCauseAreOneClassAndConstraintsAreCauses(t *testing.T) {
+func TestErrorClasses(t *testing.T) {
 	for _, one := range []struct{ a, b, class string }{
 		{`ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE 23505)`, `ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE 23505)`,
 			`ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE …)`},

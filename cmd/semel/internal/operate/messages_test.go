@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func TestHowALineOfAnErrorIsPrinted(t *testing.T) {
+func TestPlain(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
@@ -32,7 +32,7 @@ func TestHowALineOfAnErrorIsPrinted(t *testing.T) {
 	}
 }
 
-func TestWhetherAPassWouldRemoveSomething(t *testing.T) {
+func TestReapedDue(t *testing.T) {
 	none, one := int64(0), int64(1)
 	for name, c := range map[string]struct {
 		of   Reaped

@@ -158,7 +158,7 @@ func (m markers) Marker(_ context.Context, key semel.Key) (admin.StoredMarker, b
 	return admin.StoredMarker{Outcome: store.Applied}, m[key.ID], nil
 }
 
-func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
+func TestADryRunPredictsRefusedRetries(t *testing.T) {
 	f := parked(3)
 	f.rows[0].Conflict, f.rows[0].Reason = true, semel.ReasonConflict
 	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = store.StateDiscarded, true, semel.ReasonMalformed
@@ -202,7 +202,7 @@ func TestAnOrderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatEndsInItsLastPageSaysThatItEnded(t *testing.T) {
+func TestAnOrderThatIsCancelledInItsLastPageReturnsTheError(t *testing.T) {
 	f := parked(2)
 	ctx, cancel := context.WithCancel(context.Background())
 	f.answers = map[int64]error{1: context.Canceled, 2: context.Canceled}
@@ -216,7 +216,7 @@ func TestAnOrderThatEndsInItsLastPageSaysThatItEnded(t *testing.T) {
 	}
 }
 
-func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
+func TestRetriesWithoutAnIdentityAreRefusedWithTheCause(t *testing.T) {
 	for reason, remedy := range map[semel.Reason]string{
 		semel.ReasonTooLarge: "raise max_body", reasonname.Filtered: "correct filter in the policy", semel.ReasonMalformed: "could not read it",
 		semel.ReasonNoIdentity: "without an identity", reasonname.IdentityTooLong: "without an identity",
@@ -243,7 +243,7 @@ func TestARetryOfARowWithAnUnknownOutcomeSaysToResolveIt(t *testing.T) {
 	}
 }
 
-func TestTheStatesThatAnActMayMeet(t *testing.T) {
+func TestTheStatesInWhichACommandIsAllowed(t *testing.T) {
 	want := map[admin.Verb][]store.RowState{
 		admin.Retry:   {store.StateReceived, store.StateFailedRetryable, store.StateParked, store.StateDeadLettered},
 		admin.Release: {store.StateReceived, store.StateInProgress},
@@ -289,7 +289,7 @@ func TestARetryOfAReceivedRow(t *testing.T) {
 	})
 }
 
-func TestARetryThatMeetsAGapWaits(t *testing.T) {
+func TestARetriedRowWaitsForAMissingVersion(t *testing.T) {
 	t.Run("B9_a_retry_of_what_is_still_too_early_waits_and_has_not_failed", func(t *testing.T) {
 		f := parked(1)
 		f.rows[0].State = store.StateBlocked
@@ -299,7 +299,7 @@ func TestARetryThatMeetsAGapWaits(t *testing.T) {
 	})
 }
 
-func TestWhatBecameOfRetries(t *testing.T) {
+func TestTheResultsOfRetries(t *testing.T) {
 	f := parked(6)
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i, state := range []store.RowState{store.StateCompleted, store.StateFailedRetryable, store.StateFailedRetryable, store.StateParked, store.StateInProgress,

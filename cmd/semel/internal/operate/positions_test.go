@@ -16,7 +16,7 @@ func partition(standing kafka.Standing, store, group, target int64) PositionView
 	}
 }
 
-func TestWhatIsSetAfterARestore(t *testing.T) {
+func TestWhichPartitionsAreSetAfterARestore(t *testing.T) {
 	behind, ahead := partition(kafka.Behind, 100, 180, 100), partition(kafka.Ahead, 100, 180, 100)
 	gone, nowhere := partition(kafka.Behind, 20, 180, 20), partition(kafka.Behind, -1, 180, -1)
 	passed := partition(kafka.Behind, 20, 40, 20) // also the group's offset has left the log
@@ -53,7 +53,7 @@ func TestWhatIsSetAfterARestore(t *testing.T) {
 				to = *v.To
 			}
 			if v.Result != c.result || to != c.to || !strings.Contains(v.Error, c.says) {
-				t.Errorf("it is %s to %d (%s), want %s to %d, %q", v.Result, to, v.Error, c.result, c.to, c.says)
+				t.Errorf("the result is %s to %d (%s), want %s to %d, %q", v.Result, to, v.Error, c.result, c.to, c.says)
 			}
 			if v.OK() && !c.setting.Accept && v.position.Target != to {
 				t.Errorf("it says %d and sets %d", to, v.position.Target)
@@ -62,7 +62,7 @@ func TestWhatIsSetAfterARestore(t *testing.T) {
 	}
 }
 
-func TestTheRecordOfAnActNamesPartitions(t *testing.T) {
+func TestTheRecordOfACommandNamesPartitions(t *testing.T) {
 	t.Run("I7_each_with_its_figures_and_not_without_an_end", func(t *testing.T) {
 		planned := Setting{}.Plan([]PositionView{partition(kafka.Behind, 100, 180, 100)})
 		if got := Record(planned); got != "orders/3 store 100, group 180, to 100" {

@@ -21,7 +21,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestAReplayBesideOthers(t *testing.T) {
+func TestConcurrentReplays(t *testing.T) {
 	t.Run("trap_T45_a_letter_and_its_live_copies_have_one_effect", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 30, 5)
@@ -36,8 +36,8 @@ func TestAReplayBesideOthers(t *testing.T) {
 		}
 		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
 		live.Wait()
-		if err != nil || tally(done, foretold) != "30 applied" || tally(done, happenedTo) != "30 applied" {
-			t.Errorf("%s; %s; %v", tally(done, foretold), tally(done, happenedTo), err)
+		if err != nil || tally(done, predictedFate) != "30 applied" || tally(done, actualFate) != "30 applied" {
+			t.Errorf("%s; %s; %v", tally(done, predictedFate), tally(done, actualFate), err)
 		}
 		s.wantOnce(t, 30)
 	})
@@ -94,7 +94,7 @@ func TestAReplayBesideOthers(t *testing.T) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(lease):
-			t.Error("it goes on")
+			t.Error("the replay continues without its turn")
 		}
 		if !errors.Is(context.Cause(ctx), store.ErrClaimLost) {
 			t.Error(context.Cause(ctx))
@@ -114,7 +114,7 @@ func (o replayOrder) wantDeath(t *testing.T) {
 	}
 }
 
-func TestAReplayThatIsKilledGoesOn(t *testing.T) {
+func TestAKilledReplayCanBeContinued(t *testing.T) {
 	for _, point := range []ReplayPoint{BeforeRequeue, AfterRequeue, AfterWork} {
 		for _, after := range []int{0, 2} {
 			t.Run(fmt.Sprintf("trap_T47_killed_%s_%d_it_goes_on_where_it_stood", strings.ReplaceAll(string(point), " ", "_"), after), func(t *testing.T) {
@@ -122,12 +122,12 @@ func TestAReplayThatIsKilledGoesOn(t *testing.T) {
 				s.letters(t, 12, 3)
 				s.mend(t)
 				replayOrder{Path: s.path, Death: point, After: after, Lease: lease}.wantDeath(t)
-				if _, err := s.db.Exec("delete from semel_keys"); err != nil { // as if the lease of who was killed had ended
+				if _, err := s.db.Exec("delete from semel_keys"); err != nil { // as if the lease of the killed process had ended
 					t.Fatal(err)
 				}
 				done, err := s.replay(t.Context(), replayOrder{Lease: lease})
-				if err != nil || tally(done, happenedTo) != tally(done, foretold) {
-					t.Errorf("%s; %s; %v", tally(done, foretold), tally(done, happenedTo), err)
+				if err != nil || tally(done, actualFate) != tally(done, predictedFate) {
+					t.Errorf("%s; %s; %v", tally(done, predictedFate), tally(done, actualFate), err)
 				}
 				s.wantOnce(t, 12)
 			})
@@ -135,7 +135,7 @@ func TestAReplayThatIsKilledGoesOn(t *testing.T) {
 	}
 }
 
-func TestOutputsOfALetter(t *testing.T) {
+func TestTheIntentsOfADeadLetter(t *testing.T) {
 	t.Run("trap_T50_they_are_sent_once_although_who_replayed_it_died_after_its_commit", func(t *testing.T) {
 		s := newLetters(t)
 		m := message("m0", "k", "{}")
@@ -186,7 +186,7 @@ func TestAnEditThatIsKilledIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestAnEditIsOfThePayloadThatWasSeen(t *testing.T) {
+func TestAnEditFailsIfThePayloadHasChanged(t *testing.T) {
 	t.Run("trap_T46_of_two_operators_who_edit_one_row_the_second_is_told", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 1, 1)
@@ -225,7 +225,7 @@ func (s stubborn) Requeue(ctx context.Context, a store.Act, rows ...store.RowRev
 	return errs
 }
 
-func TestARowThatSomebodyKeepsALockOn(t *testing.T) {
+func TestAReplayOfALockedRow(t *testing.T) {
 	replay := func(t *testing.T, not ...int64) (*letterShop, []Letter, error) {
 		s := newLetters(t)
 		s.letters(t, 6, 2)
@@ -240,22 +240,22 @@ func TestARowThatSomebodyKeepsALockOn(t *testing.T) {
 	}
 	t.Run("G4_is_left_with_those_behind_it_and_the_others_are_replayed", func(t *testing.T) {
 		s, done, err := replay(t, 3)
-		if err != nil || tally(done, happenedTo) != "4 applied, 1 waits, 1 left" || !strings.Contains(done[2].Why, "lock timeout") || done[2].OK() {
-			t.Errorf("%s, %+v, %v", tally(done, happenedTo), done, err)
+		if err != nil || tally(done, actualFate) != "4 applied, 1 waits, 1 left" || !strings.Contains(done[2].Why, "lock timeout") || done[2].OK() {
+			t.Errorf("%s, %+v, %v", tally(done, actualFate), done, err)
 		}
 		if ids := s.effects(t, "key = 'k0'"); len(ids) != 1 || ids[0] != "m0" {
-			t.Errorf("of its key took effect %q", ids)
+			t.Errorf("the effects of its key are %q", ids)
 		}
 	})
 	t.Run("G4_ends_the_replay_where_none_can_be_made_due", func(t *testing.T) {
 		_, done, err := replay(t, 1, 2, 3, 4, 5, 6)
-		if err != nil || tally(done, happenedTo) != "4 waits, 2 left" { // two keys
-			t.Errorf("%s, %v", tally(done, happenedTo), err)
+		if err != nil || tally(done, actualFate) != "4 waits, 2 left" { // two keys
+			t.Errorf("%s, %v", tally(done, actualFate), err)
 		}
 	})
 }
 
-func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
+func TestAReplayOfARowThatIsRemovedMeanwhile(t *testing.T) {
 	replay := func(t *testing.T, then string) Letter {
 		t.Helper()
 		s := newLetters(t)
@@ -305,7 +305,7 @@ func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
 			}
 		}
 		done, err := s.box.Replay(t.Context(), letters, Replay{Who: "ann", Why: "x", Work: s.work})
-		if err != nil || tally(done, happenedTo) != "1 applied, 1 left" {
+		if err != nil || tally(done, actualFate) != "1 applied, 1 left" {
 			t.Errorf("%+v, %v", done, err)
 		}
 	})

@@ -276,23 +276,23 @@ func tally(letters []Letter, of func(Letter) Fate) string {
 	return strings.Join(parts, ", ")
 }
 
-func foretold(l Letter) Fate   { return l.Prediction }
-func happenedTo(l Letter) Fate { return l.Happened }
+func predictedFate(l Letter) Fate { return l.Prediction }
+func actualFate(l Letter) Fate    { return l.Happened }
 
 const lease = 30 * time.Second
 
-func TestAReplayDoesWhatItForetold(t *testing.T) {
+func TestAReplayMatchesItsPrediction(t *testing.T) {
 	t.Run("trap_19_replayed_twice_it_has_one_effect_under_its_identity", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 5, 2)
 		s.mend(t)
 		first, err := s.replay(t.Context(), replayOrder{Lease: lease})
-		if err != nil || tally(first, foretold) != "5 applied" || tally(first, happenedTo) != "5 applied" {
-			t.Errorf("first: %s, %s, %v", tally(first, foretold), tally(first, happenedTo), err)
+		if err != nil || tally(first, predictedFate) != "5 applied" || tally(first, actualFate) != "5 applied" {
+			t.Errorf("first: %s, %s, %v", tally(first, predictedFate), tally(first, actualFate), err)
 		}
 		again, err := s.box.Preview(t.Context(), admin.Retry, []int64{1, 2, 3, 4, 5}, nil)
-		if err != nil || tally(again, foretold) != "5 skipped as applied" {
-			t.Errorf("again: %s, %v", tally(again, foretold), err)
+		if err != nil || tally(again, predictedFate) != "5 skipped as applied" {
+			t.Errorf("again: %s, %v", tally(again, predictedFate), err)
 		}
 		s.letters(t, 5, 2) // copies
 		s.wantOnce(t, 5)
@@ -302,8 +302,8 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 		s.deliver(t, message("m0", "k", "first"), message("m0", "k", "other"), message("m1", "k", "x"))
 		s.mend(t)
 		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
-		if want := "2 applied, 1 conflict"; err != nil || tally(done, foretold) != want || tally(done, happenedTo) != want {
-			t.Errorf("%s; %s; %v", tally(done, foretold), tally(done, happenedTo), err)
+		if want := "2 applied, 1 conflict"; err != nil || tally(done, predictedFate) != want || tally(done, actualFate) != want {
+			t.Errorf("%s; %s; %v", tally(done, predictedFate), tally(done, actualFate), err)
 		}
 		if ids := s.effects(t, "body in ('first', 'x')"); !slices.Equal(ids, []string{"m0", "m1"}) {
 			t.Errorf("the effects are of %q", ids)
@@ -321,8 +321,8 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 			}
 			return nil
 		}
-		if done, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil || tally(done, happenedTo) != "40 applied" {
-			t.Fatal(tally(done, happenedTo), err)
+		if done, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil || tally(done, actualFate) != "40 applied" {
+			t.Fatal(tally(done, actualFate), err)
 		}
 		for k := range 4 {
 			var want []string
@@ -349,8 +349,8 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 			return nil
 		}
 		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
-		if err != nil || tally(done, happenedTo) != "1 applied, 2 waits" || !strings.Contains(done[2].Why, "row 1 of the same key") {
-			t.Errorf("%s, %+v, %v", tally(done, happenedTo), done, err)
+		if err != nil || tally(done, actualFate) != "1 applied, 2 waits" || !strings.Contains(done[2].Why, "row 1 of the same key") {
+			t.Errorf("%s, %+v, %v", tally(done, actualFate), done, err)
 		}
 		if ids := s.effects(t, "true"); !slices.Equal(ids, []string{"m1"}) {
 			t.Errorf("the effects are of %q", ids)
@@ -360,8 +360,8 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 3, 1)
 		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
-		if err != nil || tally(done, happenedTo) != "3 failed again" || !done[0].Changed() || done[0].OK() {
-			t.Errorf("%s, %v", tally(done, happenedTo), err)
+		if err != nil || tally(done, actualFate) != "3 failed again" || !done[0].Changed() || done[0].OK() {
+			t.Errorf("%s, %v", tally(done, actualFate), err)
 		}
 		if left, err := s.predict(t.Context()); err != nil || len(left) != 3 {
 			t.Errorf("%d letters are left: %v", len(left), err)

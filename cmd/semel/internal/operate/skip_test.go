@@ -24,7 +24,7 @@ func (s *skipping) SkipTo(_ context.Context, of admin.StoredStream, to int64, _ 
 	return nil
 }
 
-func TestASkipNamesTheRowsThatItPassesOver(t *testing.T) {
+func TestASkipNamesTheSkippedRows(t *testing.T) {
 	row := func(number int64, source string, version int64) store.StoredRow {
 		return store.StoredRow{Number: number, Key: semel.Key{Consumer: "billing", Source: source}, State: store.StateParked, Stream: "a", Version: version}
 	}
@@ -44,7 +44,7 @@ func TestASkipNamesTheRowsThatItPassesOver(t *testing.T) {
 			streams := &skipping{}
 			for s, err := range (Box{Store: "shop", Inbox: f, Streams: streams}).Skip(t.Context(), Skip{To: 4, Who: "ann", Why: "lost"}, c.all) {
 				if err != nil || s.Result != Done || !slices.Equal(s.Passed, c.want[s.Source]) {
-					t.Errorf("of %s it is %s and passes over %v, %v; want %v", s.Source, s.Result, s.Passed, err, c.want[s.Source])
+					t.Errorf("%s: result %s with passed rows %v, %v; want %v", s.Source, s.Result, s.Passed, err, c.want[s.Source])
 				}
 			}
 			if len(streams.moved) != len(c.all) {

@@ -82,7 +82,7 @@ func (s *letterShop) every(t *testing.T) []kafka.Letter {
 	return append(letters, cut)
 }
 
-func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
+func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	t.Run("trap_18_none_hides_another_and_each_is_joined_by_its_identity_and_content", func(t *testing.T) {
 		s := newLetters(t)
 		var stands []Standing
@@ -91,17 +91,17 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 		}
 		want := []Standing{StandsAside, StandsClosed, StandsDue, StandsDone, StandsOther, StandsUnknown, StandsNameless, StandsForeign, StandsForeign, StandsCut, StandsAside}
 		if !slices.Equal(stands, want) {
-			t.Errorf("they stand as %q,\nnot %q", stands, want)
+			t.Errorf("their statuses are %q,\nnot %q", stands, want)
 		}
 	})
 	t.Run("G2_it_is_joined_with_what_stands_in_the_generation_that_is_active", func(t *testing.T) {
 		s := newLetters(t)
 		letters := s.every(t)
 		j := Joiner{Box: s.box, Consumer: "billing", Kept: "billing@1", Config: consumer.Config{Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintBody()}}
-		letters[3].Consumer = "billing@1" // as it names itself there
+		letters[3].Consumer = "billing@1" // the name in dead letters of that generation
 		for _, l := range letters[:4] {
 			if joined, err := j.Join(t.Context(), l); err != nil || joined.Stands != StandsUnknown {
-				t.Errorf("what another generation has applied stands as %q: %v", joined.Stands, err)
+				t.Errorf("a dead letter that another generation has applied has the status %q: %v", joined.Stands, err)
 			}
 		}
 	})
@@ -109,8 +109,8 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 		s := newLetters(t)
 		p, err := s.box.PlanTopic(t.Context(), s.join(t, s.every(t)...), nil, certain)
 		want := "3 applied, 2 skipped as applied, 1 conflict, 5 refused"
-		if err != nil || tally(p.Letters, foretold) != want || p.Receives() != 1 {
-			t.Fatalf("predicted %s, %d to be received: %v", tally(p.Letters, foretold), p.Receives(), err)
+		if err != nil || tally(p.Letters, predictedFate) != want || p.Receives() != 1 {
+			t.Fatalf("predicted %s, %d to be received: %v", tally(p.Letters, predictedFate), p.Receives(), err)
 		}
 		if err := s.receive(t.Context(), p); err != nil {
 			t.Fatal(err)
@@ -118,8 +118,8 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 		if _, err := s.box.Replay(t.Context(), p.Letters, Replay{Who: "ann", Why: "x", Work: s.work}); err != nil {
 			t.Fatal(err)
 		}
-		if p.Copies(); tally(p.Letters, happenedTo) != want {
-			t.Errorf("happened %s: %+v", tally(p.Letters, happenedTo), p.Letters)
+		if p.Copies(); tally(p.Letters, actualFate) != want {
+			t.Errorf("happened %s: %+v", tally(p.Letters, actualFate), p.Letters)
 		}
 		if ids := s.effects(t, "true"); len(ids) != 4 {
 			t.Errorf("the effects are of %q", ids)
@@ -139,8 +139,8 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 		if err == nil {
 			err = s.receive(t.Context(), p)
 		}
-		if p.Copies(); err != nil || tally(p.Letters, happenedTo) != "1 applied, 1 refused" {
-			t.Errorf("%s: %v", tally(p.Letters, happenedTo), err)
+		if p.Copies(); err != nil || tally(p.Letters, actualFate) != "1 applied, 1 refused" {
+			t.Errorf("%s: %v", tally(p.Letters, actualFate), err)
 		}
 		if ids := s.effects(t, "true"); !slices.Equal(ids, []string{"new"}) {
 			t.Errorf("the effects are of %q", ids)
@@ -154,8 +154,8 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 			err = s.receive(t.Context(), p)
 		}
 		want := "1 applied, 1 skipped as applied, 1 conflict"
-		if p.Copies(); err != nil || tally(p.Letters, foretold) != want || tally(p.Letters, happenedTo) != want {
-			t.Errorf("%s; %s; %v", tally(p.Letters, foretold), tally(p.Letters, happenedTo), err)
+		if p.Copies(); err != nil || tally(p.Letters, predictedFate) != want || tally(p.Letters, actualFate) != want {
+			t.Errorf("%s; %s; %v", tally(p.Letters, predictedFate), tally(p.Letters, actualFate), err)
 		}
 	})
 	t.Run("G4_a_copy_of_a_letter_that_fails_again_is_not_told_as_applied", func(t *testing.T) {
@@ -163,14 +163,14 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 		m := message("a", "k", "1")
 		s.deliver(t, m)
 		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(m, 1), recordOf(m, 2)), nil, certain)
-		if err != nil || tally(p.Letters, foretold) != "1 applied, 1 skipped as applied" {
-			t.Fatal(tally(p.Letters, foretold), err)
+		if err != nil || tally(p.Letters, predictedFate) != "1 applied, 1 skipped as applied" {
+			t.Fatal(tally(p.Letters, predictedFate), err)
 		}
 		if _, err := s.box.Replay(t.Context(), p.Letters, Replay{Who: "ann", Why: "x", Work: s.work}); err != nil {
 			t.Fatal(err)
 		}
-		if p.Copies(); tally(p.Letters, happenedTo) != "2 failed again" {
-			t.Error(tally(p.Letters, happenedTo))
+		if p.Copies(); tally(p.Letters, actualFate) != "2 failed again" {
+			t.Error(tally(p.Letters, actualFate))
 		}
 	})
 	t.Run("trap_21_a_live_copy_that_was_first_is_told_as_a_change", func(t *testing.T) {

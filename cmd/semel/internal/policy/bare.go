@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// sqlitePrefix begins the place of a database in a file.
+// sqlitePrefix is the prefix of the location of a SQLite database.
 const sqlitePrefix = "sqlite:"
 
-// IsPlace reports whether text is the place of a database, and not the name of a
-// store: postgres://… or sqlite:FILE.
+// IsPlace reports whether text is the location of a database, postgres://… or sqlite:FILE, instead of the name of a
+// store.
 func IsPlace(text string) bool {
 	return strings.HasPrefix(text, sqlitePrefix) || strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
 }
 
-// bareStore is the name of a store of which only the place is known.
+// bareStore is the name of a store for which only the location is known.
 const bareStore = "store"
 
-// Bare is a policy with only a store, for operators of programs that have no policy
-// file: its place is a connection string of PostgreSQL or sqlite:FILE, its tables
-// have their usual names. An error says what is wrong with the place, and nothing
-// of what stands in it.
+// Bare returns a policy with only a store, for operators of programs without a policy file. place is a connection
+// string of PostgreSQL or sqlite:FILE; Semel's tables have their default names. Errors contain nothing of the
+// connection string.
 func Bare(place string) (*Policy, error) {
 	p := &Policy{Bare: true, File: "--store", Stores: []*Store{{Name: bareStore}}}
 	if file, ok := strings.CutPrefix(place, sqlitePrefix); ok {
@@ -41,7 +40,7 @@ func Bare(place string) (*Policy, error) {
 	return p, nil
 }
 
-// AddReader adds a consumer to a policy without a file, and the source of Kafka that it reads.
+// AddReader adds a consumer, and the Kafka source that it reads, to a policy without a file.
 func (p *Policy) AddReader(name string, k *Kafka) {
 	p.Sources = append(p.Sources, &Source{Name: "source", Kafka: k})
 	p.Consumers = append(p.Consumers, &Consumer{Name: name, From: "source", Store: bareStore})

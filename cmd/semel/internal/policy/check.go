@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// check finds what is wrong between keys that are right by themselves. A rule
-// looks only at keys that are sound, so that one mistake is reported once.
+// check reports faults in combinations of valid keys. A rule looks only at keys without faults, so each mistake is
+// reported once.
 func check(d *shape.Decoder, p *Policy) {
 	p.checkSources(d)
 	p.checkKeyStores(d)
@@ -71,7 +71,7 @@ func (p *Policy) checkSources(d *shape.Decoder) {
 	}
 }
 
-// checkStandardInput: what one consumer reads of it, no other sees.
+// checkStandardInput reports several consumers of standard input, because each line reaches only one of them.
 func (p *Policy) checkStandardInput(d *shape.Decoder) {
 	reader := ""
 	for _, c := range p.Consumers {
@@ -80,14 +80,14 @@ func (p *Policy) checkStandardInput(d *shape.Decoder) {
 			continue
 		}
 		if reader != "" {
-			d.FaultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s reads standard input already, and a line reaches only one of them", reader),
+			d.FaultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s also reads standard input, and each line reaches only one of them", reader),
 				"write the input to a file, which several consumers can read, or remove one consumer")
 		}
 		reader = c.Name
 	}
 }
 
-// checkUse warns of what no consumer uses.
+// checkUse warns about stores and sources that no consumer uses.
 func (p *Policy) checkUse(d *shape.Decoder) {
 	used := map[string]bool{}
 	for _, c := range p.Consumers {
@@ -103,7 +103,7 @@ func (p *Policy) checkUse(d *shape.Decoder) {
 
 func (p *Policy) warnUnused(d *shape.Decoder, used map[string]bool, path string) {
 	if !used[path] {
-		d.WarnAt(path, "no consumer uses it", "remove it, or name it at a consumer")
+		d.WarnAt(path, "no consumer uses it", "remove it, or use it in a consumer")
 	}
 }
 
@@ -115,7 +115,7 @@ func namesOf[T any](all []*T, name func(*T) string) []string {
 	return list
 }
 
-// unknownName is the remedy for a name that does not exist.
+// unknownName returns the remedy for a name that does not exist.
 func unknownName(name, what string, known []string) string {
 	if len(known) == 0 {
 		return "add it under " + what

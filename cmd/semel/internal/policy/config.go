@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// Config is the consumer's policy for consumer.New, without its Source and what
-// else a policy file does not say. It opens nothing.
+// Config returns the consumer's configuration for consumer.New, without its Source and the fields that a policy file
+// does not set. It opens nothing.
 func (c *Consumer) Config() consumer.Config {
 	return consumer.Config{
 		Name:             c.Name,
@@ -51,8 +51,8 @@ func (c *Consumer) Config() consumer.Config {
 	}
 }
 
-// NaturalReason says why it does no harm that messages are applied without a key; empty where
-// they are not.
+// NaturalReason returns why it is harmless to apply messages without a key; empty if they are not applied without a
+// key.
 func (c *Consumer) NaturalReason() string {
 	if !c.FailOpen {
 		return ""
@@ -60,7 +60,7 @@ func (c *Consumer) NaturalReason() string {
 	return strings.TrimSuffix(fmt.Sprintf("the effect is a %s: %s", c.Effect.Kind, c.Effect.Says), ": ")
 }
 
-// retention is the policy with what becomes of a late message, where something is late.
+// retention returns the retention, with OnExpired only if messages can be too old.
 func (c *Consumer) retention() consumer.RetentionPolicy {
 	r := c.Retention
 	if r.Keep == 0 {
@@ -70,8 +70,7 @@ func (c *Consumer) retention() consumer.RetentionPolicy {
 	return r
 }
 
-// ParkDeadLetters sets aside in the store what would go to the dead letters, for a source
-// that keeps none.
+// ParkDeadLetters parks the messages that would be dead-lettered, for a source without dead letters.
 func (c *Consumer) ParkDeadLetters() {
 	ends := []*consumer.Action{&c.OnExpired, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition, &c.Retry.OnExhausted}
 	if c.Version != nil {
@@ -89,7 +88,7 @@ func (c *Consumer) ParkDeadLetters() {
 	}
 }
 
-// policy is nil where the file names no versions.
+// policy returns nil if the file has no versions.
 func (v *Version) policy() *consumer.VersionPolicy {
 	if v == nil {
 		return nil
@@ -99,7 +98,7 @@ func (v *Version) policy() *consumer.VersionPolicy {
 
 func (v *Version) by() *identity.Versions { return identity.Stream(v.Stream...).At(v.Number) }
 
-// kind is the strategy beside which a business key may stand.
+// kind returns the strategy; with a business key, the one that is combined with it.
 func (s Strategy) kind() consumer.Strategy {
 	switch {
 	case s.Natural != nil:
@@ -122,7 +121,7 @@ func (s Strategy) because() string {
 	return s.Natural.Because
 }
 
-// identity is nil, not an empty one, where the policy names none.
+// identity returns nil if the policy has no identity.
 func (i Identity) identity() identity.Identity {
 	if len(i.ID) == 0 {
 		return nil
@@ -146,7 +145,7 @@ func selected(id []string, source string) *identity.Selected {
 	return identity
 }
 
-// identity is nil where the policy names no former identity.
+// identity returns nil if the policy has no previous identity.
 func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	if f == nil {
 		return nil
@@ -154,8 +153,8 @@ func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	return &consumer.PreviousIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
 }
 
-// owner is the set of handler types, by which a service under the same name is told from
-// this one; empty where there is one handler for all.
+// owner returns the set of handler types, which distinguishes services with the same name; empty if there is one
+// handler for all types.
 func (c *Consumer) owner() string {
 	var types []string
 	for _, h := range c.Handlers() {
@@ -174,11 +173,10 @@ func (c *Consumer) owner() string {
 	return text
 }
 
-// mostOwner is how many bytes of the names of types are shown.
+// mostOwner is the maximum length of the types in an owner, in bytes.
 const mostOwner = 500
 
-// ConstantSource is the one source that every identity has, and false if each
-// message says its own.
+// ConstantSource returns the source that all identities have; false if each message has its own.
 func (i Identity) ConstantSource() (string, bool) {
 	if i.Source == "" {
 		return "", true
@@ -201,7 +199,7 @@ func (f Fingerprint) fingerprinter() identity.Fingerprinter {
 	return identity.FingerprintBody()
 }
 
-// Kept is how long identities are recognised, as the file writes it.
+// Kept returns how long markers are kept, as written in the file.
 func (c *Consumer) Kept() string {
 	if c.Retention.Keep == 0 {
 		return forever
@@ -209,7 +207,7 @@ func (c *Consumer) Kept() string {
 	return legible.Span(c.Retention.Keep)
 }
 
-// Says is what is declared of the effect, as attributes of a log line; none if nothing is.
+// Says returns the declared effect as attributes of a log line; empty if no effect is declared.
 func (c *Consumer) Says() []any {
 	if c.Effect == nil {
 		return nil
@@ -217,12 +215,12 @@ func (c *Consumer) Says() []any {
 	return []any{"effect", string(c.Effect.Kind), "says", c.Effect.Says}
 }
 
-// provider is what is known of the other side of a consumer that calls out.
+// provider returns the settings for the system that the consumer calls.
 func (c *Consumer) provider() consumer.Provider {
 	switch h := c.Handler.HTTP; {
-	case c.Handler.Kafka != nil: // who reads the topic recognises a copy whenever it comes
+	case c.Handler.Kafka != nil: // readers of the topic recognise copies at any time
 		return consumer.Provider{Window: consumer.WindowAlways}
-	case h != nil && h.Effects != nil: // what it is asked for is in its answer
+	case h != nil && h.Effects != nil: // the effects are in the response, so a call can be repeated
 		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.MayDouble != "":
 		return consumer.Provider{Window: consumer.WindowAlways}

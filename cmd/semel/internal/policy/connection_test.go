@@ -33,7 +33,7 @@ stores: {shop: {postgres: {url: "postgres://db/shop", KEY: "postgres://shop:hunt
 			for _, f := range faults {
 				all = append(all, f.String())
 			}
-			if said := strings.Join(all, "\n"); !strings.Contains(said, "postgres."+key+": a password stands in the policy") || strings.Contains(said, "hunter2") {
+			if said := strings.Join(all, "\n"); !strings.Contains(said, "postgres."+key+": the policy contains a password in plain text") || strings.Contains(said, "hunter2") {
 				t.Errorf("it is said: %s", said)
 			}
 		})

@@ -13,30 +13,30 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// Webhook is a source of HTTP requests with a signature.
+// Webhook is a source of signed HTTP requests.
 type Webhook struct {
-	// Listen is host:port, which several sources may share; Path is the source's own.
+	// Listen is host:port, which several sources may share. Path belongs to this source.
 	Listen, Path string
-	// Scheme is its name in the file; see Signed.
+	// Scheme is the name of the scheme in the file; see Signed.
 	Scheme string
 	// HMAC is nil unless the scheme is hmac.
 	HMAC *webhook.HMACOptions
-	// Secrets are those that a provider may sign with: never print them.
+	// Secrets are the secrets that the provider may sign with. Never print them.
 	Secrets []string
-	// Tolerance is 0 where the policy names none.
+	// Tolerance is 0 if the policy has none.
 	Tolerance time.Duration
 	Unsigned  webhook.Unsigned
 	MaxBody   int64
 	InHand    source.Bound
 	Wait      time.Duration
 	Repeats   time.Duration
-	// Connections bounds those that are open at the address.
+	// Connections limits the open connections at the address.
 	Connections int
-	// TLS is nil where the policy names none; only Cert and Key are of use.
+	// TLS is nil if the policy has none. Only Cert and Key are used.
 	TLS *TLS
 }
 
-// Signed is the scheme. The error says what HMAC lacks.
+// Signed returns the scheme. The error says which option of HMAC is missing.
 func (w *Webhook) Signed() (webhook.Scheme, error) {
 	switch w.Scheme {
 	case "standard_webhooks":
@@ -53,7 +53,7 @@ func (w *Webhook) Signed() (webhook.Scheme, error) {
 	return webhook.HMAC(o)
 }
 
-// Config is the receiver's, under the name of its source.
+// Config returns the configuration of the receiver. name is the name of the source.
 func (w *Webhook) Config(name string) (webhook.Config, error) {
 	scheme, err := w.Signed()
 	return webhook.Config{
@@ -62,7 +62,7 @@ func (w *Webhook) Config(name string) (webhook.Config, error) {
 	}, err
 }
 
-// local reports whether nothing but this machine reaches it.
+// local reports whether only this machine can reach the address.
 func (w *Webhook) local() bool {
 	host, _, err := net.SplitHostPort(w.Listen)
 	if err != nil {
@@ -72,22 +72,21 @@ func (w *Webhook) local() bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// once reports whether what the source had cannot be read again.
+// once reports whether the messages of the source cannot be read again.
 func (s *Source) once() bool { return s != nil && s.Webhook != nil }
 
 // Replay says whether a consumer's messages may be replayed.
 type Replay struct {
 	Allowed bool
-	// Effects: those outside of the store are allowed.
+	// Effects allows external effects.
 	Effects bool
-	// MaxAge is how old a message may be that is replayed; 0: any.
+	// MaxAge is the maximum age of replayed messages; 0: no limit.
 	MaxAge time.Duration
-	// Looks: what is called looks whether effects are allowed.
+	// Looks: the endpoint itself checks whether effects are allowed.
 	Looks bool
 }
 
-// Oldest is when a message must have been sent at least to be replayed at this time; zero: any
-// will do.
+// Oldest returns the earliest time at which a replayed message may have been sent; zero: any time.
 func (r *Replay) Oldest(now time.Time) time.Time {
 	if r.MaxAge == 0 {
 		return time.Time{}
@@ -95,31 +94,31 @@ func (r *Replay) Oldest(now time.Time) time.Time {
 	return now.Add(-r.MaxAge)
 }
 
-// MayReplay says which rule refuses a replay of the consumer; nil if none does.
+// MayReplay returns the rule that forbids a replay of the consumer; nil if none does.
 func (p *Policy) MayReplay(c *Consumer) *shape.Fault {
 	if c.Replay.Allowed {
 		return nil
 	}
 	at := "consumers." + c.Name + ".replay.allowed"
-	reason, remedy := "it is not written, and without an effect of the kind projection, cache or audit_copy that calls nobody no replay is allowed", "write replay: {allowed: true}"
+	reason, remedy := "without this key, replays are only allowed for an effect of the kind projection, cache or audit_copy without calls", "write replay: {allowed: true}"
 	switch kind, known := c.Effect.known(); {
 	case c.Sends():
-		reason, remedy = "this consumer has no source that could be read again", "replay the consumers that write for it"
+		reason, remedy = "this consumer has no source that can be read again", "replay the consumers that write for it"
 	case p.positions[at] != (shape.Position{}):
-		reason, remedy = "it is false", "write true if a replay does no harm"
+		reason, remedy = "it is false", "write true if a replay is harmless"
 	case known && !kind.replayable():
-		reason = fmt.Sprintf("it is not written, and an effect of the kind %s (%s) is replayed only where it is", kind.kind, kind.is)
+		reason = fmt.Sprintf("an effect of the kind %s (%s) is only replayed if this key is set", kind.kind, kind.is)
 	case known:
-		reason = "it is not written, and a consumer that calls somebody is replayed only where it is"
+		reason = "a consumer that calls another system is only replayed if this key is set"
 	}
 	if kind, known := c.Effect.known(); known && !kind.replayable() {
-		remedy += "; a second one would do this: " + c.Effect.Says
+		remedy += "; a second effect would do this: " + c.Effect.Says
 	}
 	f := p.Fault(at, reason, remedy)
 	return &f
 }
 
-// Endpoint is the whole URL.
+// Endpoint returns the complete URL.
 func (t Traces) Endpoint() string {
 	u, err := url.Parse(t.OTLP)
 	if err == nil && strings.Trim(u.Path, "/") == "" {

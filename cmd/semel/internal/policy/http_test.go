@@ -47,12 +47,12 @@ func acceptedHTTP() []policyCase {
 			"    strategy: lease\n    identity: {id: id}\n    alerts: {pending_age: 1m}\n    handler: {http: {url: \"URL\"}}\n", "URL", "http://${HOST:-localhost}:8080/")}},
 		{name: "a slow endpoint", edits: append(called("timeout: 3m", "drain: 3m", "inbox: {lease: 4m}"), `url: "https://bank.example/charge"`, "url: \"https://bank.example/charge\"\n        timeout: 3m")},
 		{name: "a call longer than a stop", edits: append(called("timeout: 30s", "drain: 3s", "inbox: {lease: 1m}"), `url: "https://bank.example/charge"`, "url: \"https://bank.example/charge\"\n        timeout: 5s"),
-			want: "21:18: warning: consumers.billing.handler.http.timeout: a stop waits 3s for a call that may take 5s, and then cuts it: it is made again; let drain of the consumer be at least as long"},
+			want: "21:18: warning: consumers.billing.handler.http.timeout: a shutdown waits 3s for a call that may take 5s, and then cancels it: the call is repeated; raise drain of the consumer to at least that"},
 		{name: "an endpoint that knows keys for long", edits: with("window: 7d")},
 		{name: "an endpoint that never forgets a key", edits: with("window: forever")},
 		{name: "an endpoint that knows no keys", edits: with("window: none")},
 		{name: "credentials in clear", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "HTTP://bank.example"),
-			want: "18:18: warning: consumers.billing.handler.http.headers: the credentials go over the network readable, because the URL begins with http:; write https:"},
+			want: "18:18: warning: consumers.billing.handler.http.headers: the credentials are sent in plain text, because the URL begins with http:; write https:"},
 		{name: "credentials that stay here", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "http://127.0.0.1")},
 		{name: "calls without a key that may happen twice", edits: with("key: none", `may_double: "a second mail does no harm"`)},
 		{name: "calls without a key that may be lost", edits: with("key: none", `may_be_lost: "a sample of the visits is enough"`)},
@@ -61,8 +61,8 @@ func acceptedHTTP() []policyCase {
 		{name: "effects of all types", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :b, :c, :d, :e, :f)", params: {a: "text?", b: integer, c: "decimal?", d: boolean, e: json, f: timestamp}, otherwise: park, rows: 1}, none: {sql: "delete from t"}}}`)},
 		{name: "effects whose condition is unmet", edits: append(called("on_precondition: retry")[:2], endpoint(effects)...)},
 		{name: "calls in batches", edits: called("batch: {max_size: 10}", "on_precondition: retry"),
-			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +
-				"15:22: warning: consumers.billing.on_precondition: an endpoint cannot answer that its condition is unmet; remove it; retry.on_exhausted says what follows an answer that refuses"},
+			want: "14:12: warning: consumers.billing.batch: with lease, each call is for one message; remove it\n" +
+				"15:22: warning: consumers.billing.on_precondition: an endpoint cannot report a failed precondition; remove it; retry.on_exhausted decides about rejected calls"},
 	}
 }
 

@@ -29,7 +29,7 @@ func TestIntentsAreToldApart(t *testing.T) {
 		"E1_by_their_recipients":   {[]string{mail(`, recipient: "body:/from"`) + ", " + mail(`, recipient: "body:/to"`)}, ""},
 		"E1_by_their_purposes":     {[]string{mail("") + ", {to: mailer, purpose: receipt}"}, ""},
 		"E1_by_their_types":        {[]string{mail(""), mail("")}, ""},
-		"E1_and_not_by_their_type": {[]string{mail(", type: a") + ", " + mail(", type: b")}, `types["a"].sql.intents[1].purpose: another intent of this handler has it, and the same recipient`},
+		"E1_and_not_by_their_type": {[]string{mail(", type: a") + ", " + mail(", type: b")}, `types["a"].sql.intents[1].purpose: another intent of this handler has the same purpose and recipient`},
 		"E1_a_sender_is_there":     {[]string{"{to: mailr, purpose: note}"}, `types["a"].sql.intents[0].to: there is no consumer "mailr"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,10 +38,10 @@ func acceptedKafka() []policyCase {
 		{name: "from another group's offsets on", edits: topic("start: {group: old-billing}", "tls: false")},
 		{name: "topics by pattern", edits: byPattern(`orders\\..*`)},
 		{name: "dead letters that the pattern matches", edits: append(byPattern(`orders\\..*`), inConsumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...),
-			want: "14:26: warning: consumers.billing.dead_letter.topic: the topic_pattern of source payments matches it, too; it is not read; name a topic that the pattern does not match"},
+			want: "14:26: warning: consumers.billing.dead_letter.topic: the topic_pattern of source payments matches it too; it is not read; name a topic that the pattern does not match"},
 		{name: "dead letters that the pattern matches in part", edits: append(byPattern(`orders`), inConsumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
 		{name: "plain in clear", edits: topic(`sasl: {plain: {user: shop, password: "${SECRET}"}}`),
-			want: "10:13: warning: sources.payments.kafka.sasl: the secret goes over the network readable, because tls is off; write tls: true, or use scram_sha_512"},
+			want: "10:13: warning: sources.payments.kafka.sasl: the secret is sent in plain text, because tls is off; write tls: true, or use scram_sha_512"},
 		{name: "plain under TLS", edits: topic("tls: true", "sasl: {plain: {user: shop, password_file: secret.txt}}")},
 		{name: "a token", edits: topic("tls: {}", `sasl: {oauthbearer: {token_file: token}}`)},
 		{name: "two consumers in groups of their own", edits: append(topic(), "consumers:\n", "consumers:\n"+spare)},
@@ -51,7 +51,7 @@ func acceptedKafka() []policyCase {
 			inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_precondition: dead_letter", "retry: {on_exhausted: dead_letter}")...)},
 		{name: "a batch of one record", edits: topic("max_record: 8MiB", "max_batch: 8MiB")},
 		{name: "dead letters that nothing makes", edits: append(topic(), inConsumer("dead_letter: {topic: payments-dead}")...),
-			want: "16:18: warning: consumers.billing.dead_letter: no ending of this consumer is dead_letter; remove it, or write retry: {on_exhausted: dead_letter}"},
+			want: "16:18: warning: consumers.billing.dead_letter: no key of this consumer is set to dead_letter; remove it, or write retry: {on_exhausted: dead_letter}"},
 	}
 }
 
@@ -206,7 +206,7 @@ func TestNoSecretOfKafkaIsShown(t *testing.T) {
 			_, faults := parse(c)
 			if text := lines(faults); strings.Contains(text, "hunter2") || strings.Contains(text, "123456") {
 				t.Errorf("%s:\n%s", c.name, text)
-			} else if strings.Contains(text, "a secret stands in the policy") {
+			} else if strings.Contains(text, "the policy contains a secret in plain text") {
 				refusals++
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// The table of a consumer's keys, in the order of the reference.
+// This file has the table of a consumer's keys, in the order of the reference.
 
 func consumerShape() shape.Object[Consumer] {
 	var all []shape.Field[Consumer]
@@ -33,9 +33,9 @@ func originKeys() []shape.Field[Consumer] {
 			shape.Word{What: "the name of a store"}, func(c *Consumer) *string { return &c.Store }),
 		shape.Key(shape.Meta{Name: "type", Doc: "The selector of the message type, such as `header:event-type` or `body:/type`. Its value is the type that `filter`, `types` of a handler, endpoints and the inbox use. Without this key, or if the selector finds nothing in a message, the type is the attribute of CloudEvents (`ce-type`). A message whose type cannot be read ends as `malformed`. As a selector of an identity or fingerprint, `type` is always the attribute of CloudEvents."},
 			selector(typeSelector), func(c *Consumer) *string { return &c.Type }),
-		shape.Key(shape.Meta{Name: "filter", Doc: "Selects this consumer's messages of a shared source; without it, all messages are this consumer's. Each key is a condition, and all must be met: `type` lists types (CloudEvents' attribute, or what the key `type` beside `filter` finds), `header:NAME` values of a header, of which a message must have one. A message without a type does not meet a condition on `type`. The filter is judged before the identity."},
+		shape.Key(shape.Meta{Name: "filter", Doc: "Selects this consumer's messages of a shared source; without it, all messages are this consumer's. Each key is a condition, and all must be met: `type` lists types (CloudEvents' attribute, or what the key `type` beside `filter` finds), `header:NAME` lists values of a header; the message must have one of the listed values. A message without a type does not meet a condition on `type`. The filter is applied before the identity is read."},
 			filterShape{}, func(c *Consumer) *consumer.Filter { return &c.Filter }),
-		shape.Key(shape.Meta{Name: "on_filtered", Def: "skip", Doc: "Messages that `filter` leaves out end as this key says: `skip` acks and counts them and writes nothing; `park` and `dead_letter` keep them with the reason `not for this consumer`."},
+		shape.Key(shape.Meta{Name: "on_filtered", Def: "skip", Doc: "How messages that `filter` excludes end. `skip`: acks and counts them, and writes nothing; `park` and `dead_letter` keep them with the reason `not for this consumer`."},
 			onFilteredWord(), func(c *Consumer) *consumer.OnFiltered { return &c.OnFiltered }),
 		shape.Key(shape.Meta{Name: "exclusive", Doc: "`true` refuses to start if the last start under this name had other handler types, until `semel consumers identity release`. Otherwise the log has a warning. Two services under one name lose messages, because each processes messages of the other."},
 			shape.Boolean{}, func(c *Consumer) *bool { return &c.Exclusive }),
@@ -46,11 +46,11 @@ func originKeys() []shape.Field[Consumer] {
 
 func identityKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
-		shape.Key(shape.Meta{Name: "identity", Doc: "The selectors of the message's identity, which the producer sets. Required with a marker. Coordinates of the broker are refused, because redelivery and replay change them."},
+		shape.Key(shape.Meta{Name: "identity", Doc: "The selectors of the message's identity, which the producer sets. Required with a marker. Coordinates of the broker are rejected, because redelivery and replay change them."},
 			identityShape(), func(c *Consumer) *Identity { return &c.Identity }),
 		shape.Key(shape.Meta{Name: "fingerprint", Def: "body", Doc: "The content of a message, to recognise conflicts: `body` (canonical JSON), `none`, or selectors."},
 			fingerprintShape{}, func(c *Consumer) *Fingerprint { return &c.Fingerprint }),
-		shape.Key(shape.Meta{Name: "version", Doc: "Applies the versions of a stream in order, in whatever order they arrive. The next version is applied, an older one is discarded as `stale version`, and a version whose predecessor is missing waits in the store. The last version of the stream commits with the effect. See [versions](#versions)."},
+		shape.Key(shape.Meta{Name: "version", Doc: "Applies the versions of a stream in order, even if they arrive in another order. The next version is applied, an older one is discarded as `stale version`, and a version whose predecessor is missing waits in the store. The last version of the stream commits with the effect. See [versions](#versions)."},
 			shape.Optional[Version](versionShape()), func(c *Consumer) **Version { return &c.Version }),
 		shape.Key(shape.Meta{Name: "dedup", Doc: "An existing PostgreSQL table of processed messages in which Semel also writes its markers. Its rows count as applied, and other code may continue to use it. See adoption.md."},
 			shape.Optional[Dedup](dedupShape()), func(c *Consumer) **Dedup { return &c.Dedup }),
@@ -111,14 +111,14 @@ func effectKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
 		shape.Key(shape.Meta{Name: "handler", Required: true, Doc: "How a message is processed."},
 			handlerShape(), func(c *Consumer) *Handler { return &c.Handler }),
-		shape.Key(shape.Meta{Name: "effect", Doc: "The kind of the business effect. A strategy that does not guard it is refused."},
+		shape.Key(shape.Meta{Name: "effect", Doc: "The kind of the business effect. A strategy that does not protect it is rejected."},
 			shape.Optional[Effect](effectShape()), func(c *Consumer) **Effect { return &c.Effect }),
-		shape.Group(shape.Meta{Name: "replay", Doc: "Whether messages may be replayed (`semel replay`), and whether a replay may have effects outside of the store. See [replay](replay.md)."},
+		shape.Group(shape.Meta{Name: "replay", Doc: "Whether messages may be replayed (`semel replay`), and whether a replay may have external effects. See [replay](replay.md)."},
 			replayShape(), func(c *Consumer) *Replay { return &c.Replay }),
 	}
 }
 
-// laterKeys are known and not yet available.
+// laterKeys are known but not yet available.
 func laterKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
 		shape.Later[Consumer]("lease", "The options of leased keys."),
@@ -141,7 +141,7 @@ func deadLetter() shape.Option[consumer.Action] {
 	return shape.Option[consumer.Action]{Word: "dead_letter", Value: consumer.ActionDeadLetter}
 }
 
-// endings is a choice among endings.
+// endings returns a choice of results for a message.
 func endings(options ...shape.Option[consumer.Action]) shape.Choice[consumer.Action] {
 	return shape.Choice[consumer.Action]{Options: options}
 }

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The tables of handlers.
+// This file has the tables of handlers.
 
 func handlerShape() shape.Object[Handler] {
 	return shape.Object[Handler]{
@@ -59,7 +59,7 @@ func statementShape() statementObject {
 		}}}
 }
 
-// upsertShape is the statement that keeps a row at its newest version.
+// upsertShape describes a statement that keeps the newest version of a row.
 func upsertShape() shape.Object[upsert.Newer] {
 	columns := func() shape.List[string] { return shape.List[string]{Item: shape.Word{What: "the name of a column"}} }
 	return shape.Object[upsert.Newer]{Fields: []shape.Field[upsert.Newer]{
@@ -74,7 +74,7 @@ func upsertShape() shape.Object[upsert.Newer] {
 	}}
 }
 
-// statementObject is a statement with options, whose text is written or made of an upsert.
+// statementObject describes a statement with options, whose text is given or generated from an upsert.
 type statementObject struct{ shape.Object[Statement] }
 
 func (s statementObject) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
@@ -89,25 +89,25 @@ func (s statementObject) Read(d *shape.Decoder, p shape.Place) (Statement, bool)
 	case u == nil:
 		return statement, true
 	case statement.SQL != "":
-		d.Fault(p, "sql and upsert stand beside one another", "remove one: an upsert is a statement of its own")
+		d.Fault(p, "sql and upsert exclude each other", "remove one: an upsert is a statement of its own")
 		return statement, false
 	}
 	for _, column := range slices.Concat(u.Key, u.Set, []string{u.Version}) {
 		if !shape.IsVariable(column) {
-			d.Fault(p, fmt.Sprintf("%q cannot be a parameter, and each column of an upsert gets the one of its name", column), "write the statement as sql, with a parameter of another name")
+			d.Fault(p, fmt.Sprintf("%q cannot be a parameter, but each column of an upsert needs a parameter with its name", column), "write the statement as sql, with a parameter of another name")
 			return statement, false
 		}
 	}
 	text, err := u.Named()
 	if err != nil {
-		d.Fault(p, strings.ReplaceAll(strings.TrimPrefix(err.Error(), "upsert: "), "\n", ", "), "mend the upsert")
+		d.Fault(p, strings.ReplaceAll(strings.TrimPrefix(err.Error(), "upsert: "), "\n", ", "), "correct the upsert")
 		return statement, false
 	}
 	statement.SQL = text
 	return statement, true
 }
 
-// statementText is a statement without options.
+// statementText describes a statement without options.
 type statementText struct{ shape.Word }
 
 func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
@@ -115,7 +115,7 @@ func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
 	return Statement{SQL: text}, ok
 }
 
-// typedParamsShape is a mapping of parameter names to selectors, with a type or without.
+// typedParamsShape describes a mapping of parameter names to selectors, with optional types.
 type typedParamsShape struct{}
 
 func (s typedParamsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
@@ -126,17 +126,17 @@ func (s typedParamsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) 
 	})
 }
 
-// boundParam is a selector, or a mapping of a selector and a type.
+// boundParam describes a mapping of a selector and a type.
 func boundParam() shape.Object[Param] {
 	return shape.Object[Param]{Short: plainParam{selector(nil)}, Fields: []shape.Field[Param]{
 		shape.Key(shape.Meta{Name: "from", Required: true, Doc: "The selector."},
 			selector(nil), func(p *Param) *string { return &p.Selector }),
-		shape.Key(shape.Meta{Name: "type", Doc: "The type of the value. A message with another value fails for good as `malformed`. Without a type, so does a text that a numeric column would read as NaN or infinity."},
+		shape.Key(shape.Meta{Name: "type", Doc: "The type of the value. A message with another value ends as `malformed`. Without a type, the same happens to a text that a numeric column would read as NaN or infinity."},
 			typeWord(), func(p *Param) *sqlhandler.ParamType { return &p.Type }),
 	}}
 }
 
-// plainParam is a selector alone.
+// plainParam describes a selector without a type.
 type plainParam struct{ shape.Word }
 
 func (s plainParam) Read(d *shape.Decoder, p shape.Place) (Param, bool) {
@@ -150,7 +150,7 @@ func (s typedParamsShape) Keys() []shape.Meta {
 
 func (typedParamsShape) Words() string { return "a mapping of parameter names to selectors" }
 
-// paramsShape is a mapping of parameter names to selectors.
+// paramsShape describes a mapping of parameter names to selectors.
 type paramsShape struct{ shape.Leaf }
 
 func (s paramsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
@@ -160,7 +160,7 @@ func (s paramsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
 	})
 }
 
-// readParams reads a mapping of parameter names to what one reads.
+// readParams reads a mapping of parameter names to values, each read by one.
 func readParams[P any](d *shape.Decoder, p shape.Place, words string, one func(name string, at shape.Place) (P, bool)) (all []P, ok bool) {
 	if p.Value().Kind != yaml.MappingNode {
 		d.WrongType(p, words)
@@ -190,13 +190,13 @@ func (paramsShape) Schema() shape.Schema {
 		"propertyNames": shape.Schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
 }
 
-// SQLStep is a part of a handler of statements that takes effect by itself.
+// SQLStep is a step of an SQL handler, with its own transaction.
 type SQLStep struct {
-	// Name is what a message's row knows it by once it is done.
+	// Name identifies the step in the message's row after it is done.
 	Name string
 	// Statements run in this order in the step's transaction.
 	Statements []Statement
-	// Intents are written down after them, in it.
+	// Intents are written after the statements, in the same transaction.
 	Intents []SQLIntent
 }
 
@@ -211,7 +211,7 @@ func stepShape() shape.Object[SQLStep] {
 	}}
 }
 
-// stepName is what a step of a policy may be named.
+// stepName matches valid names of steps.
 var stepName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_-]{1,%d}$`, steplimit.Name))
 
 var stepNameWords = fmt.Sprintf("a name of 1 to %d of a to z, 0 to 9, '_' and '-'", steplimit.Name)
@@ -220,24 +220,24 @@ func badStepName(name string) (reason, remedy string) {
 	if stepName.MatchString(name) {
 		return "", ""
 	}
-	return fmt.Sprintf("%q is no name of a step", name), "write " + stepNameWords
+	return fmt.Sprintf("%q is not a valid name of a step", name), "write " + stepNameWords
 }
 
 func effectsShape() shape.Object[HTTPEffects] {
 	return shape.Object[HTTPEffects]{Fields: []shape.Field[HTTPEffects]{
-		shape.Key(shape.Meta{Name: "statements", Doc: "The statements that an answer may name, each with a name of its own. They run in the transaction that completes the message, in the order of the answer, as often as it names them."},
+		shape.Key(shape.Meta{Name: "statements", Doc: "The statements that a response may name, by name. They run in the transaction that completes the message, in the order of the response, once for each mention."},
 			shape.Named[AnswerStatement]{What: "statement", Item: answerStatementShape(), Set: func(s *AnswerStatement, name string) { s.Name = name }},
 			func(e *HTTPEffects) *[]*AnswerStatement { return &e.Statements }),
-		shape.Key(shape.Meta{Name: "intents", Doc: "The consumers that an answer may write [intents](intents.md) for: each without `from`, on the same store. They are written in the same transaction."},
+		shape.Key(shape.Meta{Name: "intents", Doc: "The consumers that a response may write [intents](intents.md) for: each without `from`, on the same store. They are written in the same transaction."},
 			shape.List[string]{Item: shape.Word{What: "the name of a consumer"}, Single: true}, func(e *HTTPEffects) *[]string { return &e.Intents }),
 	}}
 }
 
 func answerStatementShape() shape.Object[AnswerStatement] {
 	return shape.Object[AnswerStatement]{Fields: []shape.Field[AnswerStatement]{
-		shape.Key(shape.Meta{Name: "sql", Required: true, Doc: "The statement, with `:name` for each parameter. What [SQL handlers](#sql-handlers) may not have, it may not have either."},
+		shape.Key(shape.Meta{Name: "sql", Required: true, Doc: "The statement, with `:name` for each parameter. The limits of [SQL handlers](#sql-handlers) apply."},
 			shape.Word{What: "an SQL statement", Lines: true}, func(s *AnswerStatement) *string { return &s.SQL }),
-		shape.Key(shape.Meta{Name: "params", Doc: "The parameters that the answer must give, and the type of each; with `?` behind it a value may be missing or null, and is NULL then. See [effects in the answer](#effects-in-the-answer)."},
+		shape.Key(shape.Meta{Name: "params", Doc: "The parameters that the response must contain, each with its type. With `?` after the type, the value may be missing or null, and is bound as NULL. See [effects in the answer](#effects-in-the-answer)."},
 			answerParamsShape{}, func(s *AnswerStatement) *[]AnswerParam { return &s.Params }),
 		shape.Key(shape.Meta{Name: "rows", Doc: "The number of rows that the statement must change."},
 			shape.Optional[int64](shape.Count64{Count: shape.Count{Least: 0, Most: 1_000_000}}), func(s *AnswerStatement) **int64 { return &s.Rows }),
@@ -246,7 +246,7 @@ func answerStatementShape() shape.Object[AnswerStatement] {
 	}}
 }
 
-// answerParamsShape is a mapping of parameter names to types.
+// answerParamsShape describes a mapping of parameter names to types.
 type answerParamsShape struct{ shape.Leaf }
 
 func (s answerParamsShape) Read(d *shape.Decoder, p shape.Place) ([]AnswerParam, bool) {
@@ -257,7 +257,7 @@ func (s answerParamsShape) Read(d *shape.Decoder, p shape.Place) ([]AnswerParam,
 	})
 }
 
-// typeWord is the word for a type.
+// typeWord describes the name of a type.
 func typeWord() shape.Choice[sqlhandler.ParamType] {
 	var c shape.Choice[sqlhandler.ParamType]
 	for _, t := range sqlhandler.ParamTypes() {
@@ -266,7 +266,7 @@ func typeWord() shape.Choice[sqlhandler.ParamType] {
 	return c
 }
 
-// paramType is the word for a type, also with a question mark behind it.
+// paramType describes the name of a type with an optional question mark.
 func paramType() shape.Choice[AnswerParam] {
 	var c shape.Choice[AnswerParam]
 	for _, o := range typeWord().Options {
@@ -291,13 +291,13 @@ func (s answerParamsShape) Schema() shape.Schema {
 	return shape.Schema{"type": "object", "additionalProperties": paramType().Schema(), "propertyNames": paramsShape{}.Schema()["propertyNames"]}
 }
 
-// SQLIntent is an effect elsewhere that a handler of statements writes down.
+// SQLIntent is an intent that an SQL handler writes.
 type SQLIntent struct {
-	// To names a consumer of the policy that sends.
+	// To is the name of a consumer of the policy that sends intents.
 	To, Purpose, Type string
 	// Recipient and Key are selectors; empty for none.
 	Recipient, Key string
-	// Body are the members of its body, in the file's order; none: the message's body.
+	// Body has the members of its body, in the file's order; empty: the body of the message.
 	Body []Param
 }
 
@@ -318,8 +318,7 @@ func intentShape() shape.Object[SQLIntent] {
 	}}
 }
 
-// typesShape is a mapping of types, or types with a schema version, to their
-// handlers.
+// typesShape describes a mapping of types, with or without a schema version, to their handlers.
 type typesShape struct{ item shape.Shape[TypedHandler] }
 
 func typedHandlerShape() shape.Object[TypedHandler] {
@@ -354,19 +353,18 @@ func (s typesShape) Read(d *shape.Decoder, p shape.Place) ([]TypedHandler, bool)
 	return all, ok
 }
 
-// typePath is the path of a type below types. It is quoted, as types have points
-// in them.
+// typePath returns the path of a type below types. It is quoted because types contain points.
 func typePath(name string) string { return fmt.Sprintf("[%q]", name) }
 
 func badType(name string) string {
 	kind, version, versioned := strings.Cut(name, "@")
 	switch {
 	case strings.TrimSpace(name) != name || strings.ContainsAny(name, "\n\r"):
-		return "a type begins and ends with no blank and has no line break"
+		return "a type must not begin or end with a blank, or contain a line break"
 	case kind == "":
-		return "no message without a type gets a handler"
+		return "the type is empty, and messages without a type have no handler"
 	case versioned && version == "":
-		return "the version behind @ is missing"
+		return "the version after @ is missing"
 	}
 	return ""
 }

@@ -16,51 +16,51 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The table of a handler behind HTTP.
+// This file has the table of an HTTP handler.
 
 func httpShape() shape.Object[HTTP] {
 	return shape.Object[HTTP]{Fields: []shape.Field[HTTP]{
-		shape.Key(shape.Meta{Name: "url", Required: true, Doc: "The endpoint, as `https://host/path`. Every message is a POST to it. It is trusted; a user in it is refused, since credentials belong into `headers`."},
+		shape.Key(shape.Meta{Name: "url", Required: true, Doc: "The endpoint, as `https://host/path`. Every message is a POST to it. Semel trusts it. A user in the URL is rejected, because credentials belong into `headers`."},
 			shape.Word{What: "a URL, as https://host/path", Pattern: `^[Hh][Tt][Tt][Pp][Ss]?://[^@\s]+$`, Check: badEndpoint}, func(h *HTTP) *string { return &h.URL }),
-		shape.Key(shape.Meta{Name: "headers", Doc: "Headers of each request: `Authorization: \"Bearer ${TOKEN}\"`. Those that Semel sets, or that belong to the connection, are refused, and so are credentials that stand in the file."},
+		shape.Key(shape.Meta{Name: "headers", Doc: "Headers of each request: `Authorization: \"Bearer ${TOKEN}\"`. Headers that Semel sets, headers of the connection, and credentials in plain text are rejected."},
 			headersShape{}, func(h *HTTP) *[]HTTPHeader { return &h.Headers }),
-		shape.Key(shape.Meta{Name: "pass", Doc: "Headers of the message that its request gets, too, by name. Attributes of CloudEvents, trace context and correlation it gets anyway. Credentials are refused: whoever writes a message could be anybody with them."},
+		shape.Key(shape.Meta{Name: "pass", Doc: "Names of message headers to copy to the request. Attributes of CloudEvents, trace context and correlation are always copied. Credentials are rejected, because a producer could impersonate another client with them."},
 			shape.List[string]{Item: shape.Word{What: "the name of a header", Check: badPass}, Single: true}, func(h *HTTP) *[]string { return &h.Pass }),
-		shape.Key(shape.Meta{Name: "key", Def: "idempotency_key", Doc: "`none`, where the other side knows no keys: none is sent. Then `may_double` or `may_be_lost` is required, and `window` has no meaning."},
+		shape.Key(shape.Meta{Name: "key", Def: "idempotency_key", Doc: "`none` sends no key, for endpoints that do not support keys. Then `may_double` or `may_be_lost` is required, and `window` does not apply."},
 			shape.Choice[bool]{Options: []shape.Option[bool]{{Word: "idempotency_key"}, {Word: "none", Value: true}}}, func(h *HTTP) *bool { return &h.NoKey }),
-		shape.Key(shape.Meta{Name: "may_double", Doc: "Why it does no harm when a call without a key happens twice, in a sentence that is told at the start: a call whose outcome is unknown is made again."},
+		shape.Key(shape.Meta{Name: "may_double", Doc: "The reason why it is harmless if a call without a key happens twice. Calls with an unknown outcome are repeated. The reason is logged at the start."},
 			shape.Word{What: "a sentence"}, func(h *HTTP) *string { return &h.MayDouble }),
-		shape.Key(shape.Meta{Name: "may_be_lost", Doc: "Why it does no harm when a call without a key does not happen, in a sentence that is told at the start: a call whose outcome is unknown is not made again. Its message ends as discarded, `outcome unknown`, and is counted."},
+		shape.Key(shape.Meta{Name: "may_be_lost", Doc: "The reason why it is harmless if a call without a key does not happen. Calls with an unknown outcome are not repeated; their messages are discarded with the reason `outcome unknown` and counted. The reason is logged at the start."},
 			shape.Word{What: "a sentence"}, func(h *HTTP) *string { return &h.MayBeLost }),
-		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The longest that one call may take, to the end of its answer. Shorter than `inbox.lease`, so that it has ended when another process may call, and at most `timeout` of the consumer."},
+		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The maximum time of one call, until the end of the response. It must be shorter than `inbox.lease`, so that the call has ended before another process may repeat it, and at most `timeout` of the consumer."},
 			shape.Span{Least: 10 * time.Millisecond, Most: time.Hour}, func(h *HTTP) *time.Duration { return &h.Timeout }),
-		shape.Key(shape.Meta{Name: "max_retry_after", Def: "1h", Doc: "The longest wait that an answer may ask for with Retry-After; a longer one is cut to it. A wait longer than `max_in_memory_wait` is kept in the store."},
+		shape.Key(shape.Meta{Name: "max_retry_after", Def: "1h", Doc: "The maximum wait that a response may request with Retry-After; longer waits are shortened to it. Messages with a wait longer than `max_in_memory_wait` wait in the store."},
 			shape.Span{Least: time.Second, Most: 365 * shape.Day}, func(h *HTTP) *time.Duration { return &h.MaxRetryAfter }),
-		shape.Key(shape.Meta{Name: "window", Def: legible.Span(consumer.Defaults().Provider.Window), Doc: "For how long the endpoint knows an `Idempotency-Key`, from the first call for a message, by the store's clock: a duration, `forever`, or `none` if it knows no keys. While it lasts, less one `timeout` of the consumer, a call whose outcome nobody knows is made again under the same key. After it nobody calls blindly: the message is parked as `outcome unknown`, until `semel messages resolve` says what became of it."},
+		shape.Key(shape.Meta{Name: "window", Def: legible.Span(consumer.Defaults().Provider.Window), Doc: "How long the endpoint remembers an `Idempotency-Key` after the first call for a message, by the store's clock: a duration, `forever`, or `none` if it does not support keys. Within this time, less one `timeout` of the consumer, a call with an unknown outcome is repeated with the same key. Later it is not repeated: the message is parked as `outcome unknown` until an operator records the outcome with `semel messages resolve`."},
 			windowShape{}, func(h *HTTP) *time.Duration { return &h.Window }),
-		shape.Key(shape.Meta{Name: "sign", Doc: "Signs each request as [Standard Webhooks](https://www.standardwebhooks.com) says: `webhook-id`, `webhook-timestamp` and `webhook-signature`. The signature is of the key, the time and the body; of no other header."},
+		shape.Key(shape.Meta{Name: "sign", Doc: "Signs each request according to [Standard Webhooks](https://www.standardwebhooks.com), with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`. The signature covers the key, the time and the body, and no other header."},
 			shape.Optional[Sign](signShape()), func(h *HTTP) **Sign { return &h.Sign }),
-		shape.Key(shape.Meta{Name: "tls", Doc: "Whom this side trusts, and who it is, with https."},
+		shape.Key(shape.Meta{Name: "tls", Doc: "The trusted certificate authorities and the client certificate, for https."},
 			shape.Optional[TLS](httpTLSShape()), func(h *HTTP) **TLS { return &h.TLS }),
-		shape.Key(shape.Meta{Name: "effects", Doc: "What an answer may have done in the consumer's store, in the transaction that completes the message: once, while the call itself may happen again. See [effects in the answer](#effects-in-the-answer)."},
+		shape.Key(shape.Meta{Name: "effects", Doc: "The effects that a response may request in the consumer's store. They happen once, in the transaction that completes the message, even if the call is repeated. See [effects in the answer](#effects-in-the-answer)."},
 			shape.Optional[HTTPEffects](effectsShape()), func(h *HTTP) **HTTPEffects { return &h.Effects }),
-		shape.Key(shape.Meta{Name: "pure", Doc: "`true` says that the endpoint changes nothing by itself: what it answers is all that happens. Then it may be called any number of times, needs no claim, and stands beside `strategy: marker` and `effects`: nothing is written before a call, and the answers of many messages share a transaction. See [an endpoint that only answers](calling-out.md#an-endpoint-that-only-answers)."},
+		shape.Key(shape.Meta{Name: "pure", Doc: "`true` declares that the endpoint changes nothing: the only effects are those in its response. Then calls may be repeated and need no claim. Requires `strategy: marker` and `effects`. Nothing is written before a call, and the responses of many messages share a transaction. See [an endpoint that only answers](calling-out.md#an-endpoint-that-only-answers)."},
 			shape.Boolean{}, func(h *HTTP) *bool { return &h.Pure }),
-		shape.Key(shape.Meta{Name: "connections", Doc: "Beside `pure: true`: how many calls are made at once at most, each over a connection of its own; without it as many as there are `workers`. With fewer, the other workers look at markers and commit while the endpoint is busy, so that it gets no more at once than it takes and yet never waits for the store."},
+		shape.Key(shape.Meta{Name: "connections", Doc: "With `pure: true`: the maximum number of concurrent calls, each on its own connection. Default: `workers`. With fewer connections than workers, the other workers read markers and commit while the endpoint is busy, so the endpoint is never overloaded and never waits for the store."},
 			shape.Count{Least: 1, Most: 1024}, func(h *HTTP) *int { return &h.Connections }),
 	}}
 }
 
 func signShape() shape.Object[Sign] {
 	return shape.Object[Sign]{Fields: []shape.Field[Sign]{
-		shape.Key(shape.Meta{Name: "secret", Required: true, Doc: "The secret, `whsec_` and base64 of 24 to 64 bytes, as `${NAME}` of the environment. While it changes, a list of the new and the old one."},
+		shape.Key(shape.Meta{Name: "secret", Required: true, Doc: "The secret, `whsec_` and base64 of 24 to 64 bytes, as `${NAME}` of the environment. During a rotation, a list of the new and the old secret."},
 			shape.List[string]{Item: signingSecret{secret{noFile: true}}, Single: true}, func(s *Sign) *[]string { return &s.Secrets }),
 	}}
 }
 
 func httpTLSShape() shape.Object[TLS] { return shape.Object[TLS]{Fields: tlsFiles()} }
 
-// windowShape is for how long an endpoint knows keys.
+// windowShape describes how long an endpoint knows keys.
 type windowShape struct{ shape.Leaf }
 
 func (s windowShape) Read(d *shape.Decoder, p shape.Place) (time.Duration, bool) {
@@ -84,15 +84,15 @@ func (windowShape) span() shape.Span { return shape.Span{Least: time.Second, Mos
 
 func (s windowShape) Words() string { return forever + ", none, or " + s.span().Words() }
 
-// badEndpoint says nothing of the text itself: it may hold a secret.
+// badEndpoint returns the fault of a URL. It does not quote the URL, which may contain a secret.
 func badEndpoint(s string) (reason, remedy string) {
 	const form = "write https://host/path, or http://host:port/path"
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || strings.ContainsAny(s, " \t") || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return "this is no URL of http or https", form
+		return "this is not a URL with http or https", form
 	case u.User != nil:
-		return "the URL has a user in it, who would be shown wherever the URL is", `write headers: {Authorization: "Basic ${CREDENTIALS}"}, and the URL without`
+		return "the URL contains a user, which would be shown with the URL", `write headers: {Authorization: "Basic ${CREDENTIALS}"}, and the URL without`
 	case u.Fragment != "":
 		return "the URL has a fragment, which is never sent", "remove it, from # on"
 	}
@@ -106,7 +106,7 @@ func badPass(name string) (reason, remedy string) {
 	return "", ""
 }
 
-// signingSecret is a secret that requests can be signed with.
+// signingSecret describes a secret for signing requests.
 type signingSecret struct{ secret }
 
 func (s signingSecret) Read(d *shape.Decoder, p shape.Place) (string, bool) {
@@ -115,13 +115,13 @@ func (s signingSecret) Read(d *shape.Decoder, p shape.Place) (string, bool) {
 		return "", false
 	}
 	if _, err := httphandler.ParseSecret(text); err != nil {
-		d.Fault(p, err.Error(), "write into the environment what this prints: echo whsec_$(head -c 32 /dev/urandom | base64)")
+		d.Fault(p, err.Error(), "set the environment variable to the output of: echo whsec_$(head -c 32 /dev/urandom | base64)")
 		return "", false
 	}
 	return text, true
 }
 
-// headersShape is a mapping of names to values.
+// headersShape describes a mapping of header names to values.
 type headersShape struct{ shape.Leaf }
 
 func (s headersShape) value() shape.Word { return shape.Word{What: "a text"} }
@@ -139,22 +139,22 @@ func (s headersShape) Read(d *shape.Decoder, p shape.Place) ([]HTTPHeader, bool)
 			d.FaultKey(at, why, "remove it")
 		}
 		if slices.ContainsFunc(all, func(h HTTPHeader) bool { return strings.EqualFold(h.Name, name) }) {
-			d.FaultKey(at, fmt.Sprintf("the header %s stands here already, in other letters", name), "keep one of them")
+			d.FaultKey(at, fmt.Sprintf("the header %s is already here, with other upper and lower case", name), "keep one of them")
 		}
 		if raw := at.Value(); raw.Kind == yaml.ScalarNode && isCredential(name) && !strings.Contains(raw.Value, "${") {
-			d.Fault(at.Place, "a secret stands in the policy", "take it from the environment, as \"Bearer ${TOKEN}\"")
+			d.Fault(at.Place, "the policy contains a secret in plain text", "take it from the environment, as \"Bearer ${TOKEN}\"")
 			continue
 		}
 		value, ok := s.value().Read(d, at.Place)
 		if ok && !httphandler.Sendable(value) {
-			d.Fault(at.Place, "no header can have this value", "write it without control characters and without blanks at its ends")
+			d.Fault(at.Place, "a header cannot have this value", "write it without control characters and without blanks at its ends")
 		}
 		all = append(all, HTTPHeader{Name: name, Value: value})
 	}
 	return all, d.Found() == before
 }
 
-// isCredential reports whether a header of this name surely holds a secret.
+// isCredential reports whether a header with this name contains a secret.
 func isCredential(name string) bool {
 	lower := strings.ToLower(name)
 	return slices.ContainsFunc([]string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"},
@@ -174,57 +174,54 @@ func (s windowShape) Schema() shape.Schema {
 
 // HTTP is a handler that calls an endpoint.
 type HTTP struct {
-	// URL is the endpoint's, which may hold a secret in its query: never print it.
+	// URL is the URL of the endpoint. Its query may contain a secret: never print it.
 	URL string
-	// Headers are sent with each request, in the file's order; values may be secret.
+	// Headers are sent with each request, in the file's order. Values may be secret.
 	Headers []HTTPHeader
-	// Pass names the message's headers that are sent, too.
+	// Pass are the names of message headers that are copied to the request.
 	Pass []string
-	// NoKey: no idempotency key is sent. One of the other two is a reason in the author's
-	// words then.
+	// NoKey sends no idempotency key. Then either MayDouble or MayBeLost has a reason in the author's words.
 	NoKey                bool
 	MayDouble, MayBeLost string
-	// Timeout is of one call.
+	// Timeout limits one call.
 	Timeout time.Duration
-	// MaxRetryAfter is the longest wait that an answer may ask for.
+	// MaxRetryAfter is the longest wait that a response may request.
 	MaxRetryAfter time.Duration
-	// Window is for how long the endpoint knows a key, or one of consumer.WindowAlways and
-	// consumer.WindowNever.
+	// Window is how long the endpoint remembers a key, or consumer.WindowAlways or consumer.WindowNever.
 	Window time.Duration
-	// Sign is nil where requests are not signed.
+	// Sign is nil if requests are not signed.
 	Sign *Sign
-	// TLS is nil where the policy names none.
+	// TLS is nil if the policy has none.
 	TLS *TLS
-	// Effects is nil where an answer brings none.
+	// Effects is nil if responses have no effects.
 	Effects *HTTPEffects
-	// Pure: the endpoint changes nothing, and what it answers is all.
+	// Pure: the endpoint changes nothing; the only effects are those in its responses.
 	Pure bool
-	// Connections is how many calls are made at once at most; the consumer's workers unless
-	// the file says.
+	// Connections is the maximum number of concurrent calls; default: the consumer's workers.
 	Connections int
 }
 
-// HTTPEffects are what an endpoint's answer may have done in the store.
+// HTTPEffects are the effects that a response may request.
 type HTTPEffects struct {
-	// Statements are those that it may name, in the file's order.
+	// Statements are the statements that a response may name, in the file's order.
 	Statements []*AnswerStatement
-	// Intents are the consumers that it may write intents for.
+	// Intents are the consumers that a response may write intents for.
 	Intents []string
 }
 
-// AnswerStatement is one of them.
+// AnswerStatement is a statement that a response may name.
 type AnswerStatement struct {
 	Name, SQL string
 	Params    []AnswerParam
-	// Rows and Otherwise are as a Statement's.
+	// Rows and Otherwise are as in Statement.
 	Rows      *int64
 	Otherwise string
 }
 
-// AnswerParam is a parameter whose value the answer gives.
+// AnswerParam is a parameter whose value comes from the response.
 type AnswerParam sqlhandler.TypedParam
 
-// local reports whether nothing of a call leaves this host.
+// local reports whether calls stay on this host.
 func (h *HTTP) local() bool {
 	u, err := url.Parse(h.URL)
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
@@ -233,9 +230,9 @@ func (h *HTTP) local() bool {
 // HTTPHeader is a header of a request.
 type HTTPHeader struct{ Name, Value string }
 
-// Sign says how requests are signed.
+// Sign configures the signatures of requests.
 type Sign struct {
-	// Secrets make a signature each.
+	// Secrets make one signature each.
 	Secrets []string
 }
 
@@ -243,13 +240,13 @@ func publishShape() shape.Object[Publish] {
 	fields := []shape.Field[Publish]{
 		shape.Key(shape.Meta{Name: "brokers", Required: true, Doc: "The bootstrap brokers as `host:port`. One text may contain several, separated by commas."},
 			brokersShape{}, func(p *Publish) *[]string { return &p.Brokers }),
-		shape.Key(shape.Meta{Name: "topic", Doc: "The topic. It must exist, and is none that the consumer reads. It, or `topic_header`, is required."},
+		shape.Key(shape.Meta{Name: "topic", Doc: "The topic. It must exist, and the consumer must not read it. Either `topic` or `topic_header` is required."},
 			topicName(), func(p *Publish) *string { return &p.Topic }),
-		shape.Key(shape.Meta{Name: "topic_header", Doc: "A header of the message that names its topic, which must be one of `topics`. A message without it goes to `topic`; without that, or where another topic is named, it ends as `permanent failure`."},
+		shape.Key(shape.Meta{Name: "topic_header", Doc: "A message header with the name of the topic, which must be one of `topics`. A message without the header goes to `topic`. If `topic` is not set, or the header has another topic, the message ends as `permanent failure`."},
 			shape.Word{What: "the name of a header"}, func(p *Publish) *string { return &p.TopicHeader }),
-		shape.Key(shape.Meta{Name: "topics", Doc: "The topics that `topic_header` may name: whoever writes a message could otherwise write anywhere."},
+		shape.Key(shape.Meta{Name: "topics", Doc: "The topics that `topic_header` may contain. Without this list, producers could publish to any topic."},
 			shape.List[string]{Item: topicName(), Single: true}, func(p *Publish) *[]string { return &p.Topics }),
-		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The longest that one message waits for the brokers to confirm it. Shorter than `inbox.lease`, and at most `timeout` of the consumer."},
+		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The maximum time until the brokers confirm a message. It must be shorter than `inbox.lease`, and at most `timeout` of the consumer."},
 			shape.Span{Least: 10 * time.Millisecond, Most: time.Hour}, func(p *Publish) *time.Duration { return &p.Timeout }),
 		shape.Key(shape.Meta{Name: "client_id", Def: "semel", Doc: "The client id for the logs and quotas of brokers."},
 			shape.Word{What: "a name"}, func(p *Publish) *string { return &p.ClientID }),

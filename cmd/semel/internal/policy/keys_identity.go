@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The tables of strategy, identity and fingerprint.
+// This file has the tables of strategy, identity and fingerprint.
 
 func strategyShape() shape.Object[Strategy] {
 	return shape.Object[Strategy]{
@@ -21,9 +21,9 @@ func strategyShape() shape.Object[Strategy] {
 		Fields: []shape.Field[Strategy]{
 			shape.Key(shape.Meta{Name: "marker", Doc: "A marker commits with the effect."},
 				shape.Boolean{}, func(s *Strategy) *bool { return &s.Marker }),
-			shape.Key(shape.Meta{Name: "natural", Doc: "The effect is idempotent by nature; no marker is written. The value is the reason why late copies do no harm."},
+			shape.Key(shape.Meta{Name: "natural", Doc: "The effect is idempotent by nature; no marker is written. The value is the reason why late copies are harmless."},
 				shape.Optional[Natural](naturalShape()), func(s *Strategy) **Natural { return &s.Natural }),
-			shape.Key(shape.Meta{Name: "business_key", Doc: "A unique constraint of your table decides: its violation is a duplicate, every other one an error. Alone or with the marker."},
+			shape.Key(shape.Meta{Name: "business_key", Doc: "A unique constraint of your table decides: its violation means a duplicate; violations of other constraints are errors. Alone or with the marker."},
 				shape.Optional[BusinessKey](businessKeyShape()), func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
 			shape.Key(shape.Meta{Name: "inbox", Doc: "A marker and a row with the message commit with the effect; with `ack: after_receipt` they commit first, the message is acked, and a worker applies the effect later."},
 				shape.Boolean{}, func(s *Strategy) *bool { return &s.Inbox }),
@@ -37,11 +37,11 @@ func strategyWord() shape.Choice[Strategy] {
 		{Word: "marker", Value: Strategy{Marker: true}},
 		{Word: "inbox", Value: Strategy{Inbox: true}},
 		{Word: "lease", Value: Strategy{Lease: true}},
-		{Word: "natural", Reason: "natural does not say why late copies do no harm",
+		{Word: "natural", Reason: "natural needs a reason why late copies are harmless",
 			Remedy: "write strategy: {natural: {order: irrelevant}}, or natural: {because: \"…\"}"},
 		{Word: "business_key", Reason: "business_key does not name its constraint",
 			Remedy: "write strategy: {business_key: {constraint: \"payments.id\"}}"},
-		{Word: "version", Reason: "versions stand beside a marker, which what waits for an earlier one needs",
+		{Word: "version", Reason: "versions need a marker, because a version that waits for an earlier one is stored",
 			Remedy: "write strategy: marker, and at the consumer version: {stream: \"body:/order\", number: \"body:/version\"}"},
 	}}
 }
@@ -72,7 +72,7 @@ func identityShape() shape.Object[Identity] {
 			selector(sourceSelector), func(i *Identity) *string { return &i.Source }),
 		shape.Key(shape.Meta{Name: "trusted", Def: "false", Doc: "`true` accepts an `id` whose name suggests that it differs between copies or is shared by messages, such as `header:x-attempt-id` or `header:date`, because the producer sets it once for each message."},
 			shape.Boolean{}, func(i *Identity) *bool { return &i.Trusted }),
-		shape.Key(shape.Meta{Name: "previous", Doc: "The previous identity, during a change. Messages get a marker under both, and are new only if both are new. Required if the identity differs from the recorded one. Remove it when old messages no longer come again, after `semel consumers identity retire`. Not with `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
+		shape.Key(shape.Meta{Name: "previous", Doc: "The previous identity, during a change. Messages get a marker under both, and are new only if both are new. Required if the identity differs from the recorded one. Remove it when old messages no longer arrive, after `semel consumers identity retire`. Not with `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
 			shape.Optional[PreviousIdentity](previousShape()), func(i *Identity) **PreviousIdentity { return &i.Previous }),
 		shape.Later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
 	}}
@@ -90,7 +90,7 @@ func previousShape() shape.Object[PreviousIdentity] {
 	}}
 }
 
-// fingerprintShape is body, none or selectors.
+// fingerprintShape describes body, none or selectors.
 type fingerprintShape struct{ shape.Leaf }
 
 func (s fingerprintShape) Read(d *shape.Decoder, p shape.Place) (Fingerprint, bool) {
@@ -139,10 +139,10 @@ func versionShape() shape.Object[Version] {
 	}}
 }
 
-// beginShape is a version, or first_seen.
+// beginShape describes a version, or first_seen.
 type beginShape struct{ shape.Leaf }
 
-// firstSeen is the word for a stream that begins with what is met first.
+// firstSeen is the word for streams that start with the first version that arrives.
 const firstSeen = "first_seen"
 
 func (s beginShape) Read(d *shape.Decoder, p shape.Place) (VersionStart, bool) {
@@ -155,7 +155,7 @@ func (s beginShape) Read(d *shape.Decoder, p shape.Place) (VersionStart, bool) {
 	case shape.NearestWord(text, []string{firstSeen}) != "" && p.Raw == "":
 		d.Fault(p, p.Shown(text)+" is unknown here", "did you mean "+firstSeen+"?")
 	case err != nil || number < 1 || number > versions.Max || text != strconv.FormatInt(number, 10) || d.Quoted(p):
-		d.Fault(p, p.Shown(text)+" is no version that a stream begins with", "write "+s.Words()+", without quotes")
+		d.Fault(p, p.Shown(text)+" cannot be the first version of a stream", "write "+s.Words()+", without quotes")
 	default:
 		return VersionStart{Number: number}, true
 	}
@@ -193,7 +193,7 @@ func dedupColumnsShape() shape.Object[DedupColumns] {
 	}}
 }
 
-// valuesShape is a mapping of columns to texts.
+// valuesShape describes a mapping of columns to texts.
 type valuesShape struct{ shape.Leaf }
 
 func (s valuesShape) Read(d *shape.Decoder, p shape.Place) (map[string]string, bool) {
@@ -206,7 +206,7 @@ func (s valuesShape) Read(d *shape.Decoder, p shape.Place) (map[string]string, b
 	for name, at := range d.Entries(p) {
 		d.Note(at.Place)
 		if name == "" {
-			d.FaultKey(at, fmt.Sprintf("%q is no column", name), "name a column of the table")
+			d.FaultKey(at, fmt.Sprintf("%q is not a column", name), "name a column of the table")
 			ok = false
 		}
 		text, good := d.Text(&at.Place, "a text")
@@ -221,11 +221,10 @@ func (valuesShape) Schema() shape.Schema {
 	return shape.Schema{"type": "object", "additionalProperties": shape.Schema{"type": []string{"string", "number", "boolean"}}}
 }
 
-// filterShape is a mapping of conditions: type, or header:NAME, to the values of
-// which a message must have one.
+// filterShape describes a mapping of conditions (type, or header:NAME) to the accepted values.
 type filterShape struct{ shape.Leaf }
 
-// headerCondition begins the key of a condition on a header.
+// headerCondition is the prefix of a condition on a header.
 const headerCondition = "header:"
 
 func (s filterShape) Read(d *shape.Decoder, p shape.Place) (consumer.Filter, bool) {
@@ -257,7 +256,7 @@ func (s filterShape) Read(d *shape.Decoder, p shape.Place) (consumer.Filter, boo
 	}
 	reason, remedy := split(filter.Validate(), "write each header once")
 	if reason == "" && len(filter.Types) == 0 && len(filter.Headers) == 0 {
-		reason, remedy = "it has no condition", "write type: [TYPE], or header:NAME: [VALUE], or leave it out"
+		reason, remedy = "it has no condition", "write type: [TYPE], or header:NAME: [VALUE], or remove it"
 	}
 	if reason != "" {
 		d.Fault(p, reason, remedy)

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// The tables of the inbox.
+// This file has the tables of the inbox.
 
 func inboxKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
@@ -36,22 +36,20 @@ func inboxShape() shape.Object[consumer.InboxPolicy] {
 	}}
 }
 
-// Alerts are what somebody wants to be told of a consumer, where it is not what the rules that
-// ship say.
+// Alerts are a consumer's own thresholds for alerts, instead of the default ones.
 type Alerts struct {
-	// PendingAge is how old a message that waits may become; 0: nothing is said.
+	// PendingAge is the maximum age of waiting messages; 0: the default.
 	PendingAge time.Duration
-	// Parked is from how many parked messages on; 0: nothing is said.
+	// Parked is the number of parked messages that fires the alert; 0: the default.
 	Parked int
-	// DuplicateSpike is whether most of what is delivered may be copies.
+	// DuplicateSpike also fires the alert if most of a few deliveries are duplicates.
 	DuplicateSpike bool
 }
 
-// Any reports whether anything is said.
+// Any reports whether any threshold is set.
 func (a Alerts) Any() bool { return a != Alerts{} }
 
-// Unserved reports whether alerts of a consumer are promised and no run serves the metrics
-// that they need.
+// Unserved reports whether the consumer has alerts but runs do not serve the metrics for them.
 func (p *Policy) Unserved(c *Consumer) bool { return c.Alerts.Any() && p.Listen.Address == "" }
 
 func alertsShape() shape.Object[Alerts] {
@@ -97,13 +95,13 @@ func retentionShape() shape.Object[consumer.RetentionPolicy] {
 		}}
 }
 
-// longestKeep is the longest retention but for ever.
+// longestKeep is the longest retention other than forever.
 const longestKeep = 100 * 365 * shape.Day
 
-// forever is the word for a retention without an end.
+// forever is the word for an unlimited retention.
 const forever = "forever"
 
-// keepShape is how long something is kept; 0 is for ever.
+// keepShape describes how long something is kept; 0 is forever.
 type keepShape struct{ shape.Leaf }
 
 func (s keepShape) Read(d *shape.Decoder, p shape.Place) (time.Duration, bool) {
@@ -122,7 +120,7 @@ func (keepShape) span() shape.Span { return shape.Span{Least: time.Minute, Most:
 
 func (s keepShape) Words() string { return forever + ", or " + s.span().Words() }
 
-// keepPolicy is a retention that says nothing but how long.
+// keepPolicy describes a retention with only a duration.
 type keepPolicy struct{ keepShape }
 
 func (s keepPolicy) Read(d *shape.Decoder, p shape.Place) (consumer.RetentionPolicy, bool) {
@@ -136,22 +134,22 @@ func (s keepShape) Schema() shape.Schema {
 
 func replayShape() shape.Object[Replay] {
 	return shape.Object[Replay]{Fields: []shape.Field[Replay]{
-		shape.Key(shape.Meta{Name: "allowed", Doc: "Whether they may be. The default is `true` for an `effect` of the kinds `projection`, `cache` and `audit_copy` that calls nobody, otherwise `false`."},
+		shape.Key(shape.Meta{Name: "allowed", Doc: "Whether messages may be replayed. The default is `true` for an `effect` of the kinds `projection`, `cache` and `audit_copy` without calls to other systems, otherwise `false`."},
 			shape.Boolean{}, func(r *Replay) *bool { return &r.Allowed }),
-		shape.Key(shape.Meta{Name: "effects", Def: "none", Doc: "What a replay may do outside of the store: with `none` intents are written down as `suppressed`, and are not sent unless somebody says so (`semel intents retry`); with `real` they are sent, and endpoints are called as ever. A consumer that calls an endpoint itself may write `none` with `looks` only."},
+		shape.Key(shape.Meta{Name: "effects", Def: "none", Doc: "The external effects of a replay. `none`: intents are stored as `suppressed` and only sent by `semel intents retry`. `real`: intents are sent, and endpoints are called as usual. A consumer that calls an endpoint itself may only use `none` with `looks`."},
 			shape.Choice[bool]{Options: []shape.Option[bool]{{Word: "none", Value: false}, {Word: "real", Value: true}}}, func(r *Replay) *bool { return &r.Effects }),
-		shape.Key(shape.Meta{Name: "max_age", Doc: "How old a message may be that is replayed; older ones are left out and counted. It must not exceed `retention`, which is the default: of an older message nobody knows whether it took effect."},
+		shape.Key(shape.Meta{Name: "max_age", Doc: "The maximum age of replayed messages; older ones are skipped and counted. It must not exceed `retention`, which is the default, because it is unknown whether an older message took effect."},
 			shape.Span{Least: time.Minute, Most: longestKeep}, func(r *Replay) *time.Duration { return &r.MaxAge }),
-		shape.Key(shape.Meta{Name: "looks", Def: "false", Doc: "That the endpoint of `handler.http` looks whether effects are allowed: each request of a replay has the header `semel-replay` with its number, and `semel-effects: none` or `real`."},
+		shape.Key(shape.Meta{Name: "looks", Def: "false", Doc: "`true` declares that the endpoint of `handler.http` checks whether effects are allowed: each request of a replay has the header `semel-replay` with its number, and `semel-effects: none` or `real`."},
 			shape.Boolean{}, func(r *Replay) *bool { return &r.Looks }),
 	}}
 }
 
 func effectShape() shape.Object[Effect] {
 	return shape.Object[Effect]{Fields: []shape.Field[Effect]{
-		shape.Key(shape.Meta{Name: "kind", Required: true, Doc: "Which kind it is. See [effects](#effects)."},
+		shape.Key(shape.Meta{Name: "kind", Required: true, Doc: "The kind of the effect. See [effects](#effects)."},
 			effectKindWord(), func(e *Effect) *EffectKind { return &e.Kind }),
-		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "What a second one would do, in a sentence for whoever decides at night whether a message may run again."},
+		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "What a second effect would do, in a sentence for operators who decide whether a message may be processed again."},
 			shape.Word{What: "a sentence"}, func(e *Effect) *string { return &e.Says }),
 	}}
 }
@@ -164,17 +162,17 @@ func effectKindWord() shape.Choice[EffectKind] {
 	return c
 }
 
-// Effect is what a consumer does to the business, in its author's words.
+// Effect is the declared effect of a consumer.
 type Effect struct {
 	Kind EffectKind
-	// Says is a sentence for those who decide whether it may be done again.
+	// Says is a sentence for operators who decide whether the effect may happen again.
 	Says string
 }
 
-// EffectKind is a kind of business effect; its text is the word of the policy.
+// EffectKind is a kind of business effect, written as in the policy.
 type EffectKind string
 
-// The kinds.
+// The kinds of effects.
 const (
 	Projection EffectKind = "projection"
 	Cache      EffectKind = "cache"
@@ -186,22 +184,22 @@ const (
 	External   EffectKind = "external"
 )
 
-// effectKind is what is known of a kind. The rules judge by it, and the table of
-// docs/policy.md is made of it.
+// effectKind is the knowledge about a kind of effect. Rules use it, and the table in docs/policy.md is generated from
+// it.
 type effectKind struct {
 	kind EffectKind
-	// is says what it is.
+	// is describes the kind.
 	is string
-	// refused says, by guard, why it is no guard for this kind.
+	// refused has the guards that do not protect this kind, each with the reason.
 	refused map[guard]string
-	// stated: how long copies are recognised is written down, not left to the default.
+	// stated: the retention must be written in the policy.
 	stated bool
 }
 
-// elsewhere is why nothing in a transaction guards what is done outside.
-const elsewhere = "what is done outside is in no transaction, and happens as often as its handler runs"
+// elsewhere is the reason why no transaction protects external effects.
+const elsewhere = "an external effect is not part of a transaction, and happens each time its handler runs"
 
-// guard is what makes an effect happen once; a strategy has one or two of them.
+// guard is a mechanism that makes an effect happen once. A strategy has one or two.
 type guard string
 
 const (
@@ -209,11 +207,11 @@ const (
 	byBusinessKey guard = "`business_key` alone"
 	byNature      guard = "`natural`"
 	byLease       guard = "`lease`"
-	// byAnswer: the call may happen again, what its answer names is done once.
-	byAnswer guard = "`effects` in an answer"
+	// byAnswer: the call may be repeated, but the effects in its response happen once.
+	byAnswer guard = "`effects` in a response"
 )
 
-// guard is the one that counts: beside a marker, a constraint is a second one.
+// guard returns the guard that counts. A constraint in addition to a marker is a second guard.
 func (c *Consumer) guard() guard {
 	s := c.Strategy
 	switch {
@@ -231,30 +229,30 @@ func (c *Consumer) guard() guard {
 
 func effectKinds() []effectKind {
 	return []effectKind{
-		{kind: Projection, is: "state that can be made anew from the messages: a read model, a search index"},
-		{kind: Cache, is: "a copy that may be thrown away"},
+		{kind: Projection, is: "state that can be rebuilt from the messages: a read model, a search index"},
+		{kind: Cache, is: "a copy that may be deleted"},
 		{kind: Entity, is: "the state of a business object, which a message sets"},
-		{kind: AuditCopy, is: "each message is kept, as it came"},
-		{kind: Ledger, is: "each message adds: an entry, an amount, a stock", stated: true,
+		{kind: AuditCopy, is: "each message is kept unchanged"},
+		{kind: Ledger, is: "each message adds something: an entry, an amount, a quantity", stated: true,
 			refused: map[guard]string{byNature: "each copy adds to a ledger",
-				byLease: "a call whose answer was lost is made again, and adds again unless the other side keeps its key"}},
-		{kind: Intent, is: "a row that orders something to be done elsewhere", stated: true,
-			refused: map[guard]string{byNature: "a second row orders it a second time"}},
-		{kind: Command, is: "a request, which may be refused", stated: true,
+				byLease: "a call without an answer is repeated, and adds again unless the other side remembers its key"}},
+		{kind: Intent, is: "a row that requests an action in another system", stated: true,
+			refused: map[guard]string{byNature: "a second row requests the action a second time"}},
+		{kind: Command, is: "a request that may be rejected", stated: true,
 			refused: map[guard]string{
-				byNature:      "the state that refused a command may have changed when its copy comes, which would then be obeyed",
-				byBusinessKey: "a command that was refused leaves nothing in the table, and its copy may then be obeyed",
+				byNature:      "the state may have changed after a command was rejected, and its copy would then be accepted",
+				byBusinessKey: "a rejected command leaves nothing in the table, so its copy may be accepted later",
 			}},
-		{kind: External, is: "something outside of the database: a payment, a mail", stated: true,
+		{kind: External, is: "something outside the database: a payment, a mail", stated: true,
 			refused: map[guard]string{
 				byMarker:      elsewhere,
 				byBusinessKey: elsewhere,
-				byNature:      "each copy does it again",
+				byNature:      "each copy repeats the effect",
 			}},
 	}
 }
 
-// known is what is known of the kind of an effect, or false for no kind.
+// known returns the knowledge about the effect's kind; false if no kind is declared.
 func (e *Effect) known() (effectKind, bool) {
 	if e != nil {
 		for _, k := range effectKinds() {

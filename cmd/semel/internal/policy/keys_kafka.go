@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The table of a Kafka source, and of a consumer's dead letters.
+// This file has the tables of a Kafka source, and of dead letters.
 
 func kafkaShape() shape.Object[Kafka] {
 	var all []shape.Field[Kafka]
@@ -20,7 +20,7 @@ func kafkaShape() shape.Object[Kafka] {
 	all = append(all, groupKeys()...)
 	all = append(all, recordKeys()...)
 	all = append(all, securityKeys(func(k *Kafka) **TLS { return &k.TLS }, func(k *Kafka) **SASL { return &k.SASL })...)
-	return shape.Object[Kafka]{OneOf: []string{"topics", "topic_pattern"}, Unsaid: "what is to be read is not said", Fields: all}
+	return shape.Object[Kafka]{OneOf: []string{"topics", "topic_pattern"}, Unsaid: "the topics are missing", Fields: all}
 }
 
 func clusterKeys() []shape.Field[Kafka] {
@@ -75,17 +75,17 @@ func recordKeys() []shape.Field[Kafka] {
 	}
 }
 
-// securityKeys are of whoever connects to brokers.
+// securityKeys are the keys for connections to brokers.
 func securityKeys[T any](tls func(*T) **TLS, sasl func(*T) **SASL) []shape.Field[T] {
 	return []shape.Field[T]{
 		shape.Key(shape.Meta{Name: "tls", Def: "false", Doc: "Encrypts every connection: `true` with the certificate authorities of the system, or a mapping."},
 			encryption{tlsShape()}, tls),
-		shape.Key(shape.Meta{Name: "sasl", Doc: "Authentication. Secrets must come from the environment or from a file; a secret in the policy is refused."},
+		shape.Key(shape.Meta{Name: "sasl", Doc: "Authentication. Secrets must come from the environment or from a file; a secret in plain text is rejected."},
 			shape.Optional[SASL](saslShape()), sasl),
 	}
 }
 
-// startShape is a word, a time or a group.
+// startShape describes a word, a time or a group.
 func startShape() shape.Object[kafka.Start] {
 	return shape.Object[kafka.Start]{
 		Short: shape.Choice[kafka.Start]{Options: []shape.Option[kafka.Start]{
@@ -108,7 +108,7 @@ func tlsShape() shape.Object[TLS] {
 			shape.Word{What: "a host name"}, func(t *TLS) *string { return &t.ServerName }))}
 }
 
-// tlsFiles are the keys of whom this side trusts, and of who it is.
+// tlsFiles are the keys for certificate authorities and for the own certificate.
 func tlsFiles() []shape.Field[TLS] {
 	file := shape.Path{Word: shape.Word{What: "a path"}}
 	return []shape.Field[TLS]{
@@ -175,12 +175,12 @@ func badTopic(s string) (reason, remedy string) {
 
 func badPattern(s string) (reason, remedy string) {
 	if _, err := kafka.CompilePattern(s); err != nil {
-		return "this is no regular expression: " + err.Error(), `write one in the syntax of RE2, as "orders\\..*"`
+		return "this is not a valid regular expression: " + err.Error(), `write one in the syntax of RE2, as "orders\\..*"`
 	}
 	return "", ""
 }
 
-// brokersShape is a list of texts, each of one broker or of several.
+// brokersShape describes a list of texts, each with one or several brokers.
 type brokersShape struct{ shape.Leaf }
 
 func (brokersShape) list() shape.List[string] {
@@ -207,13 +207,13 @@ func badBrokers(text string) (reason, remedy string) {
 		host, port, err := net.SplitHostPort(strings.TrimSpace(broker))
 		n, notNumber := strconv.ParseUint(port, 10, 16)
 		if err != nil || host == "" || notNumber != nil || n == 0 {
-			return "this is no broker", `write "host:port", as "127.0.0.1:9092"`
+			return "this is not a broker address", `write "host:port", as "127.0.0.1:9092"`
 		}
 	}
 	return "", ""
 }
 
-// encryption is a mapping, or true or false.
+// encryption describes a mapping, or true or false.
 type encryption struct{ shape.Object[TLS] }
 
 func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
@@ -224,7 +224,7 @@ func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
 	return &v, ok
 }
 
-// encrypted is encryption without options.
+// encrypted describes encryption without options.
 type encrypted struct{ shape.Boolean }
 
 func (s encrypted) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {
@@ -232,7 +232,7 @@ func (s encrypted) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {
 	return TLS{off: !on}, ok
 }
 
-// instant is a moment with its zone.
+// instant describes a time with its zone.
 type instant struct{ shape.Leaf }
 
 func (s instant) Read(d *shape.Decoder, p shape.Place) (time.Time, bool) {
@@ -242,7 +242,7 @@ func (s instant) Read(d *shape.Decoder, p shape.Place) (time.Time, bool) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		d.Fault(p, p.Shown(text)+" is no time", "write "+s.Words())
+		d.Fault(p, p.Shown(text)+" is not a time", "write "+s.Words())
 	}
 	return at, err == nil
 }
@@ -253,7 +253,7 @@ func (instant) Schema() shape.Schema {
 	return shape.OrVariable(shape.Schema{"type": "string", "pattern": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`})
 }
 
-// instantOrDate is a moment with its zone, or a date, which begins at midnight UTC.
+// instantOrDate describes a time with its zone, or a date, which means midnight UTC.
 type instantOrDate struct{ shape.Leaf }
 
 func (s instantOrDate) Read(d *shape.Decoder, p shape.Place) (time.Time, bool) {
@@ -267,7 +267,7 @@ func (s instantOrDate) Read(d *shape.Decoder, p shape.Place) (time.Time, bool) {
 	}
 	switch {
 	case err != nil:
-		d.Fault(p, p.Shown(text)+" is no time", "write "+s.Words())
+		d.Fault(p, p.Shown(text)+" is not a time", "write "+s.Words())
 	case at.Year() < firstYear:
 		d.Fault(p, fmt.Sprintf("%s is before %d", p.Shown(text), firstYear), fmt.Sprintf("write %d-01-01 for all time", firstYear))
 		return at, false
@@ -275,7 +275,7 @@ func (s instantOrDate) Read(d *shape.Decoder, p shape.Place) (time.Time, bool) {
 	return at, err == nil
 }
 
-// firstYear keeps the zero time, which means that no time was set, from being written.
+// firstYear rejects the zero time, which means that no time is set.
 const firstYear = 1970
 
 func (instantOrDate) Words() string {
@@ -286,14 +286,14 @@ func (instantOrDate) Schema() shape.Schema {
 	return shape.OrVariable(shape.Schema{"type": "string", "pattern": `^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?$`})
 }
 
-// secret is a text that may not stand in the file, and is not shown.
+// secret describes a text that must not be in the file and is never shown.
 type secret struct {
 	shape.Leaf
-	// noFile: none can be named in its place.
+	// noFile: no file can be named instead.
 	noFile bool
 }
 
-// secretPattern says of a text what isReference does.
+// secretPattern matches the texts that isReference accepts.
 const secretPattern = `^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`
 
 func (s secret) Read(d *shape.Decoder, p shape.Place) (string, bool) {
@@ -307,7 +307,7 @@ func (s secret) Read(d *shape.Decoder, p shape.Place) (string, bool) {
 		if !s.noFile {
 			remedy += ", or name a file that holds it"
 		}
-		d.Fault(p, "a secret stands in the policy", remedy)
+		d.Fault(p, "the policy contains a secret in plain text", remedy)
 		return "", false
 	}
 	text, ok := d.Text(&p, s.Words())
@@ -318,8 +318,7 @@ func (s secret) Read(d *shape.Decoder, p shape.Place) (string, bool) {
 	return text, ok
 }
 
-// isReference reports whether text is a variable of the environment, without a
-// default, and nothing beside it.
+// isReference reports whether text is exactly one environment variable without a default.
 func isReference(text string) bool {
 	name, opened := strings.CutPrefix(text, "${")
 	name, closed := strings.CutSuffix(name, "}")

@@ -14,10 +14,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// The table of every key of a policy begins here: the whole file, stores and
-// sources. keys_consumer.go goes on. To add a key, add one line to a table and
-// a field to the type it goes to; a key that is not built yet is a line with
-// later. Parser, JSON Schema and reference follow.
+// The table of all keys begins in this file, with the whole file, stores and sources; keys_consumer.go continues. To
+// add a key, add a line to a table and a field to its type. A key that is not available yet is a line with
+// shape.Later. The parser, the JSON Schema and the reference follow from the tables.
 
 // root is the whole file.
 type root struct {
@@ -92,7 +91,7 @@ func badDatabase(s string) (reason, remedy string) {
 	case filepath.Base(s) == ":memory:":
 		return "a database in memory forgets what was applied when its connection ends", "name a file, as shop.db"
 	case strings.HasPrefix(s, "file:"):
-		return "this is a URI, and path is that of a file", "write the path alone, as shop.db"
+		return "path must be a file, not a URI", "write the path alone, as shop.db"
 	}
 	return "", ""
 }
@@ -101,7 +100,7 @@ func badPrefix(s string) (reason, remedy string) {
 	if shape.BadName(s) == "" && shape.IsVariable(s) && len(s) <= 32 {
 		return "", ""
 	}
-	return "this cannot begin a table's name", "use letters, digits and '_', at most 32 of them, not a digit first"
+	return "a table name cannot have this prefix", "use letters, digits and '_', at most 32 of them, not a digit first"
 }
 
 func sourceShape() shape.Object[Source] {
@@ -135,7 +134,7 @@ func fileShape() shape.Object[File] {
 	}}
 }
 
-// words is a choice among texts that mean themselves.
+// words describes a choice of texts.
 func words(all ...string) shape.Choice[string] {
 	var c shape.Choice[string]
 	for _, w := range all {
@@ -144,26 +143,25 @@ func words(all ...string) shape.Choice[string] {
 	return c
 }
 
-// JSONSchema is the JSON Schema of the policy file, for editors. A key that is
-// not available yet is in it with a text that says so, and refused.
+// JSONSchema returns the JSON Schema of the policy file, for editors. It rejects keys that are not available yet,
+// with a text that says so.
 func JSONSchema() []byte {
 	s := rootShape().Schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Semel policy"
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic(err) // a schema is maps, lists, texts and numbers
+		panic(err) // cannot fail: a schema consists of maps, lists, texts and numbers
 	}
 	return append(text, '\n')
 }
 
-// LeastAuditKey is how many bytes a key of the audit has at least: with fewer it could be
-// guessed.
+// LeastAuditKey is the minimum length of an audit key in bytes; shorter ones could be guessed.
 const LeastAuditKey = 32
 
-// Audit says how acts of operators are sealed.
+// Audit configures the sealing of the audit trail.
 type Audit struct {
-	// Key is what they are sealed under, a secret: never print it; empty for none.
+	// Key is the secret for sealing; empty: no key. Never print it.
 	Key string
 }
 
@@ -174,7 +172,7 @@ func auditShape() shape.Object[Audit] {
 	}}
 }
 
-// badAuditKey says nothing of the secret but how long it is.
+// badAuditKey returns the fault of a key. It shows only the length of the key.
 func badAuditKey(s string) (reason, remedy string) {
 	if len(s) < LeastAuditKey {
 		return fmt.Sprintf("a key of %d bytes could be guessed", len(s)), fmt.Sprintf("give at least %d, at random, as openssl rand -hex 32 makes them", LeastAuditKey)
@@ -182,13 +180,13 @@ func badAuditKey(s string) (reason, remedy string) {
 	return "", ""
 }
 
-// Recorder says whether `semel run` records what its consumers decide.
+// Recorder configures the flight recordings of `semel run`.
 type Recorder struct {
-	// Folder is where recordings are written, resolved; empty: nothing is recorded.
+	// Folder is the absolute path of the folder for recordings; empty: no recording.
 	Folder string
-	// Size is how many bytes the recording of a consumer takes.
+	// Size is the size of a consumer's recording in bytes.
 	Size int64
-	// IDs says that messages are recorded by their names.
+	// IDs records identities in plain text.
 	IDs bool
 }
 
@@ -203,22 +201,21 @@ func recorderShape() shape.Object[Recorder] {
 	}}
 }
 
-// Listen says where `semel run` serves its metrics and its health.
+// Listen configures where `semel run` serves metrics and health.
 type Listen struct {
-	// Address is host:port; empty: nowhere.
+	// Address is host:port; empty: not served.
 	Address string
-	// TokenFile holds the token that metrics and reasons ask for; empty: they ask for none.
-	// Its path is resolved.
+	// TokenFile is the absolute path of the file with the token for metrics and reasons; empty: no token is needed.
 	TokenFile string
-	// TLS is nil where nothing is encrypted.
+	// TLS is nil without HTTPS.
 	TLS *ListenTLS
-	// RestartOnOutage is after how long an outage of a store fails liveness; 0: never.
+	// RestartOnOutage is the time after which an outage of a store makes the process not alive; 0: never.
 	RestartOnOutage time.Duration
 }
 
-// ListenTLS says who a run is, and whose certificates give access. Paths are resolved.
+// ListenTLS has the absolute paths of the files for HTTPS.
 type ListenTLS struct {
-	// Certificate and Key are PEM files of this side, Clients one of authorities; empty: no
+	// Certificate and Key belong to the server. Clients has the certificate authorities of clients; empty: no
 	// certificate gives access.
 	Certificate, Key, Clients string
 }
@@ -247,7 +244,7 @@ func listenTLSShape() shape.Object[ListenTLS] {
 	}}
 }
 
-// listenAddress is a Listen without a token.
+// listenAddress describes a Listen without a token.
 type listenAddress struct{ shape.Word }
 
 func (s listenAddress) Read(d *shape.Decoder, p shape.Place) (Listen, bool) {
@@ -260,14 +257,14 @@ func badListen(s string) (reason, remedy string) {
 	n, notNumber := strconv.ParseUint(port, 10, 16)
 	switch {
 	case err != nil || notNumber != nil || n == 0:
-		return "this is no address to listen on", `write "host:port" with a port of 1 to 65535, as "127.0.0.1:9464"`
+		return "this is not an address to listen on", `write "host:port" with a port of 1 to 65535, as "127.0.0.1:9464"`
 	case host == "":
-		return "it names no host, and so means every interface of the machine", `name it, as "127.0.0.1:9464", or "0.0.0.0:9464" with a token_file`
+		return "the address has no host, which would mean every interface of the machine", `name it, as "127.0.0.1:9464", or "0.0.0.0:9464" with a token_file`
 	}
 	return "", ""
 }
 
-// Loopback reports whether only this machine reaches the address.
+// Loopback reports whether only this machine can reach the address.
 func (l Listen) Loopback() bool {
 	host, _, err := net.SplitHostPort(l.Address)
 	if err != nil {
@@ -277,7 +274,7 @@ func (l Listen) Loopback() bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// checkListen refuses metrics that anybody could read.
+// checkListen rejects metrics that everybody could read.
 func (p *Policy) checkListen(d *shape.Decoder) {
 	l := p.Listen
 	if l.Address == "" || l.TokenFile != "" || l.TLS != nil && l.TLS.Clients != "" || l.Loopback() || !d.Sound("listen") {
@@ -287,15 +284,15 @@ func (p *Policy) checkListen(d *shape.Decoder) {
 	if d.Given("listen.address") {
 		at = "listen.address"
 	}
-	d.FaultAt(at, "who reaches this address could read metrics and the reasons of failures, which name consumers and places",
-		`listen on 127.0.0.1, or name a file with a token: listen: {address: "`+l.Address+`", token_file: FILE}, or authorities under tls.clients`)
+	d.FaultAt(at, "everybody who can reach this address could read metrics and reasons of failures, which contain names of consumers and hosts",
+		`listen on 127.0.0.1, or name a file with a token: listen: {address: "`+l.Address+`", token_file: FILE}, or certificate authorities in tls.clients`)
 }
 
-// Traces say where the spans of `semel run` go.
+// Traces configure where `semel run` sends spans.
 type Traces struct {
-	// OTLP is a URL of OTLP over HTTP, whole; empty: there are no spans.
+	// OTLP is the URL of a collector, by OTLP over HTTP; empty: no spans.
 	OTLP string
-	// Ratio is the share of sampled traces that are recorded; 0: all.
+	// Ratio is the share of sampled traces to record; 0: all.
 	Ratio float64
 }
 
@@ -317,25 +314,25 @@ func badOTLP(s string) (reason, remedy string) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !portOf(u):
-		return "this is no address of a collector", write
+		return "this is not the address of a collector", write
 	case u.User != nil:
-		return "a name or password in the address is shown where it fails", "give it by OTEL_EXPORTER_OTLP_HEADERS in the environment"
+		return "a user or password in the address would be shown in errors", "set the environment variable OTEL_EXPORTER_OTLP_HEADERS instead"
 	case u.RawQuery != "" || u.Fragment != "":
-		return "a collector's address has no query and no fragment", write
+		return "the address of a collector must not have a query or fragment", write
 	}
 	return "", ""
 }
 
-// portOf reports whether the port of an address, if it has one, is one.
+// portOf reports whether the port of an address is valid; no port is valid too.
 func portOf(u *url.URL) bool {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" || err == nil && n > 0
 }
 
-// share is a number above 0, at most 1.
+// share describes a number above 0, at most 1.
 type share struct{ shape.Leaf }
 
-// leastShare is the least share: one of 10,000.
+// leastShare is the smallest share: one in 10,000.
 const leastShare = 0.0001
 
 func (s share) Read(d *shape.Decoder, p shape.Place) (float64, bool) {
@@ -345,7 +342,7 @@ func (s share) Read(d *shape.Decoder, p shape.Place) (float64, bool) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || d.Quoted(p) || !(v >= leastShare && v <= 1) {
-		d.Fault(p, p.Shown(text)+" is no share", "write "+s.Words()+", without quotes")
+		d.Fault(p, p.Shown(text)+" is not a valid share", "write "+s.Words()+", without quotes")
 		return 0, false
 	}
 	return v, true

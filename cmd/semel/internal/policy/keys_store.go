@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// Where Semel's tables are when nobody says.
+// The default location of Semel's tables.
 const (
 	usualSchema = "public"
 	usualPrefix = "semel_"
@@ -38,21 +38,21 @@ func postgresShape() shape.Object[Postgres] {
 	}}
 }
 
-// connection is a connection string, whose password is a variable of the environment.
+// connection describes a connection string whose password is an environment variable.
 type connection struct{ shape.Word }
 
 func (c connection) Read(d *shape.Decoder, p shape.Place) (string, bool) {
 	if hasPassword(p.Value().Value) {
-		d.Fault(p, "a password stands in the policy", "write ${NAME} in its place, a variable of the environment, or take the whole connection string from one")
+		d.Fault(p, "the policy contains a password in plain text", "write ${NAME} in its place, a variable of the environment, or take the whole connection string from one")
 		return "", false
 	}
 	return c.Word.Read(d, p)
 }
 
-// passwords finds the passwords of connection strings, in front of the host and as a parameter.
+// passwords matches the passwords in a connection string, before the host and as a parameter.
 var passwords = regexp.MustCompile(`://[^:@/\s]*:([^@/\s]*)@|[?&]password=([^&\s}]+}?)`)
 
-// hasPassword reports whether a password stands in a text, and not a variable alone.
+// hasPassword reports whether a text contains a password other than an environment variable.
 func hasPassword(text string) bool {
 	for _, found := range passwords.FindAllStringSubmatch(text, -1) {
 		password := found[1] + found[2]
@@ -63,15 +63,15 @@ func hasPassword(text string) bool {
 	return false
 }
 
-// badURL says nothing of the text itself: it may hold a password.
+// badURL returns the fault of a connection string. It does not quote the string, which may contain a password.
 func badURL(s string) (reason, remedy string) {
 	const form = "write postgres://user:${PASSWORD}@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || strings.ContainsAny(s, " \t"):
-		return "this is no connection string", form
+		return "this is not a connection string", form
 	case u.Scheme != "postgres" && u.Scheme != "postgresql":
-		return "this is no connection string of PostgreSQL", form
+		return "this is not a connection string of PostgreSQL", form
 	}
 	return "", ""
 }
@@ -85,7 +85,7 @@ func badSchema(s string) (reason, remedy string) {
 
 func badLowerPrefix(s string) (reason, remedy string) {
 	if s != strings.ToLower(s) {
-		return "PostgreSQL would not find these names again", "use lower-case letters"
+		return "PostgreSQL converts unquoted names to lower case and would not find these tables", "use lower-case letters"
 	}
 	return badPrefix(s)
 }
@@ -116,12 +116,12 @@ func redisShape() shape.Object[Redis] {
 
 func badKeyPart(s string) (reason, remedy string) {
 	if strings.ContainsAny(s, "{} \t\n") || len(s) > 100 {
-		return "this cannot stand in the names of keys", "use at most 100 bytes without braces and blanks; the braces of a hash tag are put around it"
+		return "names of keys cannot contain this", "use at most 100 bytes without braces and blanks; the braces of a hash tag are put around it"
 	}
 	return "", ""
 }
 
-// addressesShape is a list of texts, each of one address.
+// addressesShape describes a list of addresses.
 type addressesShape struct{ shape.Leaf }
 
 func (addressesShape) list() shape.List[string] {
@@ -138,18 +138,17 @@ func (s addressesShape) Schema() shape.Schema { return s.list().Schema() }
 
 func badAddress(text string) (reason, remedy string) {
 	if reason, _ := badBrokers(text); reason != "" || strings.Contains(text, ",") {
-		return "this is no address", `write "host:port", as "127.0.0.1:6379", or a list of them`
+		return "this is not an address", `write "host:port", as "127.0.0.1:6379", or a list of them`
 	}
 	return "", ""
 }
 
-// Encryption says how a store encrypts what it keeps of messages. Its keys are secrets: never
-// print them.
+// Encryption configures the encryption of stored messages. Its keys are secrets: never print them.
 type Encryption struct {
-	// Key encrypts; Key and PreviousKeys decrypt; each has encryption.KeySize bytes.
+	// Key encrypts. Key and PreviousKeys decrypt. Each has encryption.KeySize bytes.
 	Key          []byte
 	PreviousKeys [][]byte
-	// RequiredSince, if not zero, is from when on rows in plain text are refused.
+	// RequiredSince, if not zero, is the time from which rows in plain text are rejected.
 	RequiredSince time.Time
 }
 
@@ -159,12 +158,12 @@ func encryptionShape() shape.Object[Encryption] {
 			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
 		shape.Key(shape.Meta{Name: "previous_keys", Doc: "Earlier keys, for reading older rows. See [erasing and encrypting](erase.md#changing-the-key)."},
 			shape.List[[]byte]{Item: encryptionKey{secret{noFile: true}}, Single: true}, func(e *Encryption) *[][]byte { return &e.PreviousKeys }),
-		shape.Key(shape.Meta{Name: "required_since", Doc: "From this time on, plain-text rows are parked as `unreadable`, whatever their time of receipt. Without this key they are processed. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
+		shape.Key(shape.Meta{Name: "required_since", Doc: "From this time on, plain-text rows are parked as `unreadable`, even if they were received earlier. Without this key they are processed. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
 			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),
 	}}
 }
 
-// encryptionKey is a secret of so many bytes.
+// encryptionKey describes a secret with the size of a key.
 type encryptionKey struct{ secret }
 
 func (k encryptionKey) Read(d *shape.Decoder, p shape.Place) ([]byte, bool) {
@@ -172,14 +171,14 @@ func (k encryptionKey) Read(d *shape.Decoder, p shape.Place) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	const remedy = "write into the environment what this prints: openssl rand -base64 32"
+	const remedy = "set the environment variable to the output of: openssl rand -base64 32"
 	bytes, err := base64.StdEncoding.DecodeString(text)
 	switch {
 	case err != nil:
-		d.Fault(p, "the key is no base64", remedy)
+		d.Fault(p, "the key is not valid base64", remedy)
 		return nil, false
 	case len(bytes) != encrypt.KeySize:
-		d.Fault(p, fmt.Sprintf("the key has %d bytes, and one has %d", len(bytes), encrypt.KeySize), remedy)
+		d.Fault(p, fmt.Sprintf("the key has %d bytes, but must have %d", len(bytes), encrypt.KeySize), remedy)
 		return nil, false
 	}
 	return bytes, true
@@ -187,20 +186,20 @@ func (k encryptionKey) Read(d *shape.Decoder, p shape.Place) ([]byte, bool) {
 
 // Postgres is a store in a PostgreSQL database.
 type Postgres struct {
-	// URL is the connection string, with its secrets: never print it. Empty: URLFile names
-	// the file that holds it.
+	// URL is the connection string, with its secrets: never print it. If it is empty, URLFile is the file that
+	// contains it.
 	URL, URLFile string
-	// PasswordFile, if not empty, holds the password, for URL and Listen.
+	// PasswordFile, if not empty, is the file with the password for URL and Listen.
 	PasswordFile string
-	// Schema is where Semel's tables are; Prefix begins their names.
+	// Schema is the schema of Semel's tables, Prefix the prefix of their names.
 	Schema, Prefix string
-	// Listen is the connection string of the connection that hears notifications,
-	// with its secrets; empty: the inbox is asked.
+	// Listen is the connection string of the connection that receives notifications, with its secrets; empty:
+	// consumers poll the inbox.
 	Listen string
 }
 
-// BadURL says why a text, which may hold a password and is not shown, is no connection
-// string; empty if it is one.
+// BadURL returns why a text is not a connection string; empty if it is one. It does not quote the text, which may
+// contain a password.
 func BadURL(text string) (reason string) {
 	reason, _ = badURL(text)
 	return reason
@@ -208,23 +207,23 @@ func BadURL(text string) (reason string) {
 
 // Redis is a store of leased keys, without Semel's tables.
 type Redis struct {
-	// Addresses are of the server, of nodes of a cluster, or of the Sentinels, as host:port.
+	// Addresses are those of the server, of nodes of a cluster, or of the Sentinels, as host:port.
 	Addresses []string
-	// Sentinel is the name under which Sentinels know the master; empty: there are none.
+	// Sentinel is the name of the master at the Sentinels; empty: no Sentinels.
 	Sentinel string
-	// User and Password are of the server; Sentinels are asked without.
+	// User and Password are used for the server, not for Sentinels.
 	User, Password string
-	// TLS is nil where connections are not encrypted.
+	// TLS is nil if connections are not encrypted.
 	TLS *TLS
 	// Prefix and HashTag are as in redisstore.Options.
 	Prefix, HashTag string
-	// Persistence is what is declared of the server where it does not tell, 0 if nothing
-	// is; Because is why.
+	// Persistence is the declared durability of a server that does not report it; 0: not declared. Because is the
+	// reason.
 	Persistence keystore.Durability
 	Because     string
 }
 
-// AllowVolatile says why it is bearable that the server forgets keys; empty if it is not.
+// AllowVolatile returns why it is acceptable that the server loses keys; empty if it is not.
 func (r *Redis) AllowVolatile() string {
 	if r.Persistence == keystore.Volatile {
 		return r.Because
@@ -232,7 +231,7 @@ func (r *Redis) AllowVolatile() string {
 	return ""
 }
 
-// Databases are the stores with Semel's tables.
+// Databases returns the stores with Semel's tables.
 func (p *Policy) Databases() (all []*Store) {
 	for _, s := range p.Stores {
 		if s.Redis == nil {
@@ -242,7 +241,7 @@ func (p *Policy) Databases() (all []*Store) {
 	return all
 }
 
-// HasTables reports whether the store of this name, or with no name any, has Semel's tables.
+// HasTables reports whether the store with this name has Semel's tables; with an empty name, whether any store does.
 func (p *Policy) HasTables(store string) bool {
 	for _, s := range p.Databases() {
 		if store == "" || s.Name == store {

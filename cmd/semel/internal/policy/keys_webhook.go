@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The table of a source of webhooks.
+// This file has the table of a webhook source.
 
 func webhookShape() shape.Object[Webhook] {
 	return shape.Object[Webhook]{Fields: append(signatureKeys(),
@@ -69,7 +69,7 @@ func unsignedShape() shape.Object[webhook.Unsigned] {
 	return shape.Object[webhook.Unsigned]{Fields: []shape.Field[webhook.Unsigned]{
 		shape.Key(shape.Meta{Name: "headers", Required: true, Doc: "The names of the headers, such as `x-github-event`."},
 			shape.List[string]{Item: shape.Word{What: "the name of a header"}, Single: true}, func(u *webhook.Unsigned) *[]string { return &u.Headers }),
-		shape.Key(shape.Meta{Name: "because", Required: true, Doc: "The reason why forged values are acceptable, shown by `semel check`. Anybody who has seen a signed body once can send it again with other headers."},
+		shape.Key(shape.Meta{Name: "because", Required: true, Doc: "The reason why forged values are acceptable, shown by `semel check`. An attacker who has seen a signed body can send it again with other headers."},
 			shape.Word{What: "a sentence"}, func(u *webhook.Unsigned) *string { return &u.Because }),
 	}}
 }
@@ -83,7 +83,7 @@ func inHandShape() shape.Object[source.Bound] {
 	}}
 }
 
-// servingShape is of the files of a server.
+// servingShape describes the certificate files of a server.
 func servingShape() shape.Object[TLS] {
 	file := shape.Path{Word: shape.Word{What: "a path"}}
 	return shape.Object[TLS]{Fields: []shape.Field[TLS]{
@@ -96,14 +96,14 @@ func badHookAddress(s string) (reason, remedy string) {
 	host, port, err := net.SplitHostPort(s)
 	n, notNumber := strconv.ParseUint(port, 10, 16)
 	if err != nil || notNumber != nil || n == 0 || host == "" {
-		return "this is no address to listen on", `write "host:port" with a port of 1 to 65535, as "127.0.0.1:8080", or "0.0.0.0:8443" for every interface`
+		return "this is not an address to listen on", `write "host:port" with a port of 1 to 65535, as "127.0.0.1:8080", or "0.0.0.0:8443" for every interface`
 	}
 	return "", ""
 }
 
 func badHookPath(s string) (reason, remedy string) {
 	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, "{}?#% \t") || strings.Contains(s, "//") || strings.Contains(s, "/.") {
-		return "this is no path of a request", "write it as /hooks/github, without query and escapes"
+		return "this is not the path of a request", "write it as /hooks/github, without query and escapes"
 	}
 	return "", ""
 }

@@ -71,23 +71,23 @@ func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 		}
 	})
 	t.Run("trap_143_to_go_on_is_refused", func(t *testing.T) {
-		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: the effect is in the store, and nothing can be applied while that is down")
-		wants(t, called("on_store_down: apply"), "consumers.billing.on_store_down: a message is received into the store before it is called for")
+		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: the effect is in the store, so nothing can be applied while the store is down")
+		wants(t, called("on_store_down: apply"), "consumers.billing.on_store_down: with lease a message is stored before its call")
 		wants(t, inConsumer("fail_open: true"), "this key is unknown")
 	})
 }
 
 func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 	t.Run("K1_mark_after_an_outside_effect", func(t *testing.T) {
-		wants(t, []string{"      sql:", "      http: {url: \"http://bank\"}\n      sql:"}, "handler: sql and http exclude one another")
-		wants(t, calls("strategy: marker"), "handler.http: a call is in no transaction", "write strategy: lease")
+		wants(t, []string{"      sql:", "      http: {url: \"http://bank\"}\n      sql:"}, "handler: sql and http exclude each other")
+		wants(t, calls("strategy: marker"), "handler.http: a call is not part of a transaction", "write strategy: lease")
 	})
 	t.Run("K1_memory_as_truth", func(t *testing.T) {
 		wants(t, []string{"sqlite: {path: shop.db}", "memory: {}"}, "stores.shop.memory: this key is unknown")
 		for _, path := range []string{":memory:", "./:memory:", "/var/lib/:memory:"} {
 			wants(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "` + path + `"}`}, "stores.shop.sqlite.path: a database in memory forgets what was applied", "name a file, as shop.db")
 		}
-		wants(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "file:shop.db?mode=memory"}`}, "this is a URI", "write the path alone")
+		wants(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "file:shop.db?mode=memory"}`}, "path must be a file, not a URI", "write the path alone")
 		for _, place := range []string{"sqlite::memory:", "sqlite:./:memory:", "sqlite:file::memory:"} {
 			if _, err := Bare(place); err == nil {
 				t.Errorf("%s is a store", place)
@@ -111,11 +111,11 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		wants(t, []string{`id: "header:ce-id"`, "id: uuid"}, "unknown selector")
 	})
 	t.Run("K1_replay_of_a_side_effect_consumer", func(t *testing.T) {
-		wants(t, called("replay: {allowed: true}"), "consumers.billing.replay.effects: with none nothing may happen outside", "write effects: real if a second call does no harm, or looks: true")
+		wants(t, called("replay: {allowed: true}"), "consumers.billing.replay.effects: none forbids external effects", "write effects: real if a second call is harmless, or looks: true")
 	})
 	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
 		inbox := []string{"strategy: marker", "strategy: inbox"}
-		wants(t, append(inbox, inConsumer("ack: after_receipt")...), "consumers.billing.ack: once the broker is settled nobody sees there how much waits", "pending_age")
+		wants(t, append(inbox, inConsumer("ack: after_receipt")...), "consumers.billing.ack: with after_receipt the broker's lag does not show waiting messages", "pending_age")
 		if _, faults := parse(policyCase{edits: append(inbox, inConsumer("ack: after_receipt", "alerts: {pending_age: 60s}")...)}); len(faults) > 0 {
 			t.Error(lines(faults))
 		}
@@ -124,7 +124,7 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: \"halt\" is unknown here")
 	})
 	t.Run("K1_deltas_without_a_key", func(t *testing.T) {
-		wants(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "nothing says which deliveries are copies")
+		wants(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "copies of a message cannot be recognised")
 	})
 	t.Run("K1_check_then_act", func(t *testing.T) {
 		p, faults := parse(policyCase{edits: []string{"strategy: marker", "strategy: {natural: {because: it looks first}}",

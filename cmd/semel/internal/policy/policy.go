@@ -1,15 +1,12 @@
-// Package policy reads Semel's policy file: which consumers there are, where
-// their messages come from, and what each does with them.
+// Package policy reads Semel's policy file: the consumers, their sources and what they do with messages.
 //
-// Reading is strict. Every fault of a file is found before anything is opened,
-// and all are reported at once, each with its place, its reason and a remedy:
-// the shape, the values, the references between parts, and combinations that
-// would lose a message or double an effect. A key that Semel will have and has
-// not yet is refused as such, never ignored.
+// Reading is strict. All faults of a file are found before anything is opened, and reported together, each with its
+// position, its reason and a remedy: faults of structure, of values, of references between parts, and combinations
+// that would lose a message or double an effect. A key that is planned but not available yet is rejected as such,
+// never ignored.
 //
-// All that is known of a key stands in one table (see keys_*.go): its type,
-// default, range and text. The parser, the JSON Schema and the reference in
-// docs/policy.md come from it.
+// One table has everything about a key (see keys_*.go): its type, default, range and text. The parser, the JSON
+// Schema and the reference in docs/policy.md are generated from it.
 package policy
 
 import (
@@ -25,53 +22,51 @@ import (
 
 // Policy is a policy file without faults. Its parts are in the file's order.
 type Policy struct {
-	// Bare says that there is no file: only the place of a store was given.
+	// Bare is true if there is no file, only the location of a store.
 	Bare bool
-	// File is the name the policy was read under; Dir the folder that its
-	// relative paths start from.
+	// File is the name of the file. Dir is the folder to which its relative paths refer.
 	File, Dir string
 	Stores    []*Store
 	Sources   []*Source
 	Consumers []*Consumer
-	// Audit is of all stores.
+	// Audit applies to all stores.
 	Audit Audit
-	// Listen is where a run tells of itself.
+	// Listen configures metrics and health of a run.
 	Listen Listen
-	// Recorder is of each run.
+	// Recorder applies to each run.
 	Recorder Recorder
-	// Traces say where spans are sent.
+	// Traces configures where spans are sent.
 	Traces Traces
-	// Warnings are about what is allowed and probably not meant.
+	// Warnings are about settings that are allowed but probably not intended.
 	Warnings []shape.Fault
 
 	positions map[string]shape.Position
 }
 
-// Store is a database with Semel's tables, or keeps leased keys.
+// Store is a database with Semel's tables, or a Redis server with leased keys.
 type Store struct {
 	Name string
-	// One of the three is set.
+	// Exactly one of the three is set.
 	SQLite   *SQLite
 	Postgres *Postgres
 	Redis    *Redis
-	// Migrate says that run may create and change Semel's tables.
+	// Migrate lets `semel run` create and change Semel's tables.
 	Migrate bool
-	// Encryption is nil where nothing is encrypted.
+	// Encryption is nil without encryption.
 	Encryption *Encryption
-	// Setup is a file of the user's own statements to run once, or empty.
-	// Its path is resolved.
+	// Setup is the absolute path of a file with the user's own statements, which run once; empty: none.
 	Setup string
 }
 
 // SQLite is a store in a SQLite file.
 type SQLite struct {
-	// Path is of the database file, resolved.
+	// Path is the absolute path of the database file.
 	Path string
-	// Prefix begins the names of Semel's tables.
+	// Prefix is the prefix of the names of Semel's tables.
 	Prefix string
 }
 
-// Dialect is that of the consumer's statements in this store.
+// Dialect returns the dialect of the consumer's statements in this store.
 func (c *Consumer) Dialect(s *Store) sqlhandler.Dialect {
 	if c.Batch.MaxSize == 1 || c.Strategy.Lease {
 		return s.dialect().Alone()
@@ -89,10 +84,10 @@ func (s *Store) dialect() sqlhandler.Dialect {
 	return sqlhandler.SQLite()
 }
 
-// Source is where messages come from.
+// Source is a source of messages.
 type Source struct {
 	Name string
-	// One of the three is set.
+	// Exactly one of the three is set.
 	File    *File
 	Kafka   *Kafka
 	Webhook *Webhook
@@ -100,96 +95,95 @@ type Source struct {
 
 // File is a source of lines.
 type File struct {
-	// Path is resolved; Stdin for standard input.
+	// Path is absolute, or Stdin for standard input.
 	Path string
 	// Format is "cloudevents", "envelope" or "json".
 	Format string
 	// Follow waits for more at the end of the file.
 	Follow bool
-	// MaxLine is the longest line in bytes that is read as a message.
+	// MaxLine is the maximum length of a message's line in bytes.
 	MaxLine int64
 }
 
 // Consumer is a named handler with its policy.
 type Consumer struct {
 	Name string
-	// In is the generation that it works in, which no file says; nil where it has none.
+	// In is the generation that the consumer works in, which is not part of the file; nil if it has none.
 	In *consumer.Generation
-	// From and Store name a source and a store that exist; see Policy.Source and Policy.Store.
+	// From and Store are names of an existing source and store; see Policy.Source and Policy.Store.
 	From, Store string
-	// Type is the selector of a message's type, empty for the attribute of CloudEvents.
+	// Type is the selector of the message type; empty for the attribute of CloudEvents.
 	Type string
-	// Filter selects the messages of the consumer. OnFiltered ends the others.
+	// Filter selects the messages of the consumer. OnFiltered is the result of the others.
 	Filter     consumer.Filter
 	OnFiltered consumer.OnFiltered
-	// Exclusive refuses to start beside another set of handlers of the same name.
+	// Exclusive refuses to start if the name belongs to other handlers.
 	Exclusive   bool
 	Strategy    Strategy
 	Identity    Identity
 	Fingerprint Fingerprint
-	// Version is set when versions of a stream take effect in their order.
+	// Version is set if versions of a stream take effect in order.
 	Version *Version
-	// Dedup is set when a table of the user's is marked in, too.
+	// Dedup is set if markers are also written to the user's own table.
 	Dedup          *Dedup
 	OnConflict     consumer.Action
 	OnBadIdentity  consumer.Action
 	OnPrecondition consumer.Action
-	// ReEmitIntents: a duplicate has the intents of its message sent again.
+	// ReEmitIntents sends the intents of a message again for each of its duplicates.
 	ReEmitIntents bool
-	// DeadLetter is nil where the policy names none.
+	// DeadLetter is nil if the policy has none.
 	DeadLetter *DeadLetter
 	Lanes      consumer.LaneMode
 	OnParked   consumer.OnParked
-	// ContinueOnFailure keeps the other consumers of the process when this one fails.
+	// ContinueOnFailure keeps the other consumers of the process running when this one fails.
 	ContinueOnFailure bool
 	Timeout           time.Duration
 	Workers           int
 	Batch             consumer.BatchLimits
 	MaxInMemoryWait   time.Duration
 	MaxUnacked        source.Bound
-	// MaxBody is the longest body in bytes that is processed.
+	// MaxBody is the maximum length of a processed body in bytes.
 	MaxBody int64
 	Drain   time.Duration
 	Handler Handler
 	Retry   consumer.RetryPolicy
-	// AckOnReceipt, with strategy inbox: the broker is settled before the effect.
+	// AckOnReceipt, with strategy inbox, acks a message before its effect.
 	AckOnReceipt bool
-	// Inbox says how messages that wait in the store are worked on.
+	// Inbox configures the processing of messages that wait in the store.
 	Inbox consumer.InboxPolicy
-	// Effect is nil where the policy does not say what kind it is.
+	// Effect is nil if the policy declares none.
 	Effect *Effect
 	// Replay says whether messages may be replayed; see MayReplay.
 	Replay Replay
-	// Alerts are what somebody wants to be told of.
+	// Alerts are the consumer's own thresholds.
 	Alerts Alerts
 
-	// Retention is how long identities are remembered. OnExpired ends a message that is older.
+	// Retention is how long markers are kept. OnExpired is the result of a message that is older.
 	Retention consumer.RetentionPolicy
 	OnExpired consumer.Action
 
-	// FailOpen: messages are applied without a key while the store of the keys is down.
+	// FailOpen applies messages without a key while the store of the keys is down.
 	FailOpen bool
 }
 
-// Strategy says what makes the effect happen once.
+// Strategy is the mechanism that makes the effect happen once.
 type Strategy struct {
 	// Marker: a marker commits with the effect.
 	Marker bool
-	// Inbox: a marker and a row with the message do.
+	// Inbox: a marker and a row with the message commit with the effect.
 	Inbox bool
-	// Lease: the message is received, and its effect is a call under a claim.
+	// Lease: the message is stored first, and its effect is a call under a claim.
 	Lease bool
-	// Natural is set when the effect is idempotent by nature.
+	// Natural is set if the effect is idempotent by nature.
 	Natural *Natural
-	// BusinessKey is set when a unique constraint of the effect decides,
-	// alone or beside the marker.
+	// BusinessKey is set if a unique constraint of the effect decides about duplicates, alone or with the marker.
 	BusinessKey *BusinessKey
 }
 
-// Marks reports whether a marker is written.
+// Marks reports whether the strategy writes a marker.
 func (s Strategy) Marks() bool { return s.Marker || s.Inbox || s.Lease }
 
-// Natural says why late copies do no harm. One of the two is set.
+// Natural is the reason why late copies are harmless. Exactly one of the two is set.
 type Natural struct {
 	// Order is "irrelevant".
 	Order string
@@ -199,80 +193,77 @@ type Natural struct {
 
 // BusinessKey is a unique constraint that decides what is a duplicate.
 type BusinessKey struct {
-	// Constraint is its name as PostgreSQL reports it; on SQLite
-	// "table.column", several joined by ", ".
+	// Constraint is its name as PostgreSQL reports it; on SQLite "table.column", several joined by ", ".
 	Constraint string
 }
 
-// Identity says where a message's identity is found.
+// Identity has the selectors of a message's identity.
 type Identity struct {
-	// ID are the selectors of the id; several make a business key.
+	// ID has the selectors of the id; several form a composite key.
 	ID []string
 	// Source is the selector of the producer's name, or empty.
 	Source string
-	// Trusted lets selectors pass whose names say that they are no identity.
+	// Trusted accepts selectors whose names suggest that they are no identity.
 	Trusted bool
 	// Previous is set while the identity changes.
 	Previous *PreviousIdentity
 }
 
-// PreviousIdentity says where a message's identity was found before.
+// PreviousIdentity has the selectors of a message's previous identity.
 type PreviousIdentity struct {
 	// ID and Source are as in Identity.
 	ID     []string
 	Source string
-	// TrustUnfingerprinted: what cannot be compared is a duplicate.
+	// TrustUnfingerprinted treats a message as a duplicate if its content cannot be compared.
 	TrustUnfingerprinted bool
 }
 
-// Version says how versions of a stream take effect in their order.
+// Version configures versions that take effect in order.
 type Version struct {
-	// Stream are the selectors of the stream, Number is that of the version.
+	// Stream has the selectors of the stream, Number that of the version.
 	Stream []string
 	Number string
 	Start  VersionStart
-	// GapDeadline is how long a version waits for the one before it.
+	// GapDeadline is how long a version waits for its predecessor.
 	GapDeadline time.Duration
-	// GapCap is how many versions ahead of its stream's next one may wait; 0: any.
+	// GapCap is how far ahead of its stream a version may wait; 0: no limit.
 	GapCap int64
-	// Missing ends a message that has none.
+	// Missing is the result of a message without a version.
 	Missing consumer.Action
 
 	onGap string
 }
 
-// VersionStart is the version that a stream begins with; FirstSeen: whichever is met
-// first.
+// VersionStart is the first version of a stream; FirstSeen: the first version that arrives.
 type VersionStart struct {
 	Number    int64
 	FirstSeen bool
 }
 
-// Dedup is an adopted table of processed messages.
+// Dedup is the user's own table of processed messages, in which Semel also writes markers.
 type Dedup struct {
 	Table   string
 	Columns DedupColumns
-	// Values are what further columns get.
+	// Values are the values of further columns.
 	Values map[string]string
 }
 
-// DedupColumns are the columns of an adopted table; all but ID may be empty.
+// DedupColumns are the columns of that table. All except ID may be empty.
 type DedupColumns struct{ ID, Consumer, Source, ProcessedAt string }
 
-// Fingerprint says how content is recognised.
+// Fingerprint configures how content is compared.
 type Fingerprint struct {
-	// None: not at all.
+	// None: content is not compared.
 	None bool
-	// Selectors name the parts that make the content; none means the body.
+	// Selectors are the parts that form the content; empty: the body.
 	Selectors []string
 }
 
-// Handler is what a consumer does with a message. One of them is set.
+// Handler is what a consumer does with a message. Exactly one of the fields is set.
 type Handler struct {
 	// SQL handles every message.
 	SQL *SQL
-	// Types handle each the messages of a type; what has none of these ends as
-	// reason "unknown_type".
+	// Types has a handler for each type; a message of another type ends with the reason "unknown_type".
 	Types []TypedHandler
 	// HTTP calls an endpoint for every message.
 	HTTP *HTTP
@@ -280,48 +271,47 @@ type Handler struct {
 	Kafka *Publish
 }
 
-// TypedHandler handles the messages of a type, as consumer.ByType chooses.
+// TypedHandler handles the messages of a type; see consumer.ByType.
 type TypedHandler struct {
-	// Type is a type, or a type and a schema version with @ between.
+	// Type is a type, optionally with @ and a schema version.
 	Type string
 	SQL  *SQL
 }
 
-// SQL is a handler of statements.
+// SQL is a handler with SQL statements.
 type SQL struct {
 	// Params are the named parameters, in the file's order.
 	Params []Param
 	// Statements run in this order in the message's transaction.
 	Statements []Statement
-	// Intents are written down after them, in it.
+	// Intents are written after the statements, in the same transaction.
 	Intents []SQLIntent
-	// Steps stand in place of both, each with a transaction of its own.
+	// Steps replace Statements and Intents; each has a transaction of its own.
 	Steps []SQLStep
 }
 
-// Param binds the value at a selector to a name.
+// Param binds the value of a selector to a name.
 type Param struct {
 	Name, Selector string
-	// Type is what the value must be; empty where the file names none.
+	// Type is the required type of the value; empty if the file has none.
 	Type sqlhandler.ParamType
 }
 
 // Statement is one SQL statement.
 type Statement struct {
-	// SQL is its text, also that of Upsert.
+	// SQL is the text, including the text generated from Upsert.
 	SQL string
-	// Upsert, when not nil, is what SQL was made of.
+	// Upsert, if not nil, is the upsert from which SQL was generated.
 	Upsert *upsert.Newer
-	// Rows, when not nil, is how many rows it must change.
+	// Rows, if not nil, is the number of rows that the statement must change.
 	Rows *int64
-	// Otherwise is "park", "discard" or "fail": what becomes of a message
-	// whose statement changed another number.
+	// Otherwise is "park", "discard" or "fail": the result of a message whose statement changed another number of
+	// rows.
 	Otherwise string
 }
 
-// Load reads the policy file at path. env reads the environment, as
-// os.LookupEnv does. The policy is nil if there are faults; they are sorted by
-// their place.
+// Load reads the policy file at path. env returns environment variables, like os.LookupEnv. If the file has faults,
+// the policy is nil; faults are sorted by position.
 func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	data, err := shape.ReadFile(path)
 	if err != nil {
@@ -331,8 +321,7 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault)
 	return Parse(path, data, env)
 }
 
-// Parse is Load for a text that is at hand. Relative paths in it start from
-// the folder of name.
+// Parse is Load for a text. Relative paths in it refer to the folder of name.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
 	d := shape.NewDecoder(name, p.Dir, env)
@@ -349,7 +338,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, 
 	return p, nil
 }
 
-// Store returns the store of this name, nil if there is none.
+// Store returns the store with this name; nil if there is none.
 func (p *Policy) Store(name string) *Store {
 	for _, s := range p.Stores {
 		if s.Name == name {
@@ -359,7 +348,7 @@ func (p *Policy) Store(name string) *Store {
 	return nil
 }
 
-// Source returns the source of this name, nil if there is none.
+// Source returns the source with this name; nil if there is none.
 func (p *Policy) Source(name string) *Source {
 	for _, s := range p.Sources {
 		if s.Name == name {
@@ -369,7 +358,7 @@ func (p *Policy) Source(name string) *Source {
 	return nil
 }
 
-// Consumer returns the consumer of this name, nil if there is none.
+// Consumer returns the consumer with this name; nil if there is none.
 func (p *Policy) Consumer(name string) *Consumer {
 	for _, c := range p.Consumers {
 		if c.Name == name {
@@ -379,8 +368,8 @@ func (p *Policy) Consumer(name string) *Consumer {
 	return nil
 }
 
-// Fault makes a fault at a path of the policy ("stores.shop.sqlite.path"), for
-// what is found only later, when files and databases are opened.
+// Fault returns a fault at a path of the policy ("stores.shop.sqlite.path"), for faults that are found only when
+// files and databases are opened.
 func (p *Policy) Fault(path, reason, remedy string) shape.Fault {
 	at := shape.Nearest(p.positions, path)
 	return shape.Fault{File: p.File, Line: at.Line, Column: at.Column, Path: path, Reason: reason, Remedy: remedy}

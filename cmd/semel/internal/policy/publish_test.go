@@ -26,7 +26,7 @@ func acceptedPublishing() []policyCase {
 			"tls: {ca: ca.pem}", `sasl: {plain: {user: shop, password: "${SECRET}"}}`)},
 		{name: "another topic than those that are read", edits: fromKafka("topics: orders", "topic: receipts")},
 		{name: "a user in clear", edits: publishes(`brokers: "a.example:9092"`, "topic: receipts", `sasl: {plain: {user: shop, password: "${SECRET}"}}`),
-			want: "19:15: warning: consumers.billing.handler.kafka.sasl: the secret goes over the network readable, because tls is off; write tls: true, or use scram_sha_512"},
+			want: "19:15: warning: consumers.billing.handler.kafka.sasl: the secret is sent in plain text, because tls is off; write tls: true, or use scram_sha_512"},
 	}
 }
 

@@ -14,9 +14,9 @@ func acceptedReplays() []policyCase {
 		{name: "no replays", edits: inConsumer("replay: {allowed: false}")},
 		{name: "a replay whose endpoint looks", edits: called("replay: {allowed: true, looks: true}")},
 		{name: "a replay that calls out", edits: called("replay: {allowed: true, effects: real}")},
-		{name: "a replay that nothing looks at", edits: inConsumer("replay: {allowed: true, looks: true}"), want: "14:36: warning: consumers.billing.replay.looks: this consumer calls nobody who could look; remove it"},
-		{name: "a replay that is not allowed, with effects", edits: inConsumer("replay: {effects: real}"), want: "14:13: warning: consumers.billing.replay: nothing is replayed, so that this says nothing; write allowed: true beside it, or remove it"},
-		{name: "a replay with effects that is looked at", edits: called("replay: {allowed: true, effects: real, looks: true}"), want: "14:51: warning: consumers.billing.replay.looks: effects are allowed, whoever looks; remove it, or write effects: none"},
+		{name: "a replay that nothing looks at", edits: inConsumer("replay: {allowed: true, looks: true}"), want: "14:36: warning: consumers.billing.replay.looks: this consumer calls no endpoint that could check; remove it"},
+		{name: "a replay that is not allowed, with effects", edits: inConsumer("replay: {effects: real}"), want: "14:13: warning: consumers.billing.replay: replays are not allowed, so this has no effect; add allowed: true, or remove it"},
+		{name: "a replay with effects that is looked at", edits: called("replay: {allowed: true, effects: real, looks: true}"), want: "14:51: warning: consumers.billing.replay.looks: effects are allowed anyway; remove it, or write effects: none"},
 	}
 }
 
@@ -52,13 +52,13 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 			if allowed := k.kind == Projection || k.kind == Cache || k.kind == AuditCopy; c.Replay.Allowed != allowed || c.Replay.Effects || (why == "") != allowed {
 				t.Errorf("%+v, %q", c.Replay, why)
 			}
-			if why != "" && (!strings.Contains(why, "replay.allowed: it is not written, and an effect of the kind "+string(k.kind)) || !strings.Contains(why, "it is done twice")) {
+			if why != "" && (!strings.Contains(why, "replay.allowed: an effect of the kind "+string(k.kind)) || !strings.Contains(why, "it is done twice")) {
 				t.Errorf("the refusal says %q", why)
 			}
 		})
 	}
 	t.Run("G1_a_refusal_names_its_rule", func(t *testing.T) {
-		for edit, want := range map[string]string{"replay: {allowed: false}": "14:23: consumers.billing.replay.allowed: it is false", "workers: 3": "consumers.billing.replay.allowed: it is not written, and without an effect of the kind"} {
+		for edit, want := range map[string]string{"replay: {allowed: false}": "14:23: consumers.billing.replay.allowed: it is false", "workers: 3": "consumers.billing.replay.allowed: without this key, replays are only allowed for an effect of the kind"} {
 			if _, why := may(t, inConsumer(edit)); !strings.Contains(why, want) {
 				t.Errorf("%s: %q", edit, why)
 			}
@@ -66,7 +66,7 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 	})
 	t.Run("G1_what_calls_somebody_is_not_replayed_unless_it_is_written", func(t *testing.T) {
 		c, why := may(t, append(ofKind(Cache), called()...))
-		if c.Replay.Allowed || !strings.Contains(why, "a consumer that calls somebody is replayed only where it is") {
+		if c.Replay.Allowed || !strings.Contains(why, "a consumer that calls another system is only replayed if this key is set") {
 			t.Errorf("%+v, %q", c.Replay, why)
 		}
 	})
@@ -77,13 +77,13 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 			t.Errorf("the oldest is of %v", got)
 		}
 		wants(t, inConsumer("retention: 30d", "replay: {allowed: true, max_age: 90d}"),
-			"consumers.billing.replay.max_age: it is 90d, and identities are recognised for 30d (retention)", "write at most 30d")
+			"consumers.billing.replay.max_age: it is 90d, but markers are kept for 30d (retention)", "write at most 30d")
 		if c, _ := may(t, inConsumer("replay: {allowed: true}")); !c.Replay.Oldest(now).IsZero() {
 			t.Error("without a retention something is too old")
 		}
 	})
 	t.Run("G1_an_outside_call_may_not_say_that_it_has_no_effects", func(t *testing.T) {
-		wants(t, called("replay: {allowed: true, effects: none}"), "consumers.billing.replay.effects: with none nothing may happen outside")
+		wants(t, called("replay: {allowed: true, effects: none}"), "consumers.billing.replay.effects: none forbids external effects")
 	})
 }
 
@@ -106,8 +106,8 @@ func TestAPolicySaysWhetherAConsumerMayBeRebuilt(t *testing.T) {
 		want  string
 	}{
 		"G2_with_a_target_of_its_own":   {rebuilt(), ""},
-		"G2_not_into_the_live_rows":     {inConsumer("effect: {kind: projection, says: nothing changes}"), "consumers.billing.handler: a rebuild needs a target of its own"},
-		"G2_not_with_effects_elsewhere": {rebuilt("replay: {allowed: true, effects: real}"), "consumers.billing.replay.effects: a rebuild has no effects outside of the store"},
+		"G2_not_into_the_live_rows":     {inConsumer("effect: {kind: projection, says: nothing changes}"), "consumers.billing.handler: a rebuild needs its own target"},
+		"G2_not_with_effects_elsewhere": {rebuilt("replay: {allowed: true, effects: real}"), "consumers.billing.replay.effects: a rebuild has no external effects"},
 		"G2_not_with_intents":           {intents, "consumers.billing.handler: this consumer writes intents"},
 		"G1_not_what_is_not_replayed":   {rebuilt("replay: {allowed: false}"), "consumers.billing.replay.allowed: it is false"},
 	} {

@@ -8,33 +8,33 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// effect judges whether the strategy is one for this kind of effect.
+// effect checks whether the strategy protects this kind of effect.
 func (r rules) effect() {
 	k, ok := r.consumer.Effect.known()
 	if !ok || !r.ok("effect", "strategy") {
 		return
 	}
 	if why := k.refused[r.consumer.guard()]; why != "" {
-		r.refuse("strategy", fmt.Sprintf("it is no guard for an effect of the kind %s: %s", k.kind, why), k.remedy(r.consumer.guard()))
+		r.refuse("strategy", fmt.Sprintf("it does not protect an effect of the kind %s: %s", k.kind, why), k.remedy(r.consumer.guard()))
 	}
 	if k.stated && !r.set("retention") {
-		r.refuse("effect.kind", fmt.Sprintf("with the kind %s it is written down how long copies are recognised, and retention is missing", k.kind),
+		r.refuse("effect.kind", fmt.Sprintf("an effect of the kind %s needs a retention, which is missing", k.kind),
 			"write retention: forever")
 	}
 }
 
-// remedy is what guards this kind, where g does not.
+// remedy returns how to protect this kind if g does not.
 func (k effectKind) remedy(g guard) string {
 	switch {
 	case g == byLease:
-		return "write kind: external if the other side keeps keys, strategy: marker and statements, or handler.http.effects and answer with them"
+		return "write kind: external if the other side keeps keys, strategy: marker and statements, or handler.http.effects, and respond with effects"
 	case k.refused[byMarker] == "":
 		return "write strategy: marker"
 	}
 	return "write strategy: lease, and handler: {http: {url: …}}"
 }
 
-// whenDown judges whether a consumer may go on while its store is down (C10).
+// whenDown checks whether a consumer may continue while its store is down (C10).
 func (r rules) whenDown() {
 	c := r.consumer
 	if !c.FailOpen || !r.ok("on_store_down", "store", "strategy", "effect") {
@@ -45,18 +45,18 @@ func (r rules) whenDown() {
 	switch {
 	case r.store == nil:
 	case !r.keyed() && c.Strategy.Lease:
-		r.refuse("on_store_down", "a message is received into the store before it is called for, and cannot be while that is down", pause)
+		r.refuse("on_store_down", "with lease a message is stored before its call, which is impossible while the store is down", pause)
 	case !r.keyed():
-		r.refuse("on_store_down", "the effect is in the store, and nothing can be applied while that is down", pause)
+		r.refuse("on_store_down", "the effect is in the store, so nothing can be applied while the store is down", pause)
 	case !declared:
-		r.refuse("on_store_down", "what is applied without a key is applied again with each copy, and nothing says that this does no harm",
+		r.refuse("on_store_down", "a message without a key is applied again with each copy, and no effect is declared for which this is harmless",
 			"declare effect: {kind: …, says: \"…\"} of a kind that is idempotent by nature ("+strings.Join(naturalKinds(), ", ")+"), if it is one, or "+pause)
 	case kind.refused[byNature] != "":
 		r.refuse("on_store_down", fmt.Sprintf("an effect of the kind %s is not idempotent by nature: %s", kind.kind, kind.refused[byNature]), pause)
 	}
 }
 
-// naturalKinds are the kinds of effects that may be repeated.
+// naturalKinds returns the kinds of effects that may be repeated.
 func naturalKinds() (kinds []string) {
 	for _, k := range effectKinds() {
 		if k.refused[byNature] == "" {
@@ -66,9 +66,9 @@ func naturalKinds() (kinds []string) {
 	return kinds
 }
 
-// Risk is what a policy has taken upon itself. The set of names is closed.
+// Risk is a risk that the policy accepts. The set of names is fixed.
 type Risk struct {
-	// Name is a word for monitors, Says the risk to people.
+	// Name is for metrics. Says describes the risk.
 	Name, Says string
 }
 
@@ -83,7 +83,7 @@ const (
 	RiskUnsigned      = "unsigned"
 )
 
-// Risks are those that a consumer has declared.
+// Risks returns the risks that the policy accepts for a consumer.
 func (p *Policy) Risks(c *Consumer) (all []Risk) {
 	add := func(is bool, name, says string) {
 		if is {
@@ -96,10 +96,10 @@ func (p *Policy) Risks(c *Consumer) (all []Risk) {
 	}
 	add(c.FailOpen, RiskWithoutKey, "while Redis is down messages are applied without a key")
 	add(c.Strategy.Natural != nil, RiskLateCopies, "late copies are applied again")
-	add(c.Identity.Previous != nil && c.Identity.Previous.TrustUnfingerprinted, RiskUncompared, "under the former identity what cannot be compared counts as a copy")
+	add(c.Identity.Previous != nil && c.Identity.Previous.TrustUnfingerprinted, RiskUncompared, "messages that cannot be compared under the previous identity count as copies")
 	if s := p.Source(c.From); s != nil && s.Webhook != nil {
 		u := s.Webhook.Unsigned
-		add(len(u.Headers) > 0, RiskUnsigned, "nobody signed the headers "+strings.Join(u.Headers, ", ")+": "+u.Because)
+		add(len(u.Headers) > 0, RiskUnsigned, "the headers are not signed: "+strings.Join(u.Headers, ", ")+": "+u.Because)
 	}
 	if s := p.Source(c.From); s != nil && s.Kafka != nil {
 		add(s.Kafka.OnLostRecords == kafka.GoOn, RiskRecordsPassed, "records that the broker has lost are passed by")
@@ -107,14 +107,13 @@ func (p *Policy) Risks(c *Consumer) (all []Risk) {
 	return all
 }
 
-// replayable are the kinds of effects whose messages may be replayed unless the file says
-// otherwise: a second one does no harm.
+// replayable reports whether messages with this kind of effect may be replayed by default, because a second effect is
+// harmless.
 func (k effectKind) replayable() bool {
 	return k.kind == Projection || k.kind == Cache || k.kind == AuditCopy
 }
 
-// replay judges what a replay may do, and whether there may be one where the file does not
-// say.
+// replay checks whether replays are possible, and what they may do.
 func (r rules) replay(from *Source) {
 	c := r.consumer
 	if !r.ok("replay", "effect", "handler", "strategy", "retention", "from") {
@@ -127,35 +126,35 @@ func (r rules) replay(from *Source) {
 	}
 	switch {
 	case c.Replay.Allowed && c.Sends():
-		r.refuse("replay.allowed", "it has no source that could be read again: what it sends is written down by others", "remove it, and replay the consumers that write for it")
+		r.refuse("replay.allowed", "it has no source that can be read again: other consumers write its intents", "remove it, and replay the consumers that write for it")
 	case c.Replay.Allowed && from.once():
-		r.refuse("replay.allowed", "webhooks cannot be read again: what came is in the inbox", "remove it; semel messages retry runs a row again")
+		r.refuse("replay.allowed", "webhooks cannot be read again; their messages are in the inbox", "remove it; semel messages retry runs a row again")
 	case c.Replay.Allowed && r.keyed():
-		r.refuse("replay.allowed", "store "+c.Store+" keeps keys for a time: it keeps no replays, and an old message would take effect again", "remove it, or use a database as store")
+		r.refuse("replay.allowed", "store "+c.Store+" only keeps keys for some time and no replays, so an old message would take effect again", "remove it, or use a database as store")
 	case !c.Replay.Allowed && r.set("replay") && (r.set("replay.effects") || r.set("replay.max_age") || r.set("replay.looks")):
-		r.warn("replay", "nothing is replayed, so that this says nothing", "write allowed: true beside it, or remove it")
+		r.warn("replay", "replays are not allowed, so this has no effect", "add allowed: true, or remove it")
 	case c.Replay.Allowed:
 		r.replayed(from)
 	}
 }
 
-// replayed judges what a replay that is allowed may do.
+// replayed checks what an allowed replay may do.
 func (r rules) replayed(from *Source) {
 	c := r.consumer
 	out := c.Handler.outside()
 	switch {
 	case c.Replay.Looks && out == nil:
-		r.warn("replay.looks", "this consumer calls nobody who could look", "remove it")
+		r.warn("replay.looks", "this consumer calls no endpoint that could check", "remove it")
 	case c.Replay.Looks && c.Handler.Kafka != nil:
-		r.refuse("replay.looks", "a topic looks at nothing: each message would be published", "write effects: real, or remove allowed")
+		r.refuse("replay.looks", "a topic cannot check: each message would be published", "write effects: real, or remove allowed")
 	case c.Replay.Looks && c.Replay.Effects:
-		r.warn("replay.looks", "effects are allowed, whoever looks", "remove it, or write effects: none")
+		r.warn("replay.looks", "effects are allowed anyway", "remove it, or write effects: none")
 	case out != nil && !c.Replay.Effects && !c.Replay.Looks:
-		remedy := "write effects: real if a second call does no harm, or looks: true if the endpoint obeys the header semel-effects"
+		remedy := "write effects: real if a second call is harmless, or looks: true if the endpoint obeys the header semel-effects"
 		if c.Handler.Kafka != nil {
-			remedy = "write effects: real if a second record does no harm, or remove allowed"
+			remedy = "write effects: real if a second record is harmless, or remove allowed"
 		}
-		r.refuse("replay.effects", "with none nothing may happen outside, and this consumer's handler is a call outside, which each replayed message would make", remedy)
+		r.refuse("replay.effects", "none forbids external effects, but this consumer's handler is a call that each replayed message would make", remedy)
 	}
 	if !r.set("replay.max_age") {
 		c.Replay.MaxAge = c.Retention.Keep
@@ -163,9 +162,9 @@ func (r rules) replayed(from *Source) {
 	}
 	switch keep := c.Retention.Keep; {
 	case keep > 0 && c.Replay.MaxAge > keep:
-		r.refuse("replay.max_age", fmt.Sprintf("it is %s, and identities are recognised for %s (retention): a message between them would take effect again", legible.Span(c.Replay.MaxAge), legible.Span(keep)),
+		r.refuse("replay.max_age", fmt.Sprintf("it is %s, but markers are kept for %s (retention): a message between the two would take effect again", legible.Span(c.Replay.MaxAge), legible.Span(keep)),
 			"write at most "+legible.Span(keep)+", or raise retention")
 	case from.timeless():
-		r.refuse("replay.max_age", "messages of the source "+from.Name+" carry no time, by which old ones could be told", "remove it, or have the producer write CloudEvents with a time")
+		r.refuse("replay.max_age", "messages of the source "+from.Name+" have no time, so old ones cannot be recognised", "remove it, or have the producer write CloudEvents with a time")
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// Sends reports whether the consumer carries out intents: it has no source, and works on
-// what others write into its inbox.
+// Sends reports whether the consumer sends intents: it has no source, and processes what others write into its inbox.
 func (c *Consumer) Sends() bool { return c.From == "" }
 
-// sender judges a consumer without a source.
+// sender checks a consumer without a source.
 func (r rules) sender() {
 	c := r.consumer
 	if !r.ok("from", "strategy") {
@@ -22,21 +21,21 @@ func (r rules) sender() {
 	case !c.Sends():
 		return
 	case !c.Strategy.Lease:
-		r.refuse("from", "this key is missing", "add from: the name of a source; only a consumer with strategy: lease has none, which sends intents")
+		r.refuse("from", "this key is missing", "add from: the name of a source; only a consumer with strategy: lease, which sends intents, has none")
 		return
 	}
 	for _, key := range []string{"filter", "on_filtered", "identity", "dead_letter", "ack", "max_unacked"} {
 		if r.set(key) {
-			r.refuse(key, "a consumer without from sends intents, which others write: it reads no source that this could be of", "remove it, or add from: the name of a source")
+			r.refuse(key, "a consumer without from sends intents that others write, and reads no source that this key could apply to", "remove it, or add from: the name of a source")
 		}
 	}
 	if r.ok("retry", "on_conflict", "on_bad_identity", "on_precondition", "on_filtered") {
-		r.refuseAll(r.deadLetterEndings(), "a consumer without from keeps no dead letters", "write park: the intent is kept in the store")
+		r.refuseAll(r.deadLetterEndings(), "a consumer without from has no dead letters", "write park: the intent stays in the store")
 	}
 	c.Identity = Identity{ID: []string{"id"}, Source: "source"}
 }
 
-// intents judges what a handler of statements writes down for senders.
+// intents checks the intents that SQL handlers write.
 func (r rules) intents(p *Policy) {
 	purposes := map[string]bool{}
 	for _, h := range r.consumer.Handlers() {
@@ -48,14 +47,14 @@ func (r rules) intents(p *Policy) {
 			r.intentTo(p, key+".to", n.To)
 			same := fmt.Sprintf("%q %q %q %q", h.ParamsAt, n.To, n.Purpose, n.Recipient)
 			if purposes[same] {
-				r.refuse(key+".purpose", "another intent of this handler has it, and the same recipient, so that both would have one id", "give each a purpose of its own")
+				r.refuse(key+".purpose", "another intent of this handler has the same purpose and recipient, so both would have the same id", "use different purposes")
 			}
 			purposes[same] = true
 		}
 	}
 }
 
-// intentTo judges whom an intent is addressed to.
+// intentTo checks the consumer that an intent is addressed to.
 func (r rules) intentTo(p *Policy, key, name string) {
 	var senders []string
 	for _, c := range p.Consumers {
@@ -67,14 +66,13 @@ func (r rules) intentTo(p *Policy, key, name string) {
 	case to == nil:
 		r.refuse(key, fmt.Sprintf("there is no consumer %q", name), unknownName(name, "consumers without from", senders))
 	case !to.Sends():
-		r.refuse(key, fmt.Sprintf("consumer %s reads source %s, and sends no intents", name, to.From), "name a consumer without from, with strategy: lease")
+		r.refuse(key, fmt.Sprintf("consumer %s reads source %s and does not send intents", name, to.From), "name a consumer without from, with strategy: lease")
 	case to.Store != r.consumer.Store:
-		r.refuse(key, fmt.Sprintf("consumer %s works on store %s, and an intent is written into store %s, in the transaction of its message", name, to.Store, r.consumer.Store), "give the two one store")
+		r.refuse(key, fmt.Sprintf("consumer %s uses store %s, but the intent is written to store %s, in the transaction of its message", name, to.Store, r.consumer.Store), "use the same store for both")
 	}
 }
 
-// recipients are the names of the senders that the consumer writes intents for, and the key
-// that names each.
+// recipients returns the senders that the consumer writes intents for, and the key that names each.
 func (c *Consumer) recipients() (names, keys []string) {
 	add := func(key, name string) {
 		if !slices.Contains(names, name) {
@@ -94,8 +92,8 @@ func (c *Consumer) recipients() (names, keys []string) {
 	return names, keys
 }
 
-// SenderWindows are for how long the other sides of those senders know a key that the
-// consumer's duplicates have send again; nil where they have nothing sent.
+// SenderWindows returns, for each sender whose intents the consumer's duplicates send again, how long the other side
+// knows a key; nil if duplicates send nothing.
 func (p *Policy) SenderWindows(c *Consumer) map[string]time.Duration {
 	if !c.ReEmitIntents {
 		return nil
@@ -112,7 +110,7 @@ func (p *Policy) SenderWindows(c *Consumer) map[string]time.Duration {
 	return windows
 }
 
-// reEmission judges whether what a duplicate has sent again can be.
+// reEmission checks whether intents can be sent again for duplicates.
 func (r rules) reEmission(p *Policy) {
 	c := r.consumer
 	const key = "on_duplicate"
@@ -122,16 +120,16 @@ func (r rules) reEmission(p *Policy) {
 	names, keys := c.recipients()
 	switch {
 	case c.Sends():
-		r.refuse(key, "a consumer without from sends intents, and no copies of these are delivered", "remove it, or write it at the consumer whose handler writes them")
+		r.refuse(key, "a consumer without from sends intents, which have no duplicates", "remove it, or set it at the consumer that writes the intents")
 		return
 	case !c.Strategy.Marks():
-		r.refuse(key, "without a marker nothing tells which messages are duplicates", "write strategy: marker or strategy: inbox, or remove it")
+		r.refuse(key, "without a marker, duplicates are not recognised", "write strategy: marker or strategy: inbox, or remove it")
 		return
 	case r.keyed():
-		r.refuse(key, "the store is Redis, into which no intents are written", "use a database, or remove it")
+		r.refuse(key, "the store is Redis, which cannot store intents", "use a database, or remove it")
 		return
 	case len(names) == 0:
-		r.refuse(key, "the handler writes no intents that could be sent again", "write what is to be sent as intents of handler.sql or of handler.http.effects, or remove it")
+		r.refuse(key, "the handler writes no intents", "add intents in handler.sql or handler.http.effects, or remove it")
 		return
 	}
 	for i, name := range names {
@@ -141,17 +139,17 @@ func (r rules) reEmission(p *Policy) {
 	}
 }
 
-// sentAgain judges a sender that is to send again.
+// sentAgain checks a sender whose intents are sent again.
 func (r rules) sentAgain(key string, to *Consumer) {
 	const remedy = "write on_duplicate: skip"
 	at := "on_duplicate is re_emit, and sender " + to.Name + " "
 	switch h := to.Handler.HTTP; {
 	case h == nil:
 	case h.NoKey:
-		r.refuse(key, at+"sends no key (key: none), so that a second call is a second effect", remedy+", or have it send a key that the endpoint knows")
+		r.refuse(key, at+"sends no key (key: none), so a second call would be a second effect", remedy+", or let it send a key that the endpoint supports")
 	case h.Window == consumer.WindowNever:
-		r.refuse(key, at+"calls an endpoint that knows no keys (window: none), so that a second call is a second effect", remedy)
+		r.refuse(key, at+"calls an endpoint without keys (window: none), so a second call would be a second effect", remedy)
 	case h.Effects != nil:
-		r.refuse(key, at+"applies what its endpoint answers (effects), which is done once and not asked for again", remedy)
+		r.refuse(key, at+"applies the effects in the response of its endpoint, which happens only once", remedy)
 	}
 }

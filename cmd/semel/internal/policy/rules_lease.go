@@ -10,11 +10,10 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// leasedWorkers is how many calls run at once unless the policy says: a call holds no
-// connection of the store, and waits most of its time.
+// leasedWorkers is the default number of concurrent calls. A call uses no connection of the store and mostly waits.
 const leasedWorkers = 16
 
-// lease judges what calls out, and what keeps the claims for it.
+// lease checks consumers that call other systems, and the strategy that keeps their claims.
 func (r rules) lease(from *Source) {
 	c := r.consumer
 	if !r.ok("strategy", "handler") {
@@ -22,15 +21,15 @@ func (r rules) lease(from *Source) {
 	}
 	switch out := c.Handler.outside(); {
 	case c.Strategy.Lease && out == nil:
-		r.refuse("strategy", "lease is for calls outside, and statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}} or {kafka: {…}}")
+		r.refuse("strategy", "lease is for calls to other systems, but statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}} or {kafka: {…}}")
 	case out != nil && c.pure() && c.Strategy.Marker:
 		r.pure(out)
 	case !c.Strategy.Lease && out != nil:
 		remedy := "write strategy: lease, and alerts: {pending_age: 60s}"
 		if c.Handler.HTTP != nil {
-			remedy += "; or, with strategy: marker, effects and pure: true if the endpoint changes nothing by itself"
+			remedy += "; or, with strategy: marker, effects and pure: true if the endpoint itself changes nothing"
 		}
-		r.refuse(out.at, "a call is in no transaction, so that no marker of one says whether it was made", remedy)
+		r.refuse(out.at, "a call is not part of a transaction, so a marker in a transaction cannot tell whether the call happened", remedy)
 	case out != nil:
 		r.leased(out)
 	}
@@ -42,48 +41,47 @@ func (r rules) lease(from *Source) {
 	}
 }
 
-// leased judges a consumer of leases, and gives it what it has unless the file says.
+// leased checks a consumer with leases, and sets its defaults.
 func (r rules) leased(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
 		c.Workers = leasedWorkers
 	}
 	if r.set("ack") && !r.keyed() && !c.AckOnReceipt && r.ok("ack") {
-		r.refuse("ack", "with lease a message is called for only when it is claimed from the inbox, where it is received first", "remove it")
+		r.refuse("ack", "with lease, a message is always stored in the inbox first, and called later under a claim", "remove it")
 	}
 	c.AckOnReceipt = true
 	r.callTimes(out)
 	if c.Handler.HTTP != nil {
 		r.window(c.Handler.HTTP)
 	}
-	const inside = "a call is in no transaction that it could commit with"
+	const inside = "a call is not part of a transaction"
 	for key, why := range map[string]string{
-		"version": "a stream's version moves in the transaction of the effect: " + inside,
-		"dedup":   "an adopted table is marked in the transaction of the effect: " + inside,
+		"version": "a stream's version advances in the transaction of the effect, but " + inside,
+		"dedup":   "the user's table is written in the transaction of the effect, but " + inside,
 	} {
 		if r.set(key) {
 			r.refuse(key, why, "remove it")
 		}
 	}
 	if r.ok("retention") && c.Retention.DailyPartitions {
-		r.refuse("retention.daily_partitions", "markers by day stand beside strategy marker or inbox in this release", "remove it: they are removed in slices")
+		r.refuse("retention.daily_partitions", "daily partitions need strategy marker or inbox in this release", "remove it: markers are then removed in slices")
 	}
 	if r.set("batch") {
-		r.warn("batch", "with lease each call is of one message", "remove it")
+		r.warn("batch", "with lease, each call is for one message", "remove it")
 	}
 	if key := "handler.http.connections"; r.set(key) && r.ok(key) {
-		r.refuse(key, "with lease the start of a call is written down before it, and its claim does not wait for others' calls", "remove it: workers says how many calls are made at once")
+		r.refuse(key, "with lease, each call is recorded before it starts and does not wait for other calls", "remove it: workers limits the concurrent calls")
 	}
 	if http := c.Handler.HTTP; http != nil && http.Pure && r.ok("handler.http.pure") {
-		r.warn("handler.http.pure", "with lease a message is claimed before its call, and its start is written down, though an endpoint that changes nothing needs neither", "write strategy: marker")
+		r.warn("handler.http.pure", "with lease, each call is claimed and recorded first, which an endpoint that changes nothing does not need", "write strategy: marker")
 	}
 	if http := c.Handler.HTTP; r.set("on_precondition") && (http == nil || http.Effects == nil) {
-		r.warn("on_precondition", "an endpoint cannot answer that its condition is unmet", "remove it; retry.on_exhausted says what follows an answer that refuses")
+		r.warn("on_precondition", "an endpoint cannot report a failed precondition", "remove it; retry.on_exhausted decides about rejected calls")
 	}
 }
 
-// callTimes: a call has ended before another process may make it again, and before its
-// context ends.
+// callTimes checks that a call ends before another process may repeat it, and before its context ends.
 func (r rules) callTimes(out *outside) {
 	c := r.consumer
 	key := out.at + ".timeout"
@@ -92,32 +90,32 @@ func (r rules) callTimes(out *outside) {
 	}
 	call, lease := legible.Span(out.timeout), legible.Span(c.Inbox.Lease)
 	if out.timeout >= c.Inbox.Lease {
-		r.refuse(key, fmt.Sprintf("a call may take %s, and its claim is another process's after %s if nobody can extend it: two would call at once", call, lease),
+		r.refuse(key, fmt.Sprintf("a call may take %s, but another process can claim the message after %s if the lease is not extended: both would call at the same time", call, lease),
 			fmt.Sprintf("write less than %s, or inbox: {lease: %s}", lease, legible.Span(out.timeout+longerLease)))
 	}
 	if out.timeout > c.Timeout {
-		r.refuse(key, fmt.Sprintf("a call may take %s, and the consumer's timeout ends it after %s", call, legible.Span(c.Timeout)),
+		r.refuse(key, fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", call, legible.Span(c.Timeout)),
 			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), call))
 	}
 	if r.ok("drain") && out.timeout > c.Drain {
-		r.warn(key, fmt.Sprintf("a stop waits %s for a call that may take %s, and then cuts it: it is made again", legible.Span(c.Drain), call),
-			"let drain of the consumer be at least as long")
+		r.warn(key, fmt.Sprintf("a shutdown waits %s for a call that may take %s, and then cancels it: the call is repeated", legible.Span(c.Drain), call),
+			"raise drain of the consumer to at least that")
 	}
 }
 
-// window: what is left of it without the last call must be something.
+// window checks that the window is longer than a call.
 func (r rules) window(http *HTTP) {
 	c := r.consumer
 	if http.Window > 0 && r.ok("timeout") && http.Window <= c.Timeout {
-		r.refuse("handler.http.window", fmt.Sprintf("an endpoint that knows keys for %s may have forgotten one when a call arrives that may take %s", legible.Span(http.Window), legible.Span(c.Timeout)),
-			"write for how long it knows them, or lower timeout of the consumer")
+		r.refuse("handler.http.window", fmt.Sprintf("an endpoint that remembers keys for %s may have forgotten a key when a call, which may take %s, arrives", legible.Span(http.Window), legible.Span(c.Timeout)),
+			"raise window if the endpoint remembers keys for longer, or lower timeout of the consumer")
 	}
 }
 
-// longerLease is how much longer than a call a lease is that a remedy names.
+// longerLease is how much longer than a call the lease in a remedy is.
 const longerLease = 10 * time.Second
 
-// endpoint judges keys of the handler against one another.
+// endpoint compares the keys of the handler.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
 	r.keyless(http)
@@ -126,21 +124,20 @@ func (r rules) endpoint(http *HTTP) {
 	case key != "":
 		r.refuse(at+"tls."+key, reason, remedy)
 	case http.TLS != nil && plain:
-		r.refuse(at+"tls", "the URL begins with http:, where nothing is encrypted", "write https:, or remove tls")
+		r.refuse(at+"tls", "the URL begins with http:, which is not encrypted", "write https:, or remove tls")
 	}
 	if plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }) {
-		r.warn(at+"headers", "the credentials go over the network readable, because the URL begins with http:", "write https:")
+		r.warn(at+"headers", "the credentials are sent in plain text, because the URL begins with http:", "write https:")
 	}
 }
 
-// pure reports whether the consumer's endpoint changes nothing, and answers with effects.
+// pure reports whether the consumer's endpoint changes nothing and responds with effects.
 func (c *Consumer) pure() bool {
 	h := c.Handler.HTTP
 	return h != nil && h.Pure && h.Effects != nil
 }
 
-// pure judges a consumer of an endpoint that only answers, and gives it what it has unless
-// the file says.
+// pure checks a consumer of an endpoint that changes nothing, and sets its defaults.
 func (r rules) pure(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
@@ -149,38 +146,38 @@ func (r rules) pure(out *outside) {
 	if h := c.Handler.HTTP; h.Connections == 0 {
 		h.Connections = c.Workers
 	} else if at := out.at + ".connections"; h.Connections > c.Workers && r.ok(at, "workers") {
-		r.refuse(at, fmt.Sprintf("each call is made by a worker, and there are %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
+		r.refuse(at, fmt.Sprintf("each call needs a worker, and there are only %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
 	}
 	if !r.set("lanes") {
-		c.Lanes = consumer.LanesNone // or calls of a partition would be made one after the other
+		c.Lanes = consumer.LanesNone // otherwise calls of a partition would be sequential
 	}
 	if r.ok("timeout") && out.timeout > c.Timeout {
-		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, and the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
+		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
 			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), legible.Span(out.timeout)))
 	}
 	for key, why := range map[string]string{
-		"version":               "a stream's version moves with its message alone, and answers share transactions",
-		"dedup":                 "an adopted table is marked by a transaction of one store, and answers share them",
-		"identity.previous":     "messages that share a former identity never share a transaction, and answers do",
-		"handler.http.window":   "a call to an endpoint that changes nothing is made again whenever it is needed",
-		"strategy.business_key": "the constraint would refuse the answers of all messages that share the transaction",
+		"version":               "a stream's version needs a transaction with only its message, but responses share transactions",
+		"dedup":                 "the user's table is not supported if responses share transactions",
+		"identity.previous":     "messages with the same previous identity must not share a transaction, but responses do",
+		"handler.http.window":   "calls to an endpoint that changes nothing can always be repeated",
+		"strategy.business_key": "a violation would roll back the responses of all messages in the transaction",
 	} {
 		if r.set(key) && r.ok(key) {
 			r.refuse(key, why, "remove it, or write strategy: lease and alerts: {pending_age: 60s}")
 		}
 	}
 	if c.Effect != nil && c.Effect.Kind == External && r.ok("effect.kind", out.at+".pure") {
-		r.refuse(out.at+".pure", "the endpoint changes nothing by itself, and an effect of the kind external is something outside of the database", "write the kind of what its answers do, or strategy: lease and remove pure")
+		r.refuse(out.at+".pure", "the endpoint itself changes nothing, but an effect of the kind external is outside the database", "write the kind of the effects in its responses, or write strategy: lease and remove pure")
 	}
 	if r.ok("retention") && c.Retention.DailyPartitions {
-		r.refuse("retention.daily_partitions", "markers by day stand beside strategy marker or inbox without an endpoint in this release", "remove it: they are removed in slices")
+		r.refuse("retention.daily_partitions", "daily partitions need strategy marker or inbox without an endpoint in this release", "remove it: markers are then removed in slices")
 	}
 	if r.set("batch") {
-		r.warn("batch", "each call is of one message, and how many answers share a transaction is found out while it runs", "remove it")
+		r.warn("batch", "each call is for one message, and the number of responses in a transaction is adjusted automatically", "remove it")
 	}
 }
 
-// keyless judges calls that carry no key: somebody has to say what they may do.
+// keyless checks calls without a key: the policy must say what an unknown outcome means.
 func (r rules) keyless(http *HTTP) {
 	const at = "handler.http."
 	double, lost := r.set(at+"may_double"), r.set(at+"may_be_lost")
@@ -188,17 +185,17 @@ func (r rules) keyless(http *HTTP) {
 		return
 	}
 	if http.NoKey && r.set(at+"window") {
-		r.refuse(at+"window", "no key is sent that the endpoint could know", "remove it; may_double or may_be_lost says what follows an unknown outcome")
+		r.refuse(at+"window", "no key is sent, so there is no window", "remove it; may_double or may_be_lost decides about unknown outcomes")
 	}
 	switch {
 	case double && lost:
-		r.refuse(at+"may_be_lost", "a call whose outcome is unknown is made again, or it is not: may_double says that it is", "keep one of the two")
+		r.refuse(at+"may_be_lost", "may_double and may_be_lost exclude each other: a call with an unknown outcome is either repeated or not", "keep one of the two")
 	case http.NoKey && !double && !lost && !r.consumer.pure():
-		r.refuse(at+"key", "nobody recognises a call without a key when it is made again, and after a crash or a lost answer nobody knows whether it was carried out",
-			`say which of the two does no harm, with the reason: may_double: "…", or may_be_lost: "…"; or remove it, and write window: none if a person is to decide`)
+		r.refuse(at+"key", "a repeated call without a key is not recognised, and after a crash or a lost answer it is unknown whether a call was carried out",
+			`declare which of the two is harmless, with the reason: may_double: "…", or may_be_lost: "…"; or remove it, and write window: none if operators should decide`)
 	case !http.NoKey && double:
-		r.refuse(at+"may_double", "a call is made again under its key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
+		r.refuse(at+"may_double", "a repeated call has the same key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
 	case !http.NoKey && lost:
-		r.refuse(at+"may_be_lost", "a call is made again under its key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
+		r.refuse(at+"may_be_lost", "a repeated call has the same key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
 	}
 }

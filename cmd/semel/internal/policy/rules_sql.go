@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// handler judges the SQL of a consumer.
+// handler checks the SQL of a consumer.
 func (r rules) handler(store *Store) {
 	if store == nil {
-		return // which has been reported
+		return // references has reported it
 	}
 	used, unread := map[string]bool{}, map[string]bool{} // by the path of params
 	for _, h := range r.consumer.Handlers() {
@@ -29,8 +29,8 @@ func (r rules) handler(store *Store) {
 	r.generations(store)
 }
 
-// statements judges those of one handler or step, adds the paths of the parameters that
-// they use, and reports whether all could be read.
+// statements checks the statements of a handler or step, adds the paths of the parameters that they use, and reports
+// whether all could be parsed.
 func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
 	r.constants(dialect, h)
 	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
@@ -50,19 +50,19 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 	return whole
 }
 
-// constants refuses a constant that is not of its parameter's type: each message would be parked.
+// constants rejects a constant that has another type than its parameter, because each message would be parked.
 func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	for _, p := range h.Params {
 		s, err := selectors.Parse(p.Selector)
 		if key := h.param(p.Name); err == nil && r.ok(key) {
 			if err := d.Constant(p.Type, s); err != nil {
-				r.refuse(key, fmt.Sprintf("%q %v", p.Selector, err), "write a constant of this type, or another type")
+				r.refuse(key, fmt.Sprintf("%q %v", p.Selector, err), "write a constant of this type, or change the type")
 			}
 		}
 	}
 }
 
-// param is the path of a parameter.
+// param returns the path of a parameter.
 func (h Statements) param(name string) string { return h.ParamsAt + ".params." + name }
 
 func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {
@@ -70,25 +70,25 @@ func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound 
 		r.refuse(key, f.Reason, f.Remedy)
 	}
 	for _, name := range unbound {
-		r.refuse(key, fmt.Sprintf("nothing is bound to :%s", name),
+		r.refuse(key, fmt.Sprintf("no parameter is bound to :%s", name),
 			fmt.Sprintf(`add it to params, as %s: "body:/%s"`, name, name))
 	}
 	if why := d.NotNatural(s.SQL); why != "" && r.consumer.Strategy.Natural != nil {
 		r.warn(key, "the strategy is natural, and this statement does not look idempotent: "+why,
-			"write a state instead of a change, add a conflict clause, or use strategy: marker")
+			"set a state instead of changing it, add a conflict clause, or use strategy: marker")
 	}
 }
 
 func (r rules) rows(d sqlhandler.Dialect, key string, s Statement) {
 	switch {
 	case s.Rows != nil && !d.Changes(s.SQL):
-		r.refuse(key+".rows", "this statement changes no rows that could be counted", "remove rows")
+		r.refuse(key+".rows", "the number of rows that this statement changes is unknown", "remove rows")
 	case s.Rows == nil && s.Otherwise != "":
-		r.refuse(key+".otherwise", "nothing says how many rows are expected", "add rows: 1")
+		r.refuse(key+".otherwise", "rows is missing", "add rows: 1")
 	}
 }
 
-// unbound are the names that no parameter has.
+// unbound returns the names without a parameter.
 func (h Statements) unbound(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return name == sqlhandler.Generation || slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == name })
@@ -103,7 +103,7 @@ func (r rules) unusedParams(h Statements, used map[string]bool) {
 	}
 }
 
-// answers judges what an endpoint's answer may name.
+// answers checks the statements that an endpoint's response may name.
 func (r rules) answers(p *Policy, store *Store) {
 	const at = "handler.http.effects"
 	http := r.consumer.Handler.HTTP
@@ -111,7 +111,7 @@ func (r rules) answers(p *Policy, store *Store) {
 		return
 	}
 	if len(http.Effects.Statements)+len(http.Effects.Intents) == 0 && r.ok(at) {
-		r.refuse(at, "nothing is declared that an answer could have done", "add statements, or intents: the names of senders")
+		r.refuse(at, "no effect is declared that a response could request", "add statements, or intents: the names of senders")
 	}
 	for i, name := range http.Effects.Intents {
 		if key := fmt.Sprintf("%s.intents[%d]", at, i); r.ok(key) {
@@ -132,7 +132,7 @@ func (r rules) answer(d sqlhandler.Dialect, key string, s *AnswerStatement) {
 	names, err := d.Params(s.SQL)
 	for _, name := range names {
 		if !slices.ContainsFunc(s.Params, func(p AnswerParam) bool { return p.Name == name }) {
-			r.refuse(key+".sql", fmt.Sprintf("nothing is bound to :%s", name), fmt.Sprintf("add it to params with its type, as %s: text", name))
+			r.refuse(key+".sql", fmt.Sprintf("no parameter is bound to :%s", name), fmt.Sprintf("add it to params with its type, as %s: text", name))
 		}
 	}
 	for _, p := range s.Params {
@@ -143,16 +143,15 @@ func (r rules) answer(d sqlhandler.Dialect, key string, s *AnswerStatement) {
 	r.rows(d, key, Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: s.Otherwise})
 }
 
-// generational reports whether a statement writes into the generation that the consumer
-// works in.
+// generational reports whether a statement writes into the consumer's generation.
 func (h Statements) generational(d sqlhandler.Dialect, s Statement) bool {
 	names, err := d.Params(s.SQL)
 	return err == nil && slices.Contains(names, sqlhandler.Generation) &&
 		!slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == sqlhandler.Generation })
 }
 
-// Generational reports whether the consumer's statements have :generation, so that its
-// effects can be built anew beside the live ones.
+// Generational reports whether the consumer's statements have :generation, so that a rebuild can write its effects
+// beside the live ones.
 func (p *Policy) Generational(c *Consumer) bool {
 	store := p.Store(c.Store)
 	if store == nil || store.Redis != nil {
@@ -163,7 +162,7 @@ func (p *Policy) Generational(c *Consumer) bool {
 	})
 }
 
-// Generation is the number of the generation that it works in: 0 where nobody says.
+// Generation returns the number of the generation that the consumer works in; 0 by default.
 func (c *Consumer) Generation() *int64 {
 	number := int64(0)
 	if c.In != nil {
@@ -172,11 +171,11 @@ func (c *Consumer) Generation() *int64 {
 	return &number
 }
 
-// Rebuilds reports whether it fills a generation beside the active one.
+// Rebuilds reports whether the consumer fills a generation that is not active.
 func (c *Consumer) Rebuilds() bool { return c.In != nil && c.In.Building }
 
-// generations judges a consumer of which a statement has :generation: one without it would
-// change the rows of the live generation in a rebuild.
+// generations checks a consumer with :generation in a statement. A statement without it would change the rows of the
+// live generation during a rebuild.
 func (r rules) generations(store *Store) {
 	c := r.consumer
 	d := c.Dialect(store)
@@ -196,21 +195,21 @@ func (r rules) generations(store *Store) {
 		return
 	}
 	for _, at := range without {
-		r.refuse(at, "another statement of this consumer has :generation, and this one changes rows without it: a rebuild would change the live ones",
-			"give its table a column for the generation, and write :generation here, too")
+		r.refuse(at, "another statement of this consumer has :generation, but this one changes rows without it: a rebuild would change the live rows",
+			"add a column for the generation to its table, and write :generation here too")
 	}
 	switch {
 	case store.Redis != nil:
 	case c.Strategy.kind() != consumer.StrategyMarker && c.Strategy.kind() != consumer.StrategyInbox:
-		r.refuse(first, "it has :generation, and without markers a generation recognises nothing", "use strategy: marker or inbox")
+		r.refuse(first, "it has :generation, which needs markers to recognise duplicates in each generation", "use strategy: marker or inbox")
 	case c.Dedup != nil:
-		r.refuse(first, "it has :generation, and a table of yours (dedup) has the markers of one alone", "remove dedup, or :generation")
+		r.refuse(first, "it has :generation, but your own table (dedup) has the markers of only one generation", "remove dedup, or :generation")
 	case c.Retention.DailyPartitions:
-		r.refuse(first, "it has :generation, and markers by day (retention.daily_partitions) are of one alone", "remove daily_partitions, or :generation")
+		r.refuse(first, "it has :generation, but daily partitions (retention.daily_partitions) have the markers of only one generation", "remove daily_partitions, or :generation")
 	}
 }
 
-// MayRebuild says which rule refuses a rebuild of the consumer; nil if none does.
+// MayRebuild returns the rule that forbids a rebuild of the consumer; nil if none does.
 func (p *Policy) MayRebuild(c *Consumer) *shape.Fault {
 	if f := p.MayReplay(c); f != nil {
 		return f
@@ -222,12 +221,12 @@ func (p *Policy) MayRebuild(c *Consumer) *shape.Fault {
 	}
 	switch {
 	case !p.Generational(c):
-		return refused(".handler", "a rebuild needs a target of its own: each of its markers is fresh, and these statements would change the live rows a second time",
-			"give the tables a column for the generation, and write :generation in every statement that changes them; see docs/rebuild.md")
+		return refused(".handler", "a rebuild needs its own target: it has no markers yet, so these statements would change the live rows a second time",
+			"add a column for the generation to the tables, and write :generation in every statement that changes them; see docs/rebuild.md")
 	case c.Replay.Effects:
-		return refused(".replay.effects", "a rebuild has no effects outside of the store, and the policy says real", "write effects: none")
+		return refused(".replay.effects", "a rebuild has no external effects, but the policy has effects: real", "write effects: none")
 	case slices.ContainsFunc(c.Handlers(), func(h Statements) bool { return len(h.Intents) > 0 }):
-		return refused(".handler", "this consumer writes intents, and a rebuild would write each of them again", "have a consumer of its own write the intents, and rebuild the one that keeps the rows")
+		return refused(".handler", "this consumer writes intents, and a rebuild would write all of them again", "let another consumer write the intents, and rebuild the consumer that writes the rows")
 	}
 	return nil
 }

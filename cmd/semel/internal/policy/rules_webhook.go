@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// webhookRules judge the combinations of one source's keys.
+// webhookRules check the combinations of one source's keys.
 type webhookRules struct {
 	*shape.Decoder
 	hook *Webhook
@@ -31,10 +31,10 @@ func (r webhookRules) ok(keys ...string) bool {
 func (r webhookRules) check() {
 	w := r.hook
 	if r.ok("in_hand", "max_body") && w.InHand.Bytes < w.MaxBody {
-		r.FaultAt(r.at+".in_hand.bytes", "it has no room for one body of max_body", "raise it to max_body at least, or lower max_body")
+		r.FaultAt(r.at+".in_hand.bytes", "it is smaller than one body of max_body", "raise it to max_body at least, or lower max_body")
 	}
 	if r.ok("listen", "tls") && w.TLS == nil && !w.local() {
-		r.WarnAt(r.at+".tls", "requests go over the network readable, because there is no tls", "write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy that has it")
+		r.WarnAt(r.at+".tls", "requests are sent in plain text, because there is no tls", "write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy with TLS")
 	}
 	if r.ok("scheme", "hmac") {
 		r.scheme()
@@ -45,10 +45,10 @@ func (r webhookRules) scheme() {
 	w := r.hook
 	switch {
 	case w.Scheme == "hmac" && w.HMAC == nil:
-		r.FaultAt(r.at+".scheme", "nothing says where the signature stands and what is signed", "add hmac: {header: NAME, …}")
+		r.FaultAt(r.at+".scheme", "the signature is not described", "add hmac: {header: NAME, …}")
 		return
 	case w.Scheme != "hmac" && w.HMAC != nil:
-		r.FaultAt(r.at+".hmac", "scheme "+w.Scheme+" says by itself what is signed", "remove it, or write scheme: hmac")
+		r.FaultAt(r.at+".hmac", "scheme "+w.Scheme+" already defines the signature", "remove it, or write scheme: hmac")
 		return
 	}
 	scheme, err := w.Signed()
@@ -57,14 +57,14 @@ func (r webhookRules) scheme() {
 		return
 	}
 	if r.ok("tolerance") && w.Tolerance > 0 && !scheme.Timed() {
-		r.FaultAt(r.at+".tolerance", "scheme "+w.Scheme+" signs no time that could be tolerated", "remove it")
+		r.FaultAt(r.at+".tolerance", "scheme "+w.Scheme+" signs no time, so there is no tolerance", "remove it")
 		return
 	}
 	if !r.ok("secret", "tolerance") {
 		return
 	}
 	if _, err := webhook.NewVerifier(scheme, w.Secrets, w.Tolerance); err != nil {
-		r.FaultAt(r.at+".secret", withoutPackage(err), "write into the environment what the provider shows as the secret of this endpoint")
+		r.FaultAt(r.at+".secret", withoutPackage(err), "set the environment variable to the secret that the provider shows for this endpoint")
 		return
 	}
 	if !r.ok("unsigned", "in_hand", "max_body", "wait", "repeats") || w.InHand.Bytes < w.MaxBody {
@@ -77,10 +77,10 @@ func (r webhookRules) scheme() {
 	}
 }
 
-// withoutPackage is an error without the name of its package.
+// withoutPackage returns the text of an error without the name of its package.
 func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "webhook: ") }
 
-// checkWebhooks: a request reaches one consumer, and an address has one server.
+// checkWebhooks checks that a request reaches only one consumer, and that sources at one address agree.
 func (p *Policy) checkWebhooks(d *shape.Decoder) {
 	readers := map[string]string{}
 	for _, c := range p.Consumers {
@@ -89,8 +89,8 @@ func (p *Policy) checkWebhooks(d *shape.Decoder) {
 			continue
 		}
 		if other := readers[s.Name]; other != "" {
-			d.FaultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s receives the webhooks of source %s already, and a request reaches only one of them", other, s.Name),
-				"give each a source of its own, or let handlers of one consumer write intents for the other")
+			d.FaultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s also receives the webhooks of source %s, but a request reaches only one of them", other, s.Name),
+				"use one source for each, or let the handlers of one consumer write intents for the other")
 		}
 		readers[s.Name] = c.Name
 	}
@@ -103,33 +103,33 @@ func (p *Policy) checkWebhooks(d *shape.Decoder) {
 	}
 }
 
-// beside says what is wrong with two sources at one address.
+// beside reports conflicts between two sources at one address.
 func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, remedy string)) {
 	switch {
 	case w.Path == other.Path:
-		refuse("path", "source "+name+" has this path at this address already", "write another path, or another address")
+		refuse("path", "source "+name+" has the same address and path", "write another path, or another address")
 	case w.Connections != other.Connections:
-		refuse("connections", "source "+name+" says otherwise of the same address", "write the same at both")
+		refuse("connections", "source "+name+" has another value for the same address", "write the same in both")
 	case (w.TLS == nil) != (other.TLS == nil) || w.TLS != nil && *w.TLS != *other.TLS:
-		refuse("tls", "source "+name+" says otherwise of the same address", "write the same at both")
+		refuse("tls", "source "+name+" has another value for the same address", "write the same in both")
 	}
 }
 
-// webhooks judges a consumer of webhooks.
+// webhooks checks a consumer of webhooks.
 func (r rules) webhooks(s *Source) {
 	c := r.consumer
 	if s.once() && !r.set("lanes") && c.OnParked != consumer.OnParkedBlock {
-		c.Lanes = consumer.LanesNone // or one event that is held would keep all of an endpoint, which is one lane
+		c.Lanes = consumer.LanesNone // an endpoint is one lane, so one waiting event would block all others
 	}
 	if !s.once() || !r.ok("strategy", "ack") {
 		return
 	}
 	switch {
-	case c.Strategy.Lease: // which receives, too
+	case c.Strategy.Lease: // lease stores messages first, too
 	case !c.Strategy.Inbox:
-		r.refuse("strategy", "a provider waits for seconds and stops repeating after days: what it sends must be in the store before it is answered, whatever becomes of its handler", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
+		r.refuse("strategy", "providers wait for seconds and stop repeating after days, so a webhook must be stored before it is answered, independently of its handler", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
 	case !c.AckOnReceipt:
-		r.refuse("ack", "a provider waits for seconds, and would wait here for the handler and its retries", "write ack: after_receipt and alerts: {pending_age: 60s}")
+		r.refuse("ack", "providers wait for seconds, and would have to wait here for the handler and its retries", "write ack: after_receipt and alerts: {pending_age: 60s}")
 	}
 	at := "sources." + s.Name + ".webhook"
 	scheme, err := s.Webhook.Signed()
@@ -143,24 +143,24 @@ func (r rules) webhooks(s *Source) {
 	}
 }
 
-// lacks is why messages have not what a selector of an identity finds; empty if they may.
+// lacks returns why messages cannot have the value of an identity's selector; empty if they can.
 func (w *Webhook) lacks(scheme webhook.Scheme, selector string) string {
 	name, isHeader := strings.CutPrefix(selector, "header:")
 	switch {
 	case selector == "id" || selector == "source" || selector == "key" || selector == "subject":
-		return fmt.Sprintf("webhooks have no %s outside of their body", selector)
+		return fmt.Sprintf("webhooks only have a %s in their body", selector)
 	case isHeader && !scheme.Signs(strings.TrimSuffix(name, "?")) && !w.declares(strings.TrimSuffix(name, "?")):
-		return fmt.Sprintf("scheme %s does not sign the header %s, and messages have only what is signed", w.Scheme, name)
+		return fmt.Sprintf("scheme %s does not sign the header %s, and messages contain only signed headers", w.Scheme, name)
 	}
 	return ""
 }
 
-// declares reports whether a header is among those that nobody signed.
+// declares reports whether a header is declared as unsigned.
 func (w *Webhook) declares(name string) bool {
 	return slices.ContainsFunc(w.Unsigned.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// remedyOf says what the identity of a scheme is.
+// remedyOf returns how to select the identity with a scheme.
 func remedyOf(w *Webhook) string {
 	switch w.Scheme {
 	case "standard_webhooks":
@@ -171,8 +171,7 @@ func remedyOf(w *Webhook) string {
 	return `name a field of the body, or declare the header at the source: unsigned: {headers: [NAME], because: "…"}`
 }
 
-// UnsignedIdentity are the headers of a consumer's identity that nobody signed, with the
-// reason that its source gives.
+// UnsignedIdentity returns the unsigned headers in a consumer's identity, with the reason that its source gives.
 func (p *Policy) UnsignedIdentity(c *Consumer) (headers []string, because string) {
 	s := p.Source(c.From)
 	if !s.once() {

@@ -9,11 +9,11 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// selectorPattern is what an editor knows of selectors.
+// selectorPattern is the pattern of selectors for editors.
 const selectorPattern = `^((key|topic|type|subject|time|id|source|partition|offset)\??|header:.+|body:(/.*)?\??|const:.*)$`
 
-// selector is a text that says where a value is found in a message. check, if
-// any, says whether it may stand here; every selector must also be one.
+// selector describes a text that selects a value of a message. check, if not nil, returns why a valid selector is not
+// allowed here.
 func selector(check func(text string, s selectors.Selector) error) shape.Word {
 	return shape.Word{What: "a selector", Pattern: selectorPattern, Check: func(text string) (reason, remedy string) {
 		s, err := selectors.Parse(text)
@@ -24,52 +24,51 @@ func selector(check func(text string, s selectors.Selector) error) shape.Word {
 	}}
 }
 
-// idSelector refuses what makes no identity. A constant, or what many messages
-// share, by itself is a matter of the whole list.
+// idSelector rejects selectors that are no identity. Constants and shared values are checked with the complete list.
 func idSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil
 	}
-	return identity.By(text, "id").Trusted().Validate() // unknown here: trusted beside it
+	return identity.By(text, "id").Trusted().Validate() // Trusted, because it is unknown here whether trusted is set
 }
 
-// sourceSelector refuses what is no name of a producer.
+// sourceSelector rejects selectors that are no name of a producer.
 func sourceSelector(text string, _ selectors.Selector) error {
 	return identity.By("id").From(text).Trusted().Validate()
 }
 
-// typeSelector refuses what differs from message to message.
+// typeSelector rejects values that differ between messages.
 func typeSelector(text string, s selectors.Selector) error {
 	if s.Unique() {
-		return fmt.Errorf("%q cannot be a type: it finds another value in each message; name the place of the type, as header:event-type or body:/type", text)
+		return fmt.Errorf("%q cannot be a type: its value differs in each message; select the type, such as header:event-type or body:/type", text)
 	}
 	return nil
 }
 
-// streamSelector refuses what does not name what versions are counted for.
+// streamSelector rejects selectors that do not name the object whose versions are counted.
 func streamSelector(text string, s selectors.Selector) error {
 	if s.Coordinate() || s.Optional() {
-		return fmt.Errorf("%q cannot name a stream, which is what messages are about, and which each names itself; write what the versions are counted for, as body:/order", text)
+		return fmt.Errorf("%q cannot be a stream; select the object whose versions the producer counts, such as body:/order", text)
 	}
 	return nil
 }
 
-// numberSelector refuses what is no version.
+// numberSelector rejects selectors that are no version.
 func numberSelector(text string, s selectors.Selector) error {
 	switch {
 	case s.Constant():
-		return fmt.Errorf("%q cannot be a version: it stands still; name what the producer counts for each stream, as body:/version", text)
+		return fmt.Errorf("%q cannot be a version: it is the same in all messages; select a number that the producer counts for each stream, such as body:/version", text)
 	case s.Coordinate():
-		return fmt.Errorf("%q cannot be a version: it is the broker's, and has gaps; name what the producer counts for each stream, as body:/version", text)
+		return fmt.Errorf("%q cannot be a version: the broker sets it, and it has gaps; select a number that the producer counts for each stream, such as body:/version", text)
 	case s.Time():
-		return fmt.Errorf("%q cannot be a version: after a time nobody knows the next; name what the producer counts for each stream, as body:/version", text)
+		return fmt.Errorf("%q cannot be a version: the value after a time is unknown; select a number that the producer counts for each stream, such as body:/version", text)
 	case s.Optional():
-		return fmt.Errorf("%q: what becomes of a message without a version is a key of its own; leave the question mark out, and write missing: park", text)
+		return fmt.Errorf("%q: the key missing decides about messages without a version; remove the question mark, and write missing: park", text)
 	}
 	return nil
 }
 
-// contentSelector refuses what differs between copies of a message.
+// contentSelector rejects values that differ between copies of a message.
 func contentSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil
@@ -77,7 +76,7 @@ func contentSelector(text string, s selectors.Selector) error {
 	return identity.FingerprintOf(text).Validate()
 }
 
-// split cuts the library's errors, which name the remedy behind a semicolon.
+// split separates the library's errors into reason and remedy at the semicolon.
 func split(err error, otherwise string) (reason, remedy string) {
 	if err == nil {
 		return "", ""

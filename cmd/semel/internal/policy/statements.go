@@ -7,16 +7,16 @@ import (
 
 // Statements are the statements of one handler, or of one step of it.
 type Statements struct {
-	// At is their path below the consumer's, ParamsAt that of what binds their parameters.
+	// At is their path below the consumer's. ParamsAt is the path of the object with their parameters.
 	At, ParamsAt string
-	// Type is the type they are for; empty if they are for every message.
+	// Type is the message type; empty if they are for every message.
 	Type string
-	// Step is the name of their step; empty if the handler has none.
+	// Step is the name of their step; empty if the handler has no steps.
 	Step string
 	*SQL
 }
 
-// Handlers are all of a consumer's statements, in the file's order.
+// Handlers returns all of a consumer's statements, in the file's order.
 func (c *Consumer) Handlers() []Statements {
 	if c.Handler.SQL != nil {
 		return c.Handler.SQL.parts("handler.sql", "")
@@ -30,7 +30,7 @@ func (c *Consumer) Handlers() []Statements {
 	return all
 }
 
-// WritesTo reports whether what the consumer does may write intents for another.
+// WritesTo reports whether the consumer may write intents for a sender.
 func (c *Consumer) WritesTo(sender string) bool {
 	if h := c.Handler.HTTP; h != nil && h.Effects != nil && slices.Contains(h.Effects.Intents, sender) {
 		return true
@@ -40,7 +40,7 @@ func (c *Consumer) WritesTo(sender string) bool {
 	})
 }
 
-// parts are the statements of a handler at a path: its own, or those of its steps.
+// parts returns the statements of a handler at a path: its own, or those of its steps.
 func (s *SQL) parts(at, kind string) []Statements {
 	if s.Steps == nil {
 		return []Statements{{At: at, ParamsAt: at, Type: kind, SQL: s}}

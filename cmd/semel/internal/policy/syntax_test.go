@@ -15,7 +15,7 @@ func TestWhatIsNoPolicyAtAllHasAPlaceAndARemedy(t *testing.T) {
 		{"only comments", "# nothing\n", "p.yaml:1:1: the file is empty; see docs/policy.md for what it needs"},
 		{"only an end of document", "---\n...\n", "p.yaml:2:1: nothing stands here; write a mapping with keys of version, stores, sources, audit, listen, recorder, traces, consumers"},
 		{"a list", "- version: 1\n", "p.yaml:1:1: a list stands here; write a mapping with keys of version, stores, sources, audit, listen, recorder, traces, consumers"},
-		{"several documents", base + "---\nversion: 1\n", "p.yaml:19:1: the file holds several documents; keep one document a file"},
+		{"several documents", base + "---\nversion: 1\n", "p.yaml:19:1: the file has several documents; keep one document in each file"},
 		{"a bracket without end", "version: [1\nstores: 2\n", "p.yaml:2:7: this is not YAML: "},
 		{"a quote without end", "version: '1\n", "this is not YAML: "},
 		{"a tab", "version: 1\n\tstores: 1\n", "p.yaml:2:1: this is not YAML: "},

@@ -24,7 +24,7 @@ func acceptedVersions() []policyCase {
 		{name: "every key of versions", edits: versioned(", start: 7, on_gap: park, gap_deadline: 8760h, gap_cap: 1, missing: halt")},
 		{name: "versions of a composite in headers", edits: inConsumer(`version: {stream: [type, "header:order"], number: "header:version"}`)},
 		{name: "versions that begin anywhere", edits: versioned(", start: first_seen"),
-			want: "14:70: warning: consumers.billing.version.start: a version that comes later and is smaller than the first that was met is discarded; write the version that streams begin with, if their beginnings are all in the source"},
+			want: "14:70: warning: consumers.billing.version.start: a version that arrives later and is smaller than the first one is discarded; write the first version of streams, if the source has the beginning of every stream"},
 		{name: "versions behind a receipt, by key", edits: append(versioned("", "lanes: key", "ack: after_receipt", "alerts: {pending_age: 1h}"), "strategy: marker", "strategy: inbox")},
 		{name: "versions beside a business key", edits: append(versioned(""), "strategy: marker", "strategy: {marker: true, business_key: {constraint: payments.id}}")},
 		{name: "versions that begin as the environment says", edits: versioned(`, start: "${WORKERS}"`)},

@@ -32,7 +32,7 @@ func acceptedWebhooks() []policyCase {
 		{name: "a declared header of webhooks", edits: hooks("unsigned: {headers: X-GitHub-Delivery, because: so}", "body:/id", "header:x-github-delivery")},
 		{name: "webhooks of another scheme", edits: hooks(`scheme: hmac, hmac: {header: x-sign, prefix: "v0=", signed: "{id}.{timestamp}.{body}", id: x-id, timestamp: x-time}`, "body:/id", "header:x-id")},
 		{name: "webhooks for everybody without tls", edits: hooks("", "127.0.0.1:8080", "0.0.0.0:8080"),
-			want: "7:14: warning: sources.payments.webhook.tls: requests go over the network readable, because there is no tls; write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy that has it"},
+			want: "7:14: warning: sources.payments.webhook.tls: requests are sent in plain text, because there is no tls; write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy with TLS"},
 	}
 }
 
@@ -95,9 +95,9 @@ func TestSourcesOfWebhooksAtOneAddress(t *testing.T) {
 		keys, want string
 	}{
 		"F3_with_paths_of_their_own":   {"path: /more", ""},
-		"F3_with_one_path":             {"path: /hooks", "has this path at this address already"},
-		"F3_with_other_bounds":         {"path: /more, connections: 7", "says otherwise of the same address"},
-		"F3_with_a_certificate_at_one": {"path: /more, tls: {cert: a, key: b}", "says otherwise of the same address"},
+		"F3_with_one_path":             {"path: /hooks", "has the same address and path"},
+		"F3_with_other_bounds":         {"path: /more, connections: 7", "has another value for the same address"},
+		"F3_with_a_certificate_at_one": {"path: /more, tls: {cert: a, key: b}", "has another value for the same address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, faults := parse(second(c.keys))

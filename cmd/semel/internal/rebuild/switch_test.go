@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pass lets time pass.
+// pass advances virtual time by d.
 func pass(d time.Duration) { <-time.After(d) }
 
 var errDied = errors.New("it died")
@@ -37,7 +37,7 @@ func TestASwitch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := w.turn().Do(t.Context()); !errors.Is(err, rebuild.ErrNotEqual) || !strings.Contains(err.Error(), "lane a is at 0 of 10") {
-				t.Errorf("nobody rebuilds: %v", err)
+				t.Errorf("without a running rebuild: %v", err)
 			}
 			w.log.send(5)
 			pass(3 * time.Second)
@@ -78,7 +78,7 @@ func TestASwitch(t *testing.T) {
 			w.build()
 			pass(3 * time.Second)
 			if _, err := w.turn().Do(t.Context()); !errors.Is(err, rebuild.ErrParked) || !strings.Contains(err.Error(), "billing@1") {
-				t.Errorf("one is parked: %v", err)
+				t.Errorf("with a parked message: %v", err)
 			}
 			w.log.send(1)
 			pass(3 * time.Second)
@@ -113,7 +113,7 @@ func TestASwitch(t *testing.T) {
 				return nil
 			}
 			if _, err := late.Do(t.Context()); !errors.Is(err, rebuild.ErrParked) {
-				t.Errorf("it was set aside after the first look: %v", err)
+				t.Errorf("a message was parked after the first check: %v", err)
 			}
 			w.log.send(1)
 			pass(3 * time.Second)
@@ -154,7 +154,7 @@ func TestASwitch(t *testing.T) {
 			w := newWorld(t)
 			pass(3 * time.Second)
 			if _, err := w.turn().Do(t.Context()); !errors.Is(err, semel.ErrState) {
-				t.Errorf("there is none: %v", err)
+				t.Errorf("without the generation: %v", err)
 			}
 			w.build()
 			pass(time.Second)
@@ -162,7 +162,7 @@ func TestASwitch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := w.turn().Do(t.Context()); !errors.Is(err, semel.ErrState) {
-				t.Errorf("beside another: %v", err)
+				t.Errorf("during another switch: %v", err)
 			}
 			w.stop()
 		})
@@ -194,11 +194,11 @@ func TestARebuild(t *testing.T) {
 			}
 			w.log.send(5)
 			if is := <-ended; is != generations.Active {
-				t.Errorf("it is %v", is)
+				t.Errorf("the state is %v", is)
 			}
 			kept, err := w.store.Replay(t.Context(), r.Replay.Number)
 			if l := kept.Progress.Lanes; err != nil || kept.State != admin.ReplayDone || len(l) != 1 || l[0].After != 10 || l[0].To != 10 {
-				t.Errorf("kept is %+v: %v", kept, err)
+				t.Errorf("the recorded replay is %+v: %v", kept, err)
 			}
 			w.stop()
 		})
@@ -216,7 +216,7 @@ func killed(t *testing.T, at rebuild.Point) {
 	pass(3 * time.Second)
 	first := w.turn()
 	first.At = func(p rebuild.Point) error {
-		w.log.send(20) // which the live one has applied long before the rebuild
+		w.log.send(20) // the live consumer applied these long before the rebuild
 		pass(50 * time.Millisecond)
 		if p == at {
 			return errDied
@@ -224,10 +224,10 @@ func killed(t *testing.T, at rebuild.Point) {
 		return nil
 	}
 	if _, err := first.Do(t.Context()); !errors.Is(err, errDied) {
-		t.Errorf("it was not killed: %v", err)
+		t.Errorf("the switch was not killed: %v", err)
 	}
 	w.log.send(5)
-	pass(time.Minute) // a fence has ended
+	pass(time.Minute) // the fence has expired
 	if at != rebuild.AfterSwitch {
 		if _, err := w.turn().Do(t.Context()); err != nil {
 			t.Errorf("again: %v", err)
@@ -237,14 +237,14 @@ func killed(t *testing.T, at rebuild.Point) {
 	pass(10 * time.Second)
 	w.stop()
 	w.wantOnce(1, len(w.log.all))
-	for i := range w.log.all { // what is applied in the old one is applied there once, and in the order
+	for i := range w.log.all { // each message is applied in the old generation at most once, and in order
 		if got := string(w.store.Get("0 m" + strconv.Itoa(i))); got != "1" && got != "" {
 			t.Errorf("m%d took effect %q times in the old generation", i, got)
 		}
 	}
 }
 
-func TestADropRemovesWhatWasBeforeASwitchOrARebuildThatIsNotWanted(t *testing.T) {
+func TestADropRemovesThePreviousGenerationOrAnAbandonedRebuild(t *testing.T) {
 	t.Run("G2_and_never_the_active_one", func(t *testing.T) {
 		of := func(states ...generations.State) (all []admin.StoredGeneration) {
 			for i, s := range states {
@@ -274,7 +274,7 @@ func TestADropRemovesWhatWasBeforeASwitchOrARebuildThatIsNotWanted(t *testing.T)
 	})
 }
 
-func TestAKilledStartIsTakenUp(t *testing.T) {
+func TestAKilledStartIsContinued(t *testing.T) {
 	t.Run("G2_a_generation_of_which_no_replay_is_known", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)

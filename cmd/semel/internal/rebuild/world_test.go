@@ -110,7 +110,7 @@ type world struct {
 	log   *log
 
 	mutex   sync.Mutex
-	live    *reader // goes on where the last one was
+	live    *reader // continues where the previous one stopped
 	builder *reader
 	fail    func(*semel.Message) error
 	stop    context.CancelFunc

@@ -46,7 +46,7 @@ func compared(t *testing.T, m markers, c *Comparison, tell func(c *Comparison)) 
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its folder is left: %v", err)
+		t.Errorf("the folder of the comparison was not removed: %v", err)
 	}
 	return found, counts
 }
@@ -76,16 +76,16 @@ func effects(t *testing.T, c *Comparison, source string, ids ...string) {
 func same(t *testing.T, found, want map[string]Kind) {
 	t.Helper()
 	if !maps.Equal(found, want) {
-		t.Errorf("it finds %v, want %v", found, want)
+		t.Errorf("found %v, want %v", found, want)
 	}
 }
 
-func TestWhatDoesNotFit(t *testing.T) {
+func TestFindings(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	t.Run("G7_missing_doubled_without_effect_and_unmarked", func(t *testing.T) {
 		m := markers{has: map[string]store.Outcome{"ok": store.Applied, "twice": store.Applied, "gone": store.Applied, "wait": store.Waiting, "park": store.Parked, "undone": store.Waiting}}
 		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
-			sent(t, c, "", time.Time{}, "ok", "twice", "gone", "wait", "park", "undone", "lost", "made", "ok") // that one was sent twice
+			sent(t, c, "", time.Time{}, "ok", "twice", "gone", "wait", "park", "undone", "lost", "made", "ok") // "ok" was sent twice
 			effects(t, c, "", "ok", "twice", "twice", "undone", "made", "somebody's", "somebody's")
 		})
 		same(t, found, map[string]Kind{"twice": Doubled, "gone": WithoutEffect, "undone": Unmarked, "made": Unmarked, "lost": Missing})
@@ -138,7 +138,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 			inner := c.Marker
 			c.Marker = func(ctx context.Context, k semel.Key) (admin.StoredMarker, bool, error) {
 				if !ended {
-					t.Error("the query holds its connection still")
+					t.Error("the query still holds its connection")
 				}
 				return inner(ctx, k)
 			}
@@ -183,7 +183,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-func TestManyAreCompared(t *testing.T) {
+func TestManyMessagesAreCompared(t *testing.T) {
 	m := markers{has: map[string]store.Outcome{}}
 	var ids []string
 	for i := range 40_000 {
@@ -217,7 +217,7 @@ func TestAComparisonThatIsKilledLeavesNoFiles(t *testing.T) {
 	}
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil || len(left) > 0 && runtime.GOOS != "windows" {
-		t.Errorf("it would leave %v: %v", left, err)
+		t.Errorf("the killed comparison would leave %v: %v", left, err)
 	}
 	if err := s.close(); err != nil {
 		t.Error(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func TestAReplayAppliesWhatIsMissing(t *testing.T) {
+func TestAReplayAppliesMissingMessages(t *testing.T) {
 	bubble(t, "G1_law_14_only_what_is_missing_is_applied_and_it_was_foretold", func(t *testing.T) {
 		w := newWorld(t, lines(0, 30)+lines(5, 8)+`{"id":"m3","n":99}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"n":1}`+"\n")
 		w.live(lines(0, 10))
@@ -35,10 +35,10 @@ func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 		w.wantEffects(0, 30)
 		kept, err := w.store.Replay(t.Context(), r.Number)
 		if err != nil || kept.Progress.Counts != want || kept.State != admin.ReplayDone || kept.Progress.Lanes[0].After < 0 {
-			t.Errorf("kept is %+v, %v; want %+v", kept, err, want)
+			t.Errorf("the recorded replay is %+v, %v; want %+v", kept, err, want)
 		}
 		if got := w.predict(); got.Applied+got.Conflicts+got.Parked != 0 || got.Skipped != 37 {
-			t.Errorf("afterwards would be %+v", got)
+			t.Errorf("a prediction after the replay is %+v", got)
 		}
 	})
 	bubble(t, "G1_a_handler_sees_that_it_runs_in_a_replay", func(t *testing.T) {
@@ -89,12 +89,12 @@ func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
 		if got, is := rows[0].Message.Replay(); !is || got.ID != r.Number {
-			t.Errorf("the row does not know its replay: %+v", got)
+			t.Errorf("the row has no replay: %+v", got)
 		}
 	})
 }
 
-func TestAReplayThatIsKilledGoesOn(t *testing.T) {
+func TestAKilledReplayCanBeContinued(t *testing.T) {
 	points := append(faults.Points(), faults.ReplayPoints()...)
 	for _, point := range points {
 		for _, times := range []int64{1, 3} {
@@ -116,7 +116,7 @@ func killed(t *testing.T, point faults.Point, times int64) {
 			kill()
 		}
 	}}
-	w.handle = func(m *semel.Message) error { // is open when progress is kept, with others behind it that have ended
+	w.handle = func(m *semel.Message) error { // unfinished when the progress is recorded, while later messages have ended
 		if m.Identity.ID == "m12" {
 			wait(t, Lease/2)
 		}
@@ -128,15 +128,15 @@ func killed(t *testing.T, point faults.Point, times int64) {
 	died := w.dead.Load()
 	end := point == faults.BeforeReplayEnd || point == faults.AfterReplayEnd
 	if !died && point != faults.CommitReplyLost && !(end && times > 1) {
-		t.Error("it was not killed")
+		t.Error("the replay was not killed")
 	}
 	if died && err == nil && point != faults.AfterReplayEnd {
-		t.Errorf("who was killed says %s", state)
+		t.Errorf("the killed replay ended as %s", state)
 	}
 	w.dead.Store(false)
 	if died && point != faults.AfterReplayEnd {
 		if _, err := w.store.TakeReplay(t.Context(), r.Number, 1, Lease, start); !errors.Is(err, admin.ErrReplayHeld) {
-			t.Errorf("it is taken while its lease stands: %v", err)
+			t.Errorf("the replay was taken over during its lease: %v", err)
 		}
 		wait(t, Lease+time.Second)
 		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != admin.ReplayDone {
@@ -146,11 +146,11 @@ func killed(t *testing.T, point faults.Point, times int64) {
 	w.wantEffects(0, 60)
 	kept, err := w.store.Replay(t.Context(), r.Number)
 	if c := kept.Progress.Counts; err != nil || kept.State != admin.ReplayDone || c.Read != 60 || c.Applied+c.Skipped != 60 || c.Skipped < 10 {
-		t.Errorf("kept is %+v, %v", kept, err)
+		t.Errorf("the recorded replay is %+v, %v", kept, err)
 	}
 }
 
-// wait lets time pass in a bubble.
+// wait advances virtual time by d.
 func wait(t *testing.T, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -201,7 +201,7 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 		other := w.take(r.Number)
 		close(frozen)
 		if err := <-done; !errors.Is(err, store.ErrClaimLost) {
-			t.Errorf("who lost it says %v", err)
+			t.Errorf("the replay that lost its lease returns %v", err)
 		}
 		if _, state, err := w.run(t.Context(), other, 0); err != nil || state != admin.ReplayDone {
 			t.Errorf("%s, %v", state, err)
@@ -227,7 +227,7 @@ func (s *endless) Fetch(context.Context, source.Bound) ([]source.Delivery, error
 	return []source.Delivery{{Message: &semel.Message{Origin: semel.Origin{Offset: 0}}, Lane: source.Lane{ID: "in"}}}, nil
 }
 
-func TestAReplayOfARangeThatIsGoneIsNotDone(t *testing.T) {
+func TestAReplayOfAChangedSourceIsNotDone(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		done bool
@@ -283,7 +283,7 @@ func (s *silent) SaveReplay(context.Context, int64, store.Token, time.Duration, 
 	return "", errDead
 }
 
-func TestAReplayEndsBeforeAnotherMayHaveIt(t *testing.T) {
+func TestAReplayEndsBeforeItsLeaseExpires(t *testing.T) {
 	bubble(t, "law_5_when_the_store_has_not_answered_for_a_lease", func(t *testing.T) {
 		w := newWorld(t, lines(0, 60))
 		r := w.begin()
@@ -294,12 +294,12 @@ func TestAReplayEndsBeforeAnotherMayHaveIt(t *testing.T) {
 			t.Errorf("%s, %v", state, err)
 		}
 		if ran := time.Since(began); ran < Lease || ran > Lease+Lease/2 {
-			t.Errorf("it ran for %v, want a little over %v", ran, Lease)
+			t.Errorf("the replay ran for %v, want a little over %v", ran, Lease)
 		}
 	})
 }
 
-func TestWhatIsForetoldOfSeveralContentsOfOneIdentity(t *testing.T) {
+func TestThePredictionForSeveralContentsOfAnIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		accept bool
 		want   []ending

@@ -16,7 +16,7 @@ import (
 // listing is a command as the summary shows it.
 func listing(verb string, flags ...string) string { return verb + " " + strings.Join(flags, " ") }
 
-func TestWhatWasSetAsideIsSummedUpByReasonWithTheCommandsThatListIt(t *testing.T) {
+func TestTheSummaryOfParkedMessagesNamesReasonsAndCommands(t *testing.T) {
 	var aside Aside
 	var out bytes.Buffer
 	if err := aside.Write(&out, terminal.Unlimited, listing); err != nil || out.Len() > 0 {
@@ -54,7 +54,7 @@ list them by error, or one by one:
 	}
 }
 
-func TestWhatHasNoRowIsNotListedByACommandForRows(t *testing.T) {
+func TestMessagesWithoutRowsAreListedWithoutCommands(t *testing.T) {
 	aside := Aside{Rowless: func(consumer string) bool { return consumer == "charge" }}
 	aside.Observe(semel.Event{Kind: semel.EventDiscarded, Consumer: "charge", Reason: semel.ReasonOutcomeUnknown, Messages: 9})
 	var out bytes.Buffer
@@ -68,7 +68,7 @@ func TestWhatHasNoRowIsNotListedByACommandForRows(t *testing.T) {
 	}
 }
 
-func TestReasonsThatHandlersMakeUpFloodNeitherMemoryNorTheTerminal(t *testing.T) {
+func TestManyReasonsOfHandlersAreLimited(t *testing.T) {
 	var aside Aside
 	for i := range 3 * mostGroups {
 		aside.Observe(semel.Event{Kind: semel.EventParked, Reason: semel.Reason(fmt.Sprint("row ", i)), Messages: 1})
@@ -82,7 +82,7 @@ func TestReasonsThatHandlersMakeUpFloodNeitherMemoryNorTheTerminal(t *testing.T)
 	}
 }
 
-func TestTheTableOfWhatWasSetAsideFitsTheTerminal(t *testing.T) {
+func TestTheTableOfParkedMessagesFitsTheTerminal(t *testing.T) {
 	var aside Aside
 	aside.Observe(semel.Event{Kind: semel.EventDeadLettered, Consumer: "orders-of-the-german-shop", Reason: "the account of this customer was closed long ago", Messages: 7})
 	aside.Observe(semel.Event{Kind: semel.EventParked, Consumer: "b", Reason: semel.ReasonMalformed, Messages: 1})
@@ -104,7 +104,7 @@ func TestTheTableOfWhatWasSetAsideFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestALogThatIsSummedUpKeepsWhatIsNotOfOneMessage(t *testing.T) {
+func TestSumUpKeepsLinesThatAreNotAboutOneMessage(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(SumUp(slog.NewTextHandler(terminal.Text(&out), nil))).With("consumer", "billing").WithGroup("g")
 	for _, kind := range single {

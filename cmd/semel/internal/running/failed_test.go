@@ -30,7 +30,7 @@ func (e ending) Run(ctx context.Context) error {
 func (ending) Counts() semel.Counts           { return semel.Counts{} }
 func (ending) Unfinished() []semel.Unfinished { return nil }
 
-func TestAConsumerWhoseRunHasEndedIsInTheLog(t *testing.T) {
+func TestAFailedConsumerIsLogged(t *testing.T) {
 	t.Run("at_once_and_once_a_minute_while_others_run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var said bytes.Buffer

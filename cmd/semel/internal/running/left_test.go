@@ -17,7 +17,7 @@ func (b behind) Run(context.Context) error      { return nil }
 func (b behind) Counts() semel.Counts           { return semel.Counts{} }
 func (b behind) Unfinished() []semel.Unfinished { return b.left }
 
-func TestTheSummaryNamesWhatIsLeft(t *testing.T) {
+func TestTheSummaryNamesUnfinishedLanes(t *testing.T) {
 	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {
 		s, err := All(t.Context(), map[string]Consumer{
 			"billing": behind{[]semel.Unfinished{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: source.Unknown, Reason: "lost"}}},

@@ -37,7 +37,7 @@ func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
 	}
 }
 
-func TestALiveLineFitsAndShowsTheWorstFirst(t *testing.T) {
+func TestALiveLineFitsAndShowsTheMostUrgentCountsFirst(t *testing.T) {
 	consumer := &watched{source: "behind 2.5 MB", why: "store: connection refused\n" + strings.Repeat("x", 100),
 		counts: semel.Counts{Deliveries: 99_999, Applied: 90_000, Duplicates: 9_000, Conflicts: 7, Parked: 900, Failed: 1, InFlight: 91}}
 	m := meter{now: time.Now, consumer: consumer}

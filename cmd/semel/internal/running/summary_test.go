@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func TestTheTableAddsUpAndShowsZeros(t *testing.T) {
+func TestTheTableIsASumAndShowsZeros(t *testing.T) {
 	s := Summary{Consumers: map[string]semel.Counts{
 		"billing": {Deliveries: 12, Applied: 9, Duplicates: 2, Parked: 1, Rerun: 4},
 		"audit":   {Deliveries: 12, Applied: 12},
@@ -58,7 +58,7 @@ func TestAFileThatWasReadBeforeIsNamedBelowTheCounts(t *testing.T) {
 		t.Errorf("the last line is %q, want %q", last, want)
 	}
 	if strings.Contains(out.String(), "audit: nothing") {
-		t.Error("a consumer that had a delivery had nothing new")
+		t.Error("a consumer with a delivery is reported as having nothing new")
 	}
 	if document, err := json.Marshal(s); err != nil || strings.Contains(string(document), "1099511627776") {
 		t.Errorf("%s: %v", document, err)
@@ -94,7 +94,7 @@ func TestTheInboxHasATableOfItsOwn(t *testing.T) {
 	}
 }
 
-// numbers are the numbers of a document by name, those inside others with both.
+// numbers returns the numbers in a JSON document by name; nested names are joined.
 func numbers(document []byte, before string) (map[string]int64, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(document, &all); err != nil {
@@ -116,7 +116,7 @@ func numbers(document []byte, before string) (map[string]int64, error) {
 	return found, nil
 }
 
-func TestEveryCountIsEitherAnEndingOrBesidesTheSum(t *testing.T) {
+func TestEveryCountIsInTheTable(t *testing.T) {
 	document, err := json.Marshal(semel.Counts{})
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +138,6 @@ func TestEveryCountIsEitherAnEndingOrBesidesTheSum(t *testing.T) {
 		t.Errorf("the table shows %d counts, the document has %d", len(shown), len(counts))
 	}
 	if !strings.HasPrefix(string(document), `{"deliveries":0`) {
-		t.Errorf("zeros must stand in the document: %s", document)
+		t.Errorf("the document lacks zeros: %s", document)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-func TestWhatIntentsAnAnswerMayHave(t *testing.T) {
+func TestTheIntentsOfAResponse(t *testing.T) {
 	m := &semel.Message{Body: []byte("own")}
 	read := func(t *testing.T, answer string) []semel.Intent {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestWhatIntentsAnAnswerMayHave(t *testing.T) {
 				t.Errorf("%.200s: %v, %v", c[0], all, err)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("the error shows what was answered: %v", err)
+				t.Errorf("the error shows the response: %v", err)
 			}
 		}
 	})

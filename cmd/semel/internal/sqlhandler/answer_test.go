@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// secret is what no error about an answer may show.
+// secret must not be shown by any error about a response.
 const secret = "hunter2"
 
 func effectsOf(t *testing.T, d Dialect) *Effects {
@@ -30,7 +30,7 @@ func effectsOf(t *testing.T, d Dialect) *Effects {
 	return e
 }
 
-func TestWhatAnAnswerMayHave(t *testing.T) {
+func TestValidEffects(t *testing.T) {
 	put := func(n, yes, whatever, more string) string {
 		return fmt.Sprintf(`{"effects":[{"statement":"put","params":{"n":%s,"yes":%s,"any":%s%s}}]}`, n, yes, whatever, more)
 	}
@@ -67,7 +67,7 @@ func TestWhatAnAnswerMayHave(t *testing.T) {
 	})
 }
 
-func TestWhatAnAnswerMayNotHave(t *testing.T) {
+func TestInvalidEffects(t *testing.T) {
 	book := `{"statement":"book","params":{"account":"` + secret + `","amount":1}}`
 	in := func(effects ...string) string { return `{"effects":[` + strings.Join(effects, ",") + `]}` }
 	t.Run("K10_law_15_it_is_refused_whole_and_the_error_shows_nothing_of_it", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 					t.Errorf("%.200s on %s: %v, %v", answer, d.Name, all, err)
 				}
 				if err != nil && strings.Contains(err.Error(), secret) {
-					t.Errorf("the error shows what was answered: %v", err)
+					t.Errorf("the error shows the response: %v", err)
 				}
 			}
 		}

@@ -56,7 +56,7 @@ func body(format string, args ...any) *semel.Message {
 	return &semel.Message{Body: fmt.Appendf(nil, format, args...), Origin: semel.Origin{Partition: 3, Offset: 1 << 60}}
 }
 
-func TestValuesKeepWhatTheProducerSaid(t *testing.T) {
+func TestValuesAreBoundExactly(t *testing.T) {
 	db := database(t)
 	for _, c := range []struct{ name, json, kind, text string }{
 		{"whole number", `12`, "integer", "12"},
@@ -93,7 +93,7 @@ func TestValuesKeepWhatTheProducerSaid(t *testing.T) {
 	}
 }
 
-func TestOtherPlacesOfAMessageBindToo(t *testing.T) {
+func TestHeadersAndKeysCanBeBound(t *testing.T) {
 	m := body(`not JSON`)
 	m.Key, m.Topic = []byte{0xff, 0}, "payments"
 	m.Headers = semel.Headers{{Name: "ce-id", Value: []byte("e1")}, {Name: "Trace", Value: []byte("t")}}
@@ -109,7 +109,7 @@ func TestOtherPlacesOfAMessageBindToo(t *testing.T) {
 	}
 }
 
-func TestAMissingValueEndsTheMessageAndIsNeverNULLByAccident(t *testing.T) {
+func TestAMissingValueEndsTheMessageInsteadOfBindingNULL(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		reason     semel.Reason
@@ -158,7 +158,7 @@ func count(t *testing.T, db *sql.DB, from string) (n int) {
 	return n
 }
 
-func TestAnotherNumberOfRowsEndsAsTheStatementSays(t *testing.T) {
+func TestTheStatementDecidesAboutAnotherNumberOfRows(t *testing.T) {
 	one := int64(1)
 	for _, c := range []struct {
 		otherwise Otherwise
@@ -182,7 +182,7 @@ func TestAnotherNumberOfRowsEndsAsTheStatementSays(t *testing.T) {
 	}
 }
 
-func TestAStatementWithoutRowsThatChangesNothingIsSaid(t *testing.T) {
+func TestStatementsThatChangeNothingAreReported(t *testing.T) {
 	db := database(t, "create table a (id, v)")
 	var said []int
 	h := compile(t, Config{
@@ -201,7 +201,7 @@ func TestAStatementWithoutRowsThatChangesNothingIsSaid(t *testing.T) {
 	}
 }
 
-func TestOnlyTheBusinessKeysViolationIsADuplicate(t *testing.T) {
+func TestOnlyAViolationOfTheBusinessKeyIsADuplicate(t *testing.T) {
 	db := database(t, "create table a (id unique, other unique)", "insert into a values (1, 1)")
 	h := compile(t, Config{
 		Params:     []Param{{Name: "id", Selector: "body:/id"}, {Name: "other", Selector: "body:/other"}},
@@ -235,7 +235,7 @@ func TestStatementsArePreparedOnceATransaction(t *testing.T) {
 			if err := h.Handle(ctx, tx, body(`{"id": %d}`, i)); err != nil {
 				t.Fatal(err)
 			}
-			cancel() // a handler's context ends with its message, the statement does not
+			cancel() // the context of a handler ends with its message, but the statement stays prepared
 			seen[h.prepared.statements[0]] = true
 		}
 		if err := tx.Commit(); err != nil {
@@ -247,7 +247,7 @@ func TestStatementsArePreparedOnceATransaction(t *testing.T) {
 	}
 }
 
-func TestParametersThatStandTwiceAreBoundAsTheDialectCan(t *testing.T) {
+func TestParametersThatOccurTwiceAreBoundByDialect(t *testing.T) {
 	c := Config{Params: []Param{{Name: "a", Selector: "id"}, {Name: "b", Selector: "key"}}, Statements: []Statement{{SQL: "select :b, ':a', :a, :b::text ; "}}}
 	for want, d := range map[string]Dialect{
 		"select ?, ':a', ?, ?::text [1 0 1]":  SQLite(),

@@ -20,9 +20,9 @@ func (d Dialect) NotNatural(text string) string {
 	for _, s := range sqltext.Split(tokens) {
 		switch {
 		case selfAssigned(s) != "":
-			return "it computes column " + selfAssigned(s) + " from itself, so that a second copy adds again"
+			return "it computes column " + selfAssigned(s) + " from itself, so a second copy would add again"
 		case insertsAgain(s):
-			return "it inserts without a conflict clause, so that a second copy inserts again or fails"
+			return "it inserts without a conflict clause, so a second copy would insert again or fail"
 		}
 	}
 	return ""

@@ -22,11 +22,11 @@ func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 	}
 	for i, t := range s {
 		if t.Kind == sqltext.Name && d.isOwn(t.Word, own...) && !d.elsewhere(s[:i]) {
-			faults = append(faults, Fault{"this names " + t.Word + ", a table of Semel's own, in which it remembers what has taken effect",
-				"use tables of yours; read markers in " + d.prefix + readable + ", and close rows of the inbox with semel messages"})
+			faults = append(faults, Fault{"this names " + t.Word + ", one of Semel's own tables, in which it records effects",
+				"use your own tables; read markers from " + d.prefix + readable + ", and close rows of the inbox with semel messages"})
 		}
 		if target := d.ownTarget(s[i:]); target != "" {
-			faults = append(faults, Fault{t.Word + " writes " + target + ", which is Semel's own", "write tables of yours"})
+			faults = append(faults, Fault{t.Word + " writes " + target + ", which belongs to Semel", "write to your own tables"})
 		}
 	}
 	return faults

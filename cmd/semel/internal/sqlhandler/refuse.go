@@ -12,7 +12,7 @@ import (
 func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	if !s.Begins() {
 		return []Fault{{fmt.Sprintf("this does not begin like a statement, but with %+q", s[0].Word),
-			"begin with insert, update, delete or another SQL word, and write plain blanks before it"}}
+			"begin with insert, update, delete or another SQL word, and write only ASCII blanks before it"}}
 	}
 	if f := refusesVerb(s); f != (Fault{}) {
 		return []Fault{f}
@@ -30,13 +30,13 @@ func refusesVerb(s sqltext.Statement) Fault {
 		return Fault{"DO runs code that cannot be checked here, has no parameters, and fails with each message if it commits or rolls back",
 			"make it a function in the store's setup file, and call it with values of the message: select f(:x)"}
 	case "begin", "commit", "end", "rollback", "abort", "savepoint", "release", "start":
-		return Fault{verb + " controls the transaction, in which the marker and its neighbours commit with this effect",
+		return Fault{verb + " controls the transaction, which also contains the marker and other messages of the batch",
 			"remove it; Semel begins and commits"}
 	case "pragma", "attach", "detach", "set", "reset", "discard", "listen", "unlisten", "prepare", "deallocate", "execute", "load":
 		return Fault{verb + " changes the connection, not the data, and would outlive the message or the transaction",
 			"remove it; use the store's setup file for what happens once"}
 	case "lock":
-		return Fault{"LOCK keeps others from a table until the whole batch has committed", "remove it; what the statements change is locked by row"}
+		return Fault{"LOCK blocks other users of the table until the whole batch has committed", "remove it; statements lock the rows that they change"}
 	case "copy":
 		return Fault{"COPY reads or writes a file or the connection itself, not values of the message", "use insert"}
 	case "create", "drop", "alter", "reindex", "analyze", "truncate", "grant", "revoke", "comment", "cluster", "vacuum", "refresh", "security":
@@ -61,7 +61,7 @@ func (d Dialect) escapedNames(s sqltext.Statement) []Fault {
 func makesTable(s sqltext.Statement) []Fault {
 	for i, t := range s {
 		if t.Is("into") && !isLabel(s[:i]) && !isOfChange(s[:i]) {
-			return []Fault{{"SELECT … INTO creates a table with each message", "insert into a table that is there"}}
+			return []Fault{{"SELECT … INTO creates a table with each message", "insert into an existing table"}}
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
 		}
 		switch {
 		case slices.Contains(sessionLocks, t.Word):
-			faults = append(faults, Fault{t.Word + " takes or gives back a lock of the session, which outlives the message and the transaction",
+			faults = append(faults, Fault{t.Word + " takes or releases a lock of the session, which outlives the message and the transaction",
 				"use pg_advisory_xact_lock, which ends with the transaction"})
 		case t.Word == "set_config" && !d.alone:
 			faults = append(faults, Fault{"set_config stays in force for the messages that follow in the same batch, which is one transaction",

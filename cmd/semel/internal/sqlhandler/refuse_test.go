@@ -14,7 +14,7 @@ func wantFault(t *testing.T, d Dialect, text, reason string) {
 	}
 }
 
-func TestWhatOutlivesATransactionIsRefused(t *testing.T) {
+func TestStatementsThatOutliveATransactionAreRejected(t *testing.T) {
 	d := Postgres().Tables("public", "semel_")
 	for text, reason := range map[string]string{
 		"copy a from stdin":                                      "COPY reads or writes",
@@ -32,7 +32,7 @@ func TestWhatOutlivesATransactionIsRefused(t *testing.T) {
 		"select U&\"set\\005fconfig\"('a.b', :x, true)":          "writes a name with code points",
 		"update pg_settings set setting = :x where name = 'a.b'": "update of pg_settings",
 		"update only (pg_catalog.pg_settings) set setting = :x":  "update of pg_settings",
-		"lock table a":                                           "LOCK keeps others",
+		"lock table a":                                           "LOCK blocks other users",
 		"set role x":                                             "SET changes the connection",
 		"discard all":                                            "DISCARD changes the connection",
 		"reset all":                                              "RESET changes the connection",
@@ -76,12 +76,12 @@ func TestBlanksOfOtherAlphabets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := h.statements[0].text; got != "delete from a where b = '\u3000'" {
-			t.Errorf("sent is %q", got)
+			t.Errorf("the sent text is %q", got)
 		}
 	})
 }
 
-func TestWhatTheServerCanCount(t *testing.T) {
+func TestWhichStatementsTheServerCanCheck(t *testing.T) {
 	one := int64(1)
 	t.Run("trap_T101_a_merge_is_judged_by_its_answer", func(t *testing.T) {
 		for text, want := range map[string]bool{

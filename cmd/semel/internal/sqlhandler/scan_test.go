@@ -46,7 +46,7 @@ func dialect(name string) Dialect {
 	return SQLite()
 }
 
-func TestStatementsThatAreNoBusinessOfAHandlerAreRefused(t *testing.T) {
+func TestStatementsThatAHandlerMayNotRunAreRejected(t *testing.T) {
 	for _, c := range []struct{ sql, want string }{
 		{"begin", "BEGIN controls the transaction"},
 		{"BEGIN IMMEDIATE", "BEGIN controls the transaction"},
@@ -109,7 +109,7 @@ func TestUsualStatementsPass(t *testing.T) {
 	}
 }
 
-func TestOnlyStatementsThatChangeRowsSayHowMany(t *testing.T) {
+func TestOnlyChangesReturnANumberOfRows(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"insert into a values (1)":                       true,
 		"update a set b = 1":                             true,

@@ -24,7 +24,7 @@ func refusedFor(t *testing.T, err error, secret string) string {
 	return err.Error()
 }
 
-func TestATextThatANumbersColumnReadsAsNaNOrInfinityIsRefused(t *testing.T) {
+func TestTextThatIsReadAsNaNOrInfinityIsRejected(t *testing.T) {
 	for _, d := range []Dialect{SQLite(), Postgres()} {
 		h, err := Compile(d, Config{Params: []Param{{Name: "amount", Selector: "body:/amount"}},
 			Statements: []Statement{{SQL: "update accounts set balance = balance + :amount"}}})
@@ -74,7 +74,7 @@ func TestATextThatANumbersColumnReadsAsNaNOrInfinityIsRefused(t *testing.T) {
 	})
 }
 
-func TestWhatAParameterOfATypeMayBe(t *testing.T) {
+func TestTypedParameters(t *testing.T) {
 	type both [2]any // SQLite, PostgreSQL
 	for _, c := range []struct {
 		kind  ParamType

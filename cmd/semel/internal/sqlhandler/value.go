@@ -13,7 +13,7 @@ import (
 
 // values finds the values of the parameters.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
-	var room [8]selectors.Value // as many as most statements have parameters
+	var room [8]selectors.Value // enough for most statements
 	found, err := selectors.Append(room[:0], m, h.selectors)
 	if err != nil {
 		return nil, unreadable(err)
@@ -42,7 +42,7 @@ func (h *Handler) value(i int, v selectors.Value) (any, error) {
 	switch {
 	case h.types[i] != "":
 		return h.types[i].value(givenBy(v), h.texts)
-	case h.selectors[i].Constant(): // the policy's own words
+	case h.selectors[i].Constant(): // the text of the policy
 		return bound(v), nil
 	}
 	return h.untyped(v, h.plain != nil && h.plain[i])

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestALineIsOneLineAndKeepsWhatHarmsNobody(t *testing.T) {
+func TestLineEscapesOnlyHarmfulCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		`C:\semel "a\x1b" café 日本 🙂`: `C:\semel "a\x1b" café 日本 🙂`,
 		"a\x1b[2J\nb\tc":             `a\x1b[2J\nb\tc`,
@@ -52,7 +52,7 @@ func TestJSONMeansTheSame(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsALineForEachThatItJoins(t *testing.T) {
+func TestLinesOfJoinedErrors(t *testing.T) {
 	first, second := errors.New("disk full\nsemel: all is well"), errors.New("no route")
 	joined := fmt.Errorf("store shop: %w", errors.Join(first, nil, fmt.Errorf("host b: %w", second)))
 	for _, c := range []struct {

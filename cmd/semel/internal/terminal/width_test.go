@@ -23,7 +23,7 @@ func TestPartsAreShownWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestAPartThatDoesNotFitHidesNoShorterOneBehindIt(t *testing.T) {
+func TestAShorterPartIsShownAfterOneThatDoesNotFit(t *testing.T) {
 	if got, want := Parts(30, "billing", "behind 12, oldest 7s, 3 paused", "applied 10"), "billing  applied 10  …"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -11,8 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// gate lets as many spans into the SDK's queue as it has room for, and counts the others: the
-// queue itself drops without a word.
+// gate passes spans to the SDK's queue while it has room, and counts the others as dropped. Without it the queue
+// would drop spans silently.
 type gate struct {
 	next     sdktrace.SpanProcessor
 	to       sdktrace.SpanExporter
@@ -22,18 +22,18 @@ type gate struct {
 	waiting, sent, dropped atomic.Int64
 
 	mutex sync.Mutex
-	// away is since when the collector takes nothing, zero while it does, and told when that
-	// was logged last. Guarded by mutex.
+	// away is the time since which the collector has rejected spans; zero while it accepts them. told is the time of
+	// the last log line about that. Both are guarded by mutex.
 	away, told time.Time
 }
 
-// tellEvery is how often a collector that takes nothing is logged.
+// tellEvery is the interval between log lines while the collector rejects spans.
 const tellEvery = time.Minute
 
 // OnStart implements sdktrace.SpanProcessor.
 func (*gate) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd implements sdktrace.SpanProcessor. It waits for nobody.
+// OnEnd implements sdktrace.SpanProcessor. It never waits.
 func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
@@ -52,11 +52,11 @@ func (g *gate) Shutdown(ctx context.Context) error { return g.next.Shutdown(ctx)
 // ForceFlush implements sdktrace.SpanProcessor.
 func (g *gate) ForceFlush(ctx context.Context) error { return g.next.ForceFlush(ctx) }
 
-// exporter sends for a gate what the SDK's queue gives it.
+// exporter sends the spans of the SDK's queue for a gate.
 type exporter struct{ of *gate }
 
-// ExportSpans implements sdktrace.SpanExporter. What fails is counted and told here: the SDK
-// would write it to standard error.
+// ExportSpans implements sdktrace.SpanExporter. It counts and logs failures itself, because the SDK would write them
+// to standard error.
 func (e exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	g, n := e.of, int64(len(spans))
 	err := g.to.ExportSpans(ctx, spans)
@@ -73,24 +73,25 @@ func (e exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 // Shutdown implements sdktrace.SpanExporter.
 func (e exporter) Shutdown(ctx context.Context) error { return e.of.to.Shutdown(ctx) }
 
-// observe logs that the collector accepts nothing, at first and once a minute, and that it accepts spans again.
+// observe logs when the collector starts to reject spans, every minute while it does, and when it accepts them again.
 func (g *gate) observe(err error, now time.Time) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	switch {
 	case err == nil && !g.away.IsZero():
-		g.log.Info("the collector takes spans again", "endpoint", g.endpoint, "dropped", g.dropped.Load())
+		g.log.Info("the collector accepts spans again", "endpoint", g.endpoint, "dropped", g.dropped.Load())
 		g.away, g.told = time.Time{}, time.Time{}
 	case err != nil && now.Sub(g.told) >= tellEvery:
 		if g.away.IsZero() {
 			g.away = now
 		}
 		g.told = now
-		g.log.Warn("the collector does not take spans; they are dropped, and messages go on", "endpoint", g.endpoint, "dropped", g.dropped.Load(), "error", shown(err))
+		g.log.Warn("the collector does not accept spans; they are dropped, and messages are processed as usual", "endpoint", g.endpoint, "dropped", g.dropped.Load(), "error", shown(err))
 	}
 }
 
-// mostShown is how many bytes of an error are logged: a collector's whole answer may stand in it.
+// mostShown is the maximum length of a logged error in bytes. An error may contain the complete response of a
+// collector.
 const mostShown = 2000
 
 func shown(err error) string {
@@ -101,7 +102,7 @@ func shown(err error) string {
 	return text
 }
 
-// close counts what still waits as dropped, and says how many that are.
+// close counts the spans that are still queued as dropped, and returns their number.
 func (g *gate) close() int64 {
 	left := g.waiting.Swap(0)
 	g.dropped.Add(left)

@@ -6,9 +6,9 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// logSink writes what OpenTelemetry's packages log, such as an environment variable
-// that they cannot read, to the log of the run. They would write it to standard error, in a form
-// of their own. Its values are left out: they may be a part of a header with a token.
+// logSink passes the log messages of OpenTelemetry's packages, for example about an invalid environment variable, to
+// the log of the run. By default they would go to standard error in another format. Values are left out, because they
+// may be part of a header with a token.
 type logSink struct{ log *slog.Logger }
 
 var _ logr.LogSink = logSink{}
@@ -16,7 +16,7 @@ var _ logr.LogSink = logSink{}
 // Init implements logr.LogSink.
 func (logSink) Init(logr.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink: errors come without it, and nothing else is of use.
+// Enabled implements logr.LogSink. Errors are logged in any case, and other messages are not useful.
 func (logSink) Enabled(int) bool { return false }
 
 // Info implements logr.LogSink.
@@ -24,7 +24,7 @@ func (logSink) Info(int, string, ...any) {}
 
 // Error implements logr.LogSink.
 func (s logSink) Error(err error, message string, _ ...any) {
-	s.log.Warn("traces: a setting of the environment (OTEL_…) is not used", "setting", message, "error", err)
+	s.log.Warn("traces: an environment variable (OTEL_…) is ignored", "setting", message, "error", err)
 }
 
 // WithValues implements logr.LogSink.

@@ -1,6 +1,6 @@
-// Package tracing sends the spans of a run to a collector, with OpenTelemetry's SDK and its
-// protocol over HTTP. A message waits for none of it: what does not fit into a bounded queue,
-// and what the collector does not take, is dropped and counted.
+// Package tracing sends the spans of a run to a collector, with OpenTelemetry's SDK and its protocol over HTTP.
+// Messages never wait for spans: spans that do not fit into the bounded queue, or that the collector does not accept,
+// are dropped and counted.
 package tracing
 
 import (
@@ -22,43 +22,42 @@ import (
 	"github.com/semel-go/semel/otel"
 )
 
-// The bounds.
+// The limits.
 const (
-	// queued is how many spans wait in memory, or are being sent.
+	// queued is the maximum number of spans in memory.
 	queued = 4096
-	// atOnce is how many are sent in one request.
+	// atOnce is the maximum number of spans in a request.
 	atOnce = 512
-	// every is how long one waits for others.
+	// every is how long a span waits for others before it is sent.
 	every = time.Second
-	// within is how long a request may take, with its tries.
+	// within is the timeout of a request, including its retries.
 	within = 10 * time.Second
 	// closing is how long the end of a run waits for spans to be sent.
 	closing = 5 * time.Second
 )
 
-// Options say what is sent, and where.
+// Options configure a Tracer.
 type Options struct {
-	// Endpoint is the whole URL.
+	// Endpoint is the complete URL.
 	Endpoint string
 	// Ratio is the share of sampled traces that are recorded; 0: all.
 	Ratio float64
 	// Sources are the kinds of the consumers' sources, by consumer.
 	Sources map[string]string
-	// Logger is told when the collector takes nothing.
+	// Logger logs when the collector does not accept spans.
 	Logger *slog.Logger
 }
 
-// Tracer is an observer of consumers that makes spans of their sampled messages.
+// Tracer is an observer of consumers that records spans of their sampled messages.
 type Tracer struct {
-	of       map[string]*otel.Tracer // by consumer; never changed
+	of       map[string]*otel.Tracer // by consumer; not changed after Open
 	provider *sdktrace.TracerProvider
 	gate     *gate
 }
 
 var _ measure.Tracer = (*Tracer)(nil)
 
-// Open makes a Tracer. It connects to nobody: a collector that is away keeps no run from its
-// start.
+// Open makes a Tracer without connecting, so a run can start while its collector is down.
 func Open(ctx context.Context, o Options) (*Tracer, error) {
 	api.SetLogger(logr.New(logSink{o.Logger}))
 	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(within))
@@ -68,9 +67,9 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 	return sendBy(ctx, to, o)
 }
 
-// sendBy is Open with somebody who sends.
+// sendBy is Open with another exporter.
 func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, error) {
-	// What the environment says of the service goes before.
+	// Attributes of the environment override these.
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "semel")), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -85,8 +84,8 @@ func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, 
 	return t, nil
 }
 
-// sampler takes what it is asked for: a consumer asks only for messages whose parents are
-// sampled, and for batches with such a message. With a ratio it takes a share of both.
+// sampler records every requested span: consumers request spans only for messages with a sampled parent, and for
+// batches with such a message. With a ratio, it records that share of both.
 func sampler(ratio float64) sdktrace.Sampler {
 	if ratio > 0 && ratio < 1 {
 		return sdktrace.TraceIDRatioBased(ratio)
@@ -107,11 +106,11 @@ func (t *Tracer) TraceBatch(b measure.Begun) measure.BatchTrace {
 	return of.TraceBatch(b)
 }
 
-// Spans are how many the collector took, and how many were dropped.
+// Spans returns how many spans the collector accepted and how many were dropped.
 func (t *Tracer) Spans() (sent, dropped int64) { return t.gate.sent.Load(), t.gate.dropped.Load() }
 
-// Close sends what waits, for a few seconds at most, and says in the log what it could not. Of
-// nil it does nothing.
+// Close sends the queued spans, waits a few seconds at most, and logs how many were not sent. A nil Tracer does
+// nothing.
 func (t *Tracer) Close() {
 	if t == nil {
 		return
@@ -120,6 +119,6 @@ func (t *Tracer) Close() {
 	defer cancel()
 	err := t.provider.Shutdown(ctx)
 	if left := t.gate.close(); left > 0 {
-		t.gate.log.Warn("spans were not sent before the end", "spans", left, "error", err)
+		t.gate.log.Warn("spans were not sent before the process ended", "spans", left, "error", err)
 	}
 }

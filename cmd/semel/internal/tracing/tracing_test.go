@@ -38,7 +38,7 @@ type receiver struct {
 	spans    map[string][]*tracev1.Span // by name
 }
 
-// ServeHTTP takes spans.
+// ServeHTTP accepts spans.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	var all collector.ExportTraceServiceRequest
 	body, err := io.ReadAll(q.Body)
@@ -66,7 +66,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// message is a message of a trace; flags are empty without one.
+// message returns a message of a trace with these flags, or without a trace if flags is empty.
 func message(n int, flags string) *semel.Message {
 	m := &semel.Message{Body: []byte("{}"), Origin: semel.Origin{Partition: -1, Offset: -1}, Headers: semel.Headers{{Name: "id", Value: fmt.Append(nil, n)}}}
 	if flags != "" {
@@ -75,7 +75,7 @@ func message(n int, flags string) *semel.Message {
 	return m
 }
 
-// applies has a consumer apply messages, and says how long it took.
+// applies lets a consumer apply messages, and returns how long it took.
 func applies(t *testing.T, observer semel.Observer, messages ...*semel.Message) time.Duration {
 	t.Helper()
 	source := sourcetest.NewMemory(1)
@@ -116,10 +116,10 @@ func TestSpansAreSent(t *testing.T) {
 		}
 		of, link := process[0], process[0].Links[0]
 		if hex.EncodeToString(of.TraceId) != fmt.Sprintf("%032x", 1) || hex.EncodeToString(of.ParentSpanId) != fmt.Sprintf("%016x", 0xabc) {
-			t.Errorf("it is in trace %x, under %x", of.TraceId, of.ParentSpanId)
+			t.Errorf("the span is in trace %x, under %x", of.TraceId, of.ParentSpanId)
 		}
 		if !bytes.Equal(link.TraceId, batch[0].TraceId) || !bytes.Equal(link.SpanId, batch[0].SpanId) || bytes.Equal(of.TraceId, batch[0].TraceId) || len(batch[0].ParentSpanId) != 0 || len(batch[0].Links) != 0 {
-			t.Errorf("it links to %v, and its batch is %v", link, batch[0])
+			t.Errorf("the span links to %v, but its batch is %v", link, batch[0])
 		}
 		if said := fmt.Sprint(of.Attributes); !strings.Contains(said, "file") || got.path != "/v1/traces" || got.services[0] != "semel" {
 			t.Errorf("%s of %v at %s", said, got.services, got.path)
@@ -144,7 +144,7 @@ func TestSpansAreSent(t *testing.T) {
 	})
 }
 
-// kept is an exporter that remembers how many spans had which name, and does what a test wants.
+// kept is an exporter that counts spans by name, and calls a function of the test.
 type kept struct {
 	mutex sync.Mutex
 	names map[string]int
@@ -173,7 +173,7 @@ func (k *kept) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) e
 
 func (k *kept) Shutdown(context.Context) error { return nil }
 
-// many makes so many spans of messages.
+// many makes spans of n messages.
 func many(t *Tracer, n int) {
 	b := t.TraceBatch(measure.Begun{Consumer: "billing@2", Messages: n, At: time.Now()})
 	for range n {
@@ -199,16 +199,16 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 			began := time.Now()
 			many(traced, queued+1000)
 			if took := time.Since(began); took != 0 {
-				t.Errorf("messages waited %v", took)
+				t.Errorf("the messages took %v", took)
 			}
 			if _, dropped := traced.Spans(); dropped != 1001 {
 				t.Errorf("%d were dropped", dropped)
 			}
 			traced.Close()
 			if took := time.Since(began); took != closing {
-				t.Errorf("the end took %v", took)
+				t.Errorf("Close took %v", took)
 			}
-			if _, dropped := traced.Spans(); dropped != queued+1001 || !strings.Contains(said.String(), "spans were not sent before the end") {
+			if _, dropped := traced.Spans(); dropped != queued+1001 || !strings.Contains(said.String(), "spans were not sent before the process ended") {
 				t.Errorf("%d were dropped; the log says\n%s", dropped, said)
 			}
 			close(release)
@@ -223,15 +223,15 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 				<-time.After(time.Second)
 			}
 			synctest.Wait()
-			if n := strings.Count(said.String(), "does not take spans"); n != 2 || !strings.Contains(said.String(), "503 of a test") {
-				t.Errorf("it was told %d times:\n%s", n, said)
+			if n := strings.Count(said.String(), "does not accept spans"); n != 2 || !strings.Contains(said.String(), "503 of a test") {
+				t.Errorf("it was logged %d times:\n%s", n, said)
 			}
 			k.mutex.Lock()
 			k.do = nil
 			k.mutex.Unlock()
 			many(traced, 3)
 			traced.Close()
-			if sent, dropped := traced.Spans(); sent < 4 || sent+dropped != 91*4 || !strings.Contains(said.String(), "takes spans again") {
+			if sent, dropped := traced.Spans(); sent < 4 || sent+dropped != 91*4 || !strings.Contains(said.String(), "accepts spans again") {
 				t.Errorf("%d were sent, %d dropped:\n%s", sent, dropped, said)
 			}
 		})
@@ -248,7 +248,7 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 	})
 }
 
-func TestSettingsThatAreNotUsedStandInTheLog(t *testing.T) {
+func TestIgnoredEnvironmentVariablesAreLogged(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", filepath.Join(t.TempDir(), "nowhere"))
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "secret of a test")
 	log := &bytes.Buffer{}

@@ -1,4 +1,4 @@
-// Package why collects the records of one message from a store and explains in a sentence or two whether
-// the message was applied, why or why not, and which command changes that. The package only reads; the
-// answer may be out of date a moment later.
+// Package why collects the records of one message from a store. It explains in one or two sentences whether the
+// message was applied, and why or why not, and names the commands that can change that. The package only reads; later
+// events can make an answer outdated.
 package why

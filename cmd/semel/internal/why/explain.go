@@ -41,8 +41,8 @@ func contents(n int) string {
 	return fmt.Sprintf("%d other contents arrived", n)
 }
 
-// first returns the answer about the content that owns the marker: the first content, unless an operator has
-// released another one.
+// first returns the answer about the content that owns the marker: the first content, unless an operator has released
+// another one.
 func (f *Facts) first() Answer {
 	owner := f.owner()
 	switch r := f.Row; {

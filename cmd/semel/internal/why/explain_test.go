@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
 
-// of are facts of a row in a state, with the marker that it has then.
+// of returns the facts of a row in a state, with the marker that belongs to that state.
 func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	key := semel.Key{Consumer: "billing", Source: "shop", ID: "o-1"}
 	r := &store.StoredRow{Number: 17, Key: key, State: state, Attempts: 1, ReceivedAt: now.Add(-time.Hour), ChangedAt: now.Add(-time.Minute)}
@@ -31,7 +31,7 @@ func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	return f
 }
 
-// marked are facts of an identity of which only a marker is kept.
+// marked returns the facts of an identity that has a marker and no row.
 func marked(o store.Outcome, change func(*Facts, *store.StoredRow)) *Facts {
 	f := of(store.StateCompleted, nil)
 	f.Row, f.Markers[0].Outcome = nil, o
@@ -54,7 +54,7 @@ func acted(verb string, more func(*store.StoredRow)) func(*Facts, *store.StoredR
 	}
 }
 
-// aDayAhead has a row be written while the store's clock was a day ahead.
+// aDayAhead sets the times of a row that was written while the store's clock was a day ahead.
 func aDayAhead(_ *Facts, r *store.StoredRow) {
 	r.ChangedAt = now.Add(24 * time.Hour)
 	r.DueAt, r.LockedUntil = r.ChangedAt, r.ChangedAt
@@ -65,7 +65,7 @@ type told struct {
 	stage   Stage
 	applied Applied
 	says    string
-	// command is one of those that are named; empty: none is.
+	// command is one of the expected commands; empty: no command is expected.
 	command string
 }
 
@@ -159,7 +159,7 @@ func aside() map[string]told {
 		}), StageGap, No, "as version 5 of its stream it waited for version 3, and was then parked", "semel gaps skip --stream 7 --config semel.yaml --because WHY"},
 		"K13_suppressed_by_a_person": {of(store.StateParked, acted("suppress", func(r *store.StoredRow) { r.Reason = reasonname.Suppressed })),
 			StageSuppressed, No, "It was not sent: ann suppressed it", "semel intents retry 17"},
-		"K13_suppressed_by_a_replay": {of(store.StateParked, reasoned(reasonname.Suppressed)), StageSuppressed, No, "It was not sent: it was written by a run or replay", "semel intents retry 17"},
+		"K13_suppressed_by_a_replay": {of(store.StateParked, reasoned(reasonname.Suppressed)), StageSuppressed, No, "It was not sent: a run or replay without external effects", "semel intents retry 17"},
 		"K13_an_unknown_outcome": {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.CallsStarted = semel.ReasonOutcomeUnknown, 1 }),
 			StageUnknown, Unknown, "It is unknown whether it was applied", "semel messages resolve 17 --outcome done --config semel.yaml --because WHY"},
 		"K13_an_unknown_outcome_that_a_person_discarded": {of(store.StateDiscarded, acted("discard", func(r *store.StoredRow) { called(nil, r) })), StageDiscarded, Unknown,
@@ -217,8 +217,7 @@ func aside() map[string]told {
 	return all
 }
 
-// twins are facts of two contents of an identity, of which the second is in a state and has the
-// marker.
+// twins returns the facts of two contents of an identity. The second one is in the given state and owns the marker.
 func twins(state store.RowState, change func(f *Facts, first, second *store.StoredRow)) *Facts {
 	f := of(store.StateParked, nil)
 	f.Row.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
@@ -254,10 +253,10 @@ func ofTwins() map[string]told {
 	}
 }
 
-// called is a call of which nobody knows what became.
+// called adds a call with an unknown outcome to a row.
 func called(_ *Facts, r *store.StoredRow) { r.CallsStarted, r.CallsFinished = 1, 0 }
 
-// unread are facts of which the role may not read all.
+// unread returns the cases in which the role lacks privileges.
 func unread() map[string]told {
 	noRows := func(f *Facts, _ *store.StoredRow) {
 		f.NoRows, f.Unread = true, []string{"whether it has a row: permission denied"}
@@ -276,7 +275,7 @@ func unread() map[string]told {
 	}
 }
 
-// keyed are facts of a leased key, without a marker.
+// keyed returns the facts of a leased key without a marker.
 func keyed(k sqlstore.KnownKey) *Facts {
 	f := marked(0, nil)
 	k.First = now.Add(-time.Hour)
@@ -284,8 +283,8 @@ func keyed(k sqlstore.KnownKey) *Facts {
 	return f
 }
 
-// conflicting are facts of the row of a conflict, of whose first content a marker is kept, or
-// nothing with 0.
+// conflicting returns the facts of a conflict's row. The first content has a marker with outcome o, or no record if o
+// is 0.
 func conflicting(o store.Outcome) *Facts {
 	f := marked(o, nil)
 	if o == 0 {
@@ -298,13 +297,13 @@ func conflicting(o store.Outcome) *Facts {
 	return f
 }
 
-func TestAMessageIsExplained(t *testing.T) {
+func TestExplain(t *testing.T) {
 	for _, table := range []map[string]told{waiting(), ended(), aside(), unread(), ofTwins()} {
 		for name, want := range table {
 			t.Run(name, func(t *testing.T) {
 				a := Explain(want.facts)
 				if a.Stage != want.stage || a.Applied != want.applied || !strings.Contains(a.Says, want.says) {
-					t.Errorf("it is said to be %s, applied %s: %s\nwant %s, applied %s: …%s…", a.Stage, a.Applied, a.Says, want.stage, want.applied, want.says)
+					t.Errorf("the answer is %s, applied %s: %s\nwant %s, applied %s: …%s…", a.Stage, a.Applied, a.Says, want.stage, want.applied, want.says)
 				}
 				var commands []string
 				for _, c := range a.Do {
@@ -318,7 +317,7 @@ func TestAMessageIsExplained(t *testing.T) {
 	}
 }
 
-// A reason that this release writes and nobody explains would be told as one of a handler.
+// A reason without an explanation would be shown as a reason of a handler.
 func TestEachReasonOfARowIsExplained(t *testing.T) {
 	elsewhere := []semel.Reason{reasonname.None, semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonGap, reasonname.Suppressed,
 		semel.ReasonOutcomeUnknown, reasonname.Stale, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
@@ -331,7 +330,7 @@ func TestEachReasonOfARowIsExplained(t *testing.T) {
 	}
 	for _, reason := range elsewhere {
 		if _, is := remedies[reason]; is {
-			t.Errorf("%q has a remedy that nobody is told", reason)
+			t.Errorf("%q has a remedy, but no row has this reason", reason)
 		}
 	}
 }

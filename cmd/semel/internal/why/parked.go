@@ -65,7 +65,7 @@ func (f *Facts) parked(r *store.StoredRow) Answer {
 }
 
 func (f *Facts) suppressed(r *store.StoredRow) Answer {
-	says := "It was not sent: it was written by a run or replay without effects in other systems."
+	says := "It was not sent: a run or replay without external effects wrote it."
 	if act := f.last(r.Number, string(admin.Suppress)); act != nil {
 		says = fmt.Sprintf("It was not sent: %s suppressed it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}

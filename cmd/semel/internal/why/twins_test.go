@@ -14,7 +14,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// explained is a store in a file of which every identity is explained.
+// explained returns a store in a file. At the end of the test every identity in it is explained.
 func explained(t testing.TB) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -50,13 +50,13 @@ func explained(t testing.TB) storetest.Instance[*sql.Tx] {
 		Agrees: func(t testing.TB) {
 			found, err := store.Denials(t.Context(), "billing", 0, 10_000)
 			if err != nil || len(found.Denied) > 0 || found.Rows == 0 {
-				t.Errorf("the deep check looked at %d rows and finds %+v, %v", found.Rows, found.Denied, err)
+				t.Errorf("the deep check compared %d rows and found %+v, %v", found.Rows, found.Denied, err)
 			}
 		},
 	}
 }
 
-// says compares what is explained of an identity with what happened.
+// says compares the explanation of an identity with what happened.
 func says(t testing.TB, search Search, id string, is storetest.Twins) {
 	t.Helper()
 	all, _, err := search.Find(t.Context(), "billing", id)
@@ -88,7 +88,7 @@ func says(t testing.TB, search Search, id string, is storetest.Twins) {
 	}
 }
 
-func TestWhatIsSaidOfTwoRowsOfOneIdentity(t *testing.T) {
+func TestExplainTwoRowsOfOneIdentity(t *testing.T) {
 	storetest.Run(t, storetest.Harness[*sql.Tx]{
 		Open: explained,
 		Can:  storetest.Abilities{Inbox: true, Leases: true, Calls: true, Steps: true, Streams: true, Lines: true, Edits: true, OneWriter: true},

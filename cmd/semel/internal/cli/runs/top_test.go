@@ -253,7 +253,7 @@ func TestTopOfAStoreThatIsDownNamesItsConsumers(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	t.Run("trap_T106_what_to_do_is_said_whole_at_80_columns", func(t *testing.T) {
-		w, _ := watch(t, &shelf{err: errors.New("EOF"), unfit: errors.New("store shop: database shop at 127.0.0.1:5432: connection refused: nobody answers there; start the server, or correct host and port in the url")}, nil)
+		w, _ := watch(t, &shelf{err: errors.New("EOF"), unfit: errors.New("store shop: database shop at 127.0.0.1:5432: connection refused: no server listens there; start the server, or correct host and port in the url")}, nil)
 		frame := w.look(t.Context()).frame(80, sorting{})
 		if text := strings.Join(strings.Fields(strings.Join(frame, " ")), " "); !strings.Contains(text, "start the server, or correct host and port in the url") {
 			t.Errorf("%q", frame)
@@ -306,7 +306,7 @@ func TestAStoreThatDidNotAnswerIsNotAskedAgain(t *testing.T) {
 	}
 	defer leave(a)
 	said := storesOf(a)[0].Unfit(t.Context(), fmt.Errorf("consumers: %w", context.DeadlineExceeded))
-	if said == nil || !strings.Contains(said.Error(), "there was no answer in time; see whether the server stands still") {
+	if said == nil || !strings.Contains(said.Error(), "the server did not answer in time; check whether it hangs") {
 		t.Errorf("%v", said)
 	}
 }

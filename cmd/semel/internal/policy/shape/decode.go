@@ -135,8 +135,8 @@ func (d *Decoder) Document(data []byte) *yaml.Node {
 		return nil
 	}
 	if err := loader.Load(&second); err == nil {
-		d.report(Invalid, "", Position{second.Line, second.Column}, "the file holds several documents",
-			"keep one document a file")
+		d.report(Invalid, "", Position{second.Line, second.Column}, "the file has several documents",
+			"keep one document in each file")
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err, data)
 	}
@@ -165,7 +165,7 @@ func (d *Decoder) syntax(err error, data []byte) {
 			at = Position{one.Mark.Line, one.Mark.Column}
 		}
 	}
-	remedy := "mend the indentation, brackets or quotes here"
+	remedy := "correct the indentation, brackets or quotes here"
 	if all := bytes.Split(data, []byte("\n")); at.Line <= len(all) && bytes.Contains(all[at.Line-1], []byte("${")) {
 		remedy = `put "${NAME}" in quotes inside braces`
 	}
@@ -238,11 +238,11 @@ func (d *Decoder) expand(p Place, text string) (string, bool) {
 func (d *Decoder) variable(p Place, reference string) (string, bool) {
 	name, fallback, hasFallback := strings.Cut(reference, ":-")
 	if !IsVariable(name) {
-		d.Fault(p, fmt.Sprintf("%q is no name of an environment variable", name), "write ${NAME} or ${NAME:-default}")
+		d.Fault(p, fmt.Sprintf("%q is not a valid name of an environment variable", name), "write ${NAME} or ${NAME:-default}")
 		return "", false
 	}
 	if strings.Contains(fallback, "${") {
-		d.Fault(p, fmt.Sprintf("the default of ${%s:-…} holds another variable, and defaults are taken as they stand", name),
+		d.Fault(p, fmt.Sprintf("the default of ${%s:-…} contains another variable, but defaults are not expanded", name),
 			"write one variable with a plain default, and let the environment choose")
 		return "", false
 	}

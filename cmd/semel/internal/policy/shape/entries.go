@@ -49,11 +49,11 @@ func (d *Decoder) usableKey(p Place, e entry, seen map[string]int) bool {
 	case e.key.Kind != yaml.ScalarNode:
 		d.Fault(Place{Path: p.Path, Node: e.key}, "a key must be a plain word", "write NAME: value")
 	case e.key.ShortTag() == "!!merge":
-		d.FaultKey(e, "merge keys are not read", "write the keys out, or use an alias for a whole value")
+		d.FaultKey(e, "merge keys are not supported", "write the keys out, or use an alias for a whole value")
 	case strings.Contains(e.key.Value, "${"):
-		d.FaultKey(e, "the environment is not read in keys", "write the key itself; ${NAME} works in values")
+		d.FaultKey(e, "environment variables are not expanded in keys", "write the key itself; ${NAME} works in values")
 	case seen[e.key.Value] > 0:
-		d.FaultKey(e, fmt.Sprintf("this key stands on line %d already", seen[e.key.Value]), "keep one of them")
+		d.FaultKey(e, fmt.Sprintf("this key is already on line %d", seen[e.key.Value]), "keep one of them")
 	default:
 		return true
 	}
@@ -95,7 +95,7 @@ func holderOf(name string, keys []Meta) (holder string) {
 
 // notYet records a key that is known but not yet available.
 func (d *Decoder) notYet(p Place) {
-	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/policy.md lists what there is")
+	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/policy.md lists the available keys")
 }
 
 // WrongType records that the value must have another type.

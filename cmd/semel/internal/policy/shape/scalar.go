@@ -44,13 +44,13 @@ func (p Place) Shown(text string) string {
 // Word is a text. Numbers and booleans need quotes.
 type Word struct {
 	Leaf
-	// what it is, for messages: "a path".
+	// What describes the text in messages, such as "a path".
 	What string
-	// check, when not nil, returns a reason and a remedy.
+	// Check, if not nil, returns a reason and a remedy.
 	Check func(string) (reason, remedy string)
-	// pattern, for the schema, is an expression that says some of what check does.
+	// Pattern is an expression for the schema that covers a part of Check.
 	Pattern string
-	// lines allows line breaks.
+	// Lines allows line breaks.
 	Lines bool
 }
 
@@ -85,10 +85,10 @@ func (w Word) verdict(s string) (reason, remedy string) {
 
 func (w Word) Words() string { return w.What }
 
-// Path is a file's path, resolved from the policy's folder.
+// Path is the path of a file, relative to the policy's folder.
 type Path struct {
 	Word
-	// stdin allows "-".
+	// Stdin allows "-".
 	Stdin bool
 }
 
@@ -302,7 +302,7 @@ func ParseSpan(text string) (time.Duration, bool) {
 	return whole + part, true
 }
 
-// endsInUnit refuses the bare "0" that time.ParseDuration accepts.
+// endsInUnit rejects the bare "0" that time.ParseDuration accepts.
 func endsInUnit(text string) bool {
 	last := text[len(text)-1]
 	return last < '0' || last > '9'

@@ -149,9 +149,9 @@ func (o Object[T]) choose(d *Decoder, p Place, seen map[string]bool) {
 	}
 	switch {
 	case len(given) == 0 && p.Node.Line > 0:
-		d.Fault(p, cmp.Or(o.Unsaid, "what it is is not said"), "give exactly one of "+strings.Join(o.available(o.OneOf), ", "))
+		d.Fault(p, cmp.Or(o.Unsaid, "its kind is missing"), "give exactly one of "+strings.Join(o.available(o.OneOf), ", "))
 	case len(given) > 1:
-		d.Fault(p, strings.Join(given, " and ")+" exclude one another", "keep exactly one of them")
+		d.Fault(p, strings.Join(given, " and ")+" exclude each other", "keep exactly one of them")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// slow is a consumer that says how often it was asked, when it is told to.
+// slow is a consumer that counts calls of Counts, which return when the test allows it.
 type slow struct {
 	still
 	tell chan struct{}
@@ -42,15 +42,15 @@ func (s *slow) times() int64 {
 	return s.asked
 }
 
-// scrapers ask a handler, and keep what they are answered.
+// scrapers send requests to a handler and count the responses.
 type scrapers struct {
 	of    http.Handler
 	mutex sync.Mutex
-	told  map[string]int // how many were told so much; guarded by mutex
+	told  map[string]int // number of responses, by status and content; guarded by mutex
 	group sync.WaitGroup
 }
 
-// come has so many ask, and waits until all of them wait for an answer.
+// come sends n requests and returns when all of them wait for a response.
 func (s *scrapers) come(n int, encoding string) {
 	for range n {
 		s.group.Go(func() {
@@ -80,7 +80,7 @@ func (s *scrapers) were() string {
 	return fmt.Sprint(s.told)
 }
 
-func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
+func TestConcurrentScrapesShareAResponse(t *testing.T) {
 	synctestRun(t, "K4_twenty_at_once_cost_as_much_as_two_and_none_is_told_what_is_older_than_it", func(t *testing.T) {
 		billing := &slow{tell: make(chan struct{})}
 		s := &Server{options: Options{Loopback: true, Consumers: []string{"billing"}}, watch: newWatch([]string{"billing"}), registry: prometheus.NewRegistry()}
@@ -90,11 +90,11 @@ func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
 		answers := func(asked int64, were string) {
 			t.Helper()
 			if n := billing.times(); n != asked {
-				t.Errorf("it was asked %d times, not %d", n, asked)
+				t.Errorf("the consumer was read %d times, not %d", n, asked)
 			}
 			billing.tell <- struct{}{}
 			if synctest.Wait(); all.were() != were {
-				t.Errorf("told were %s, not %s", all.were(), were)
+				t.Errorf("the responses were %s, not %s", all.were(), were)
 			}
 		}
 		all.come(1, "identity")
@@ -107,7 +107,7 @@ func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
 	})
 	synctestRun(t, "K4_who_asks_for_another_form_gets_his_own", func(t *testing.T) {
 		of := make(chan string)
-		all := &scrapers{told: map[string]int{}, of: newTogether(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all := &scrapers{told: map[string]int{}, of: newResponseSharing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			of <- r.Header.Get("Accept-Encoding") + r.Header.Get("Accept") + r.URL.RawQuery
 		}))}
 		all.come(1, "identity")
@@ -119,13 +119,13 @@ func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
 			forms[<-of]++
 		}
 		if forms["identity"] != 2 || forms["gzip"] != 1 {
-			t.Errorf("made were %v", forms)
+			t.Errorf("the responses were made in the forms %v", forms)
 		}
 		all.group.Wait()
 	})
 	synctestRun(t, "K4_who_asks_for_ever_other_answers_is_put_off_and_who_has_gone_waits_for_none", func(t *testing.T) {
 		goOn := make(chan struct{})
-		shares := newTogether(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-goOn }))
+		shares := newResponseSharing(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-goOn }))
 		var group sync.WaitGroup
 		ask := func(ctx context.Context, query string) *httptest.ResponseRecorder {
 			w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+PathMetrics+"?"+query, nil)
@@ -133,28 +133,28 @@ func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
 			synctest.Wait()
 			return w
 		}
-		for n := range 1 + mostWishes { // the first is being made
+		for n := range 1 + maxVariants { // the first response is being made
 			ask(t.Context(), fmt.Sprint("name[]=", n))
 		}
 		if w := ask(t.Context(), "name[]=other"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
-			t.Errorf("one more is answered with %d", w.Code)
+			t.Errorf("a request too many got %d", w.Code)
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		left := ask(gone, fmt.Sprint("name[]=", mostWishes))
-		same := ask(t.Context(), fmt.Sprint("name[]=", mostWishes))
+		left := ask(gone, fmt.Sprint("name[]=", maxVariants))
+		same := ask(t.Context(), fmt.Sprint("name[]=", maxVariants))
 		close(goOn)
 		if group.Wait(); same.Code != http.StatusOK || same.Header().Get("Content-Length") == "" {
-			t.Errorf("who shares one is answered with %d", same.Code)
+			t.Errorf("a request with the same variant got %d", same.Code)
 		}
 		if left.Header().Get("Content-Length") != "" {
-			t.Error("who has gone waited for an answer")
+			t.Error("a client that has gone still waited for a response")
 		}
 	})
 	synctestRun(t, "K4_a_panic_is_of_who_made_the_answer_and_the_next_is_made", func(t *testing.T) {
 		fails := make(chan bool)
 		all := &scrapers{told: map[string]int{}}
-		shares := newTogether(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		shares := newResponseSharing(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("a part"))
 			if <-fails {
 				panic("a fault")
@@ -177,12 +177,12 @@ func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
 		fails <- false
 		all.group.Wait()
 		if all.were() != "map[200:2 418 of another length:1 500 of another length:1]" {
-			t.Errorf("told were %s", all.were())
+			t.Errorf("the responses were %s", all.were())
 		}
 	})
 }
 
-func TestAnAnswerIsPackedForWhoUnpacksIt(t *testing.T) {
+func TestResponsesAreCompressedIfTheClientAcceptsIt(t *testing.T) {
 	s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
 	for encoding, packed := range map[string]bool{
 		"": false, "identity": false, "*": false, "gzipped": false, "gzip; q=0": false, "deflate, gzip;q=0.000": false,

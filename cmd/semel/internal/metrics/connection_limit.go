@@ -1,0 +1,66 @@
+package metrics
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// mostConnections is the maximum number of connections of a Server. Connecting needs no token, and each connection
+// takes a file descriptor that the stores and sources of the process could need.
+const mostConnections = 256
+
+// connectionLimit limits the connections of a server. A new connection is always accepted, because it may be a health probe. If
+// there are too many, another one is closed: the one that has been idle for longest or, if all are active, the one
+// that has been active for longest.
+type connectionLimit struct {
+	most int
+
+	mutex sync.Mutex
+	all   map[net.Conn]activity // guarded by mutex
+}
+
+// activity is the state of a connection, and since when.
+type activity struct {
+	active bool
+	since  time.Time
+}
+
+func newConnectionLimit(most int) *connectionLimit {
+	return &connectionLimit{most: most, all: map[net.Conn]activity{}}
+}
+
+// onState implements the http.Server.ConnState hook.
+func (c *connectionLimit) onState(conn net.Conn, state http.ConnState) {
+	if ends := c.take(conn, state); ends != nil {
+		if encrypted, is := ends.(*tls.Conn); is { // tls.Conn.Close may wait for the peer
+			ends = encrypted.NetConn()
+		}
+		_ = ends.Close()
+	}
+}
+
+// take records a state and returns the connection to close; nil if there are not too many.
+func (c *connectionLimit) take(conn net.Conn, state http.ConnState) net.Conn {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	_, known := c.all[conn]
+	if state == http.StateClosed || state == http.StateHijacked || !known && state != http.StateNew { // it was closed by take
+		delete(c.all, conn)
+		return nil
+	}
+	c.all[conn] = activity{state == http.StateActive, time.Now()}
+	if len(c.all) <= c.most {
+		return nil
+	}
+	var ends net.Conn
+	for other, p := range c.all {
+		if of := c.all[ends]; other != conn && (ends == nil || of.active && !p.active || of.active == p.active && p.since.Before(of.since)) {
+			ends = other
+		}
+	}
+	delete(c.all, ends)
+	return ends
+}
