@@ -8,7 +8,7 @@ import (
 // and must not block.
 type Observer interface{ Observe(Event) }
 
-// EventKind names what happened, in the words of the log: docs/operations.md has them all.
+// EventKind names what happened, in the words of the log: docs/operate/logs.md explains them.
 // The constants are those that programs act on.
 type EventKind string
 

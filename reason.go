@@ -1,7 +1,7 @@
 package semel
 
 // Reason is the name of why a message was set aside; "" is none. The constants are those of
-// the engine's reasons that programs act on; docs/guarantees.md has them all. A handler may
+// the engine's reasons that programs act on; docs/reference/guarantees.md has them all. A handler may
 // give its own.
 type Reason string
 

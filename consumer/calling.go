@@ -41,7 +41,7 @@ import (
 // call, which is made any number of times, by several processes at once where copies
 // arrive; a duplicate of what has taken effect calls nobody. The answers of several
 // messages share a transaction, in which each is marked, and whose mark is first counts.
-// Provider has no meaning then. It is much faster: see docs/calling-out.md. Process is not
+// Provider has no meaning then. It is much faster: see docs/guides/calling-out.md. Process is not
 // for either. Plans are for tests.
 func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	if st == nil || call == nil || apply == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Recorder keeps what the engine of a consumer heard and decided last, in bounded memory, so
-// that a run that is stuck or wrong can be replayed step by step (docs/recorder.md). Set its
+// that a run that is stuck or wrong can be replayed step by step (docs/internals/recorder.md). Set its
 // address as Config.Recorder of one consumer; it has the last run of that consumer. A Recorder
 // keeps nothing of a message's content, and of an error only that there was one. Write may be
 // called at any time, from any goroutine. The fields must not change after the first run begins.

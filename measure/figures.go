@@ -2,7 +2,7 @@ package measure
 
 import "github.com/semel-go/semel"
 
-// Figure is one figure under the name that it has in metrics (docs/metrics.md).
+// Figure is one figure under the name that it has in metrics (docs/reference/metrics.md).
 type Figure struct {
 	Name string
 	// Label is the label that divides the name's figures, beside the consumer and the

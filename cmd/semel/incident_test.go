@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestTheIncidentOfThePageIsTried keeps docs/dead-letters.md and what is tried of it one: each of
+// TestTheIncidentOfThePageIsTried keeps docs/operate/dead-letters.md and what is tried of it one: each of
 // its commands stands in a script, or, of a topic, in the test against brokers.
 func TestTheIncidentOfThePageIsTried(t *testing.T) {
-	page, script := read(t, "../../docs/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
+	page, script := read(t, "../../docs/operate/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
 	brokers := read(t, "../../itest/binary/kafka/dead_test.go")
 	tried := map[string]bool{}
 	for line := range strings.Lines(script) {

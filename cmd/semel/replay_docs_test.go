@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// documented is a folder in which the commands of docs/replay.md are right: that of the
+// documented is a folder in which the commands of docs/operate/replay.md are right: that of the
 // script of replays, whose consumer is called search here.
 func documented(t *testing.T) string {
 	t.Helper()
@@ -43,7 +43,7 @@ func documented(t *testing.T) string {
 var quoted = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestTheCommandsOfThePageAboutReplays(t *testing.T) {
-	page, err := os.ReadFile("../../docs/replay.md")
+	page, err := os.ReadFile("../../docs/operate/replay.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@
 // for a moment), awaited (held for what a newer release knows), riding (on an earlier copy of the same identity), copied to the
 // dead letters, skipped or settling.
 // Whatever one item waits for has a smaller arrival number, so waits form no
-// circle. Laws and decided cases that comments name are those of docs/numbers.md.
+// circle. Laws and decided cases that comments name are those of docs/internals/numbers.md.
 package machine
 
 import "math/rand/v2"

@@ -13,7 +13,7 @@ import (
 
 // Broken is a law that a step breaks, as far as events and actions tell.
 type Broken struct {
-	// Law is its name in docs/numbers.md.
+	// Law is its name in docs/internals/numbers.md.
 	Law string
 	// How says what was decided against it.
 	How string

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Reference is docs/check.md.
+// Reference is docs/operate/check.md.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# The questions of a design review

@@ -187,7 +187,7 @@ const (
 )
 
 // effectKind is what is known of a kind. The rules judge by it, and the table of
-// docs/policy.md is made of it.
+// docs/reference/policy is generated from it.
 type effectKind struct {
 	kind EffectKind
 	// is says what it is.

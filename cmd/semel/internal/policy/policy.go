@@ -9,7 +9,7 @@
 //
 // All that is known of a key stands in one table (see keys_*.go): its type,
 // default, range and text. The parser, the JSON Schema and the reference in
-// docs/policy.md come from it.
+// docs/reference/policy come from it.
 package policy
 
 import (

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	docs     = "../../../../docs/policy.md"
+	docs     = "../../../../docs/reference/policy/README.md"
 	madeFrom = "-update -->\n"
 )
 
@@ -54,7 +54,7 @@ func TestThePoliciesInTheDocsHaveNoFaults(t *testing.T) {
 		v, ok := values[name]
 		return v, ok
 	}
-	for _, name := range []string{docs, "../../../../docs/kafka.md", "../../../../docs/dead-letters.md", "../../../../README.md"} {
+	for _, name := range []string{docs, "../../../../docs/guides/kafka.md", "../../../../docs/operate/dead-letters.md", "../../../../README.md"} {
 		_, text, found := strings.Cut(read(t, name), "```yaml\n")
 		text, _, _ = strings.Cut(text, "```")
 		p, faults := Parse("docs.yaml", []byte(text), env)
@@ -84,7 +84,7 @@ func TestEveryKeyHasATextAndAKind(t *testing.T) {
 	}
 }
 
-// Reference is the table of all keys as Markdown, for docs/policy.md.
+// Reference is the table of all keys as Markdown, for docs/reference/policy/README.md.
 func Reference() string {
 	var r referenceText
 	r.keys("", rootShape().Keys())
@@ -147,7 +147,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// EffectTable is the table of kinds as Markdown, for docs/policy.md.
+// EffectTable is the table of kinds as Markdown, for docs/reference/policy/README.md.
 func EffectTable() string {
 	var b strings.Builder
 	b.WriteString("| `kind` | what it is |")

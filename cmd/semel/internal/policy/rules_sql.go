@@ -223,7 +223,7 @@ func (p *Policy) MayRebuild(c *Consumer) *shape.Fault {
 	switch {
 	case !p.Generational(c):
 		return refused(".handler", "a rebuild needs a target of its own: each of its markers is fresh, and these statements would change the live rows a second time",
-			"give the tables a column for the generation, and write :generation in every statement that changes them; see docs/rebuild.md")
+			"give the tables a column for the generation, and write :generation in every statement that changes them; see docs/operate/rebuild.md")
 	case c.Replay.Effects:
 		return refused(".replay.effects", "a rebuild has no effects outside of the store, and the policy says real", "write effects: none")
 	case slices.ContainsFunc(c.Handlers(), func(h Statements) bool { return len(h.Intents) > 0 }):

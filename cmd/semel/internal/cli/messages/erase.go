@@ -45,7 +45,7 @@ output lists what could not be erased; repeat the command for the rest. The
 command does not wait for locks.
 
 Topics, files, backups and your own tables are out of reach; the output names
-them. See docs/erase.md.
+them. See docs/operate/erase.md.
 
 Exit codes: 0 everything chosen is erased; 1 something was left.`,
 		Args: command.NoArgs,

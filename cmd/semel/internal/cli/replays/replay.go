@@ -87,7 +87,7 @@ and its progress: continue with --resume after a kill.`,
 			}
 			switch {
 			case cmd.Flags().Changed("into"):
-				return command.UsageError("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (--rebuild; see docs/rebuild.md). For another store, give it to a consumer of another name")
+				return command.UsageError("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (--rebuild; see docs/operate/rebuild.md). For another store, give it to a consumer of another name")
 			case r.rebuild:
 				return runRebuild(cmd.Context(), c, r)
 			case r.pauseLive:

@@ -95,7 +95,7 @@ func holderOf(name string, keys []Meta) (holder string) {
 
 // notYet records a key that is known but not yet available.
 func (d *Decoder) notYet(p Place) {
-	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/policy.md lists what there is")
+	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/reference/policy lists what there is")
 }
 
 // WrongType records that the value must have another type.
