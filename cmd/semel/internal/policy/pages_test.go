@@ -123,7 +123,7 @@ func (r *reference) section(path string, keys []shape.Meta) {
 		case m.Later:
 			fmt.Fprintf(&r.later, "* `%s`: %s\n", at, m.Doc)
 		case !namesOnly(keys):
-			fmt.Fprintf(b, "* `%s` (%s): %s%s\n", m.Name, value(m), r.linked(path, m.Doc), r.shared(path, at, m.Shape.Keys()))
+			fmt.Fprintf(b, "* `%s` (%s): %s%s\n", m.Name, value(m), r.linked(path, brief(m.Doc)), r.shared(path, at, m.Shape.Keys()))
 		}
 		if !m.Later && len(m.Shape.Keys()) > 0 && (namesOnly(keys) || r.first[content(m.Shape.Keys())] == at) {
 			below = append(below, m)
@@ -185,6 +185,21 @@ func (r *reference) linked(path, text string) string {
 		}
 		return "](" + to + anchor + ")"
 	})
+}
+
+var sentence = regexp.MustCompile(`.*?[.!](?: |$)`)
+
+// brief returns the first sentence of a key's text, and the sentences that a reader of the pages needs
+// beside it: defaults, conditions and links. The JSON Schema has the whole text.
+func brief(text string) string {
+	var kept []string
+	for i, s := range sentence.FindAllString(text, -1) {
+		needed := regexp.MustCompile(`^(Default|Either|Needs|Requires|See )|required|Otherwise`).MatchString(s)
+		if i == 0 || needed {
+			kept = append(kept, strings.TrimSpace(s))
+		}
+	}
+	return strings.Join(kept, " ")
 }
 
 // pageOf returns the page with the longest path that the section's path begins with.
