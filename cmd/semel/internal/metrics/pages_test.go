@@ -26,7 +26,7 @@ func Runbooks() string {
 		if a.hold > 0 {
 			hold = "for " + legible.Span(a.hold)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* Meaning: %s\n* Check: %s\n* Fix: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.fix)
+		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n* Meaning: %s\n* Check: %s\n* Fix: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.means, a.look, a.fix)
 	}
 	return b.String()
 }

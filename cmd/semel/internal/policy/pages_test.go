@@ -67,7 +67,8 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 type reference struct {
 	t     *testing.T
 	texts map[string]*strings.Builder
-	later strings.Builder
+	// later are the keys that are not yet available.
+	later []string
 	// first is the section that prints a mapping with these keys. Equal mappings refer to it.
 	first map[string]string
 	// files are the pages below docs by base name.
@@ -100,9 +101,9 @@ func (r *reference) pages() map[string]string {
 		out[p.file] = fmt.Sprintf("# %s\n\n<!-- Written by go test ./cmd/semel/internal/policy -update, from the table of keys. -->\n\n"+
 			"For people who write a policy: %s. The [policy file](README.md) says how the file is read.\n%s", p.title, p.says, r.texts[p.file])
 	}
-	out["identity.md"] += "\n## Kinds of effects\n\nA strategy that does not protect the kind of effect is rejected. Where the last column says so, `retention` has no default.\n\n" + effectTable()
+	out["identity.md"] += "\n## Kinds of effects\n\nA strategy that does not protect the kind of effect is rejected, with the reason. Where the last column says so, `retention` has no default.\n\n" + effectTable()
 	out["README.md"] = madeFrom + "\n## Pages of keys\n\n" + list.String() + r.texts["README.md"].String() +
-		"\n## Known and not yet available\n\nA policy with one of these keys is rejected with exit code 3.\n\n" + r.later.String()
+		"\n## Known and not yet available\n\nA policy with one of these keys is rejected with exit code 3: " + strings.Join(r.later, ", ") + ".\n"
 	return out
 }
 
@@ -121,9 +122,9 @@ func (r *reference) section(path string, keys []shape.Meta) {
 		at := join(path, m.Name)
 		switch {
 		case m.Later:
-			fmt.Fprintf(&r.later, "* `%s`: %s\n", at, m.Doc)
+			r.later = append(r.later, "`"+at+"`")
 		case !namesOnly(keys):
-			fmt.Fprintf(b, "* `%s` (%s): %s%s\n", m.Name, value(m), r.linked(path, brief(m.Doc)), r.shared(path, at, m.Shape.Keys()))
+			fmt.Fprintf(b, "* `%s`%s: %s%s\n", m.Name, value(m), r.linked(path, brief(m.Doc)), r.shared(path, at, m.Shape.Keys()))
 		}
 		if !m.Later && len(m.Shape.Keys()) > 0 && (namesOnly(keys) || r.first[content(m.Shape.Keys())] == at) {
 			below = append(below, m)
@@ -234,17 +235,26 @@ func content(keys []shape.Meta) string {
 	return b.String()
 }
 
-// value returns the kind of value of a key with its limits, and whether it is required or its default.
+// value returns the kind of value of a key with its limits, and whether it is required or its default,
+// in parentheses. A mapping has a section of its own.
 func value(m shape.Meta) string {
-	switch {
-	case m.Later:
+	if m.Later {
 		return ""
-	case m.Required:
-		return m.Shape.Words() + "; required"
-	case m.Def != "":
-		return m.Shape.Words() + "; default `" + m.Def + "`"
 	}
-	return m.Shape.Words()
+	var parts []string
+	if words := m.Shape.Words(); words != "a mapping" {
+		parts = append(parts, words)
+	}
+	switch {
+	case m.Required:
+		parts = append(parts, "required")
+	case m.Def != "":
+		parts = append(parts, "default `"+m.Def+"`")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
 }
 
 func join(path, name string) string {
@@ -276,7 +286,7 @@ func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLeas
 
 func (k effectKind) offers(g guard) string {
 	if k.refused[g] != "" {
-		return "refused: " + k.refused[g]
+		return "no"
 	}
 	return "yes"
 }
