@@ -97,7 +97,7 @@ func (r *reference) pages() map[string]string {
 	out := map[string]string{}
 	var list strings.Builder
 	for _, p := range all[1:] {
-		fmt.Fprintf(&list, "* [%s](%s): %s\n", strings.TrimPrefix(p.title, "Policy keys: "), p.file, p.says)
+		fmt.Fprintf(&list, "* [%s](%s)\n", strings.TrimPrefix(p.title, "Policy keys: "), p.file)
 		out[p.file] = fmt.Sprintf("# %s\n\n<!-- Written by go test ./cmd/semel/internal/policy -update, from the table of keys. -->\n\n"+
 			"For people who write a policy: %s. The [policy file](README.md) says how the file is read.\n%s", p.title, p.says, r.texts[p.file])
 	}
