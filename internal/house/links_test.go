@@ -68,3 +68,12 @@ func headings(page string) (anchors []string) {
 	}
 	return anchors
 }
+
+func TestAPageForUsersHasAtMost2000Words(t *testing.T) {
+	for name := range markdown(t) {
+		inside := strings.HasPrefix(name, "docs/internals/")
+		if n := len(strings.Fields(read(t, name))); strings.HasPrefix(name, "docs/") && !inside && n > 2000 {
+			t.Errorf("%s has %d words; split it, or move details to docs/internals", name, n)
+		}
+	}
+}
