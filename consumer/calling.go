@@ -37,7 +37,7 @@ import (
 // is written before the call. The call may be made any number of times, also concurrently by several processes
 // that have copies; a duplicate of an applied message causes no call. The answers of several messages share a
 // transaction, in which each message is marked; the first mark counts. Provider has no meaning then. This is much
-// faster; see docs/calling-out.md.
+// faster; see docs/guides/calling-out.md.
 //
 // Process works with neither. plans are for tests.
 func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {

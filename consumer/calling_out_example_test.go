@@ -156,7 +156,7 @@ func Example_callingOut() {
 }
 
 func TestThePageAboutCallingOutShowsTheExample(t *testing.T) {
-	pages.Shows(t, "../docs/calling-out.md", 1, pages.Read(t, "calling_out_example_test.go"))
+	pages.Shows(t, "../docs/guides/calling-out.md", 1, pages.Read(t, "calling_out_example_test.go"))
 }
 
 func TestResponsesOfAProvider(t *testing.T) {

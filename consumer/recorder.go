@@ -9,7 +9,7 @@ import (
 )
 
 // Recorder keeps the last events and decisions of a consumer's engine in bounded memory, so that a run that hangs
-// or goes wrong can be replayed step by step (docs/recorder.md). Set its address as Config.Recorder of one
+// or goes wrong can be replayed step by step (docs/internals/recorder.md). Set its address as Config.Recorder of one
 // consumer; it contains the consumer's last run. A Recorder keeps no content of messages, and of an error only
 // that there was one. Write may be called at any time, from any goroutine. The fields must not change after the
 // first run begins.

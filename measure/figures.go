@@ -2,7 +2,7 @@ package measure
 
 import "github.com/semel-go/semel"
 
-// Figure is one metric value, with the name that docs/metrics.md lists.
+// Figure is one metric value, with the name that docs/reference/metrics.md lists.
 type Figure struct {
 	Name string
 	// Label and Value are the label that divides the metric, in addition to the consumer and the source, and its

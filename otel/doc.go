@@ -7,7 +7,7 @@
 //	billing, err := consumer.New(store, handle, config)
 //	stop, err := meter.Watch("billing", billing)
 //
-// docs/metrics.md lists the metrics with their labels, and docs/traces.md the spans. Neither contains
+// docs/reference/metrics.md lists the metrics with their labels, and docs/operate/traces.md the spans. Neither contains
 // payloads, ids or texts of errors. Messages whose trace is not sampled cost no allocation.
 package otel
 

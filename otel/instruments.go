@@ -13,7 +13,7 @@ const (
 	told
 )
 
-// instrument is one metric. A test compares its name and help with docs/metrics.md.
+// instrument is one metric. A test compares its name and help with docs/reference/metrics.md.
 type instrument struct {
 	name string
 	kind kind
@@ -67,7 +67,7 @@ var instruments = []instrument{
 	{"semel_paused", askedGauge, "1", "1 while an operator has paused the consumer."},
 }
 
-// apiInstruments are the metrics of HTTP APIs; see docs/http.md.
+// apiInstruments are the metrics of HTTP APIs; see docs/guides/http.md.
 var apiInstruments = []instrument{
 	{"semel_http_requests_total", asked, "1", "Requests, by outcome or by the code of the problem document."},
 	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (this process is working on them), open (their handlers run, with New in a transaction), most (the limit of open)."},

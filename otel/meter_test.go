@@ -147,12 +147,12 @@ func TestFigures(t *testing.T) {
 		for name, kind := range got.kinds {
 			want, there := told[name]
 			if have := fmt.Sprint(kind, " ", got.labels[name]); !there || have != want {
-				t.Errorf("%s is %q here and %q in docs/metrics.md", name, have, want)
+				t.Errorf("%s is %q here and %q in docs/reference/metrics.md", name, have, want)
 			}
 		}
 		for name := range told {
 			if _, there := got.kinds[name]; !there && !ofTheBinary(name) {
-				t.Errorf("docs/metrics.md lists %s, but the meter does not report it", name)
+				t.Errorf("docs/reference/metrics.md lists %s, but the meter does not report it", name)
 			}
 		}
 	})
@@ -171,10 +171,10 @@ func ofTheBinary(name string) bool {
 
 var documentedRow = regexp.MustCompile("(?m)^\\| `(semel_\\w+)` \\| (\\w+) \\| ([^|]*) \\|")
 
-// documented returns the kind and the labels of each metric in docs/metrics.md.
+// documented returns the kind and the labels of each metric in docs/reference/metrics.md.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/metrics.md")
+	text, err := os.ReadFile("../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func documented(t *testing.T) map[string]string {
 		out[row[1]] = fmt.Sprint(row[2], " ", labels)
 	}
 	if len(out) < 30 {
-		t.Fatalf("docs/metrics.md has %d metrics; the reading is broken", len(out))
+		t.Fatalf("docs/reference/metrics.md has %d metrics; the reading is broken", len(out))
 	}
 	return out
 }

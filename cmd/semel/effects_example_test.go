@@ -88,7 +88,7 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsUnderKillsOfBothProcesses(t *t
 }
 
 func TestTheHandlersInTheDocsAreTheExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/calling-out.md")
+	page, err := os.ReadFile("../../docs/guides/http-handlers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestTheHandlersInTheDocsAreTheExamples(t *testing.T) {
 		}
 		_, rest, found := strings.Cut(string(page), "<!-- examples/"+file+" -->\n```python\n")
 		if text, _, ends := strings.Cut(rest, "```\n"); !found || !ends || text != string(code) {
-			t.Errorf("docs/calling-out.md prints another handler than examples/%s; copy it there", file)
+			t.Errorf("docs/guides/http-handlers.md prints another handler than examples/%s; copy it there", file)
 		}
 	}
 }

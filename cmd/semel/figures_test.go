@@ -36,7 +36,7 @@ var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplica
 // BenchmarkFiguresOfARun is no measurement: for 75 seconds it runs a consumer to which 100
 // payments a second are given, from the 15th to the 30th second each of them twice, from the
 // 30th to the 45th some that cannot be booked, and whose database somebody keeps to himself
-// from the 50th to the 60th. What the run told of itself is the picture in docs/metrics.md:
+// from the 50th to the 60th. What the run told of itself is the picture in docs/reference/metrics.md:
 //
 //	go test ./cmd/semel -run '^$' -bench FiguresOfARun -benchtime 1x -figures FILE
 func BenchmarkFiguresOfARun(b *testing.B) {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestTheIncidentOfThePageIsTried checks that each command in docs/dead-letters.md is executed in a script or, for
+// TestTheIncidentOfThePageIsTried checks that each command in docs/operate/dead-letters.md is executed in a script or, for
 // commands about topics, in the test with brokers.
 func TestTheIncidentOfThePageIsTried(t *testing.T) {
-	page, script := read(t, "../../docs/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
+	page, script := read(t, "../../docs/operate/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
 	brokers := read(t, "../../itest/binary/kafka/dead_test.go")
 	tried := map[string]bool{}
 	for line := range strings.Lines(script) {

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// documented returns a folder in which the commands of docs/replay.md work: that of the script about replays, with
+// documented returns a folder in which the commands of docs/operate/replay.md work: that of the script about replays, with
 // the consumer named search.
 func documented(t *testing.T) string {
 	t.Helper()
@@ -43,7 +43,7 @@ func documented(t *testing.T) string {
 var quoted = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestTheCommandsOfThePageAboutReplays(t *testing.T) {
-	page, err := os.ReadFile("../../docs/replay.md")
+	page, err := os.ReadFile("../../docs/operate/replay.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// slowSteps is what the policy of docs/steps.md needs, with triggers that keep charge or
+// slowSteps is what the policy of docs/guides/steps.md needs, with triggers that keep charge or
 // ship busy for as long as slow says.
 const slowSteps = `create table stock (article text primary key, free integer not null);
 create table accounts (who text primary key, balance integer not null);
@@ -25,11 +25,11 @@ create trigger slow_ship after insert on shipments begin
   select (with recursive c(x) as (select 1 union all select x + 1 from c where x < (select n from slow where step = 'ship')) select count(*) from c);
 end;`
 
-// stepsPolicy is the policy of docs/steps.md, with a short lease and without
+// stepsPolicy is the policy of docs/guides/steps.md, with a short lease and without
 // an end.
 func stepsPolicy(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/steps.md")
+	page, err := os.ReadFile("../../docs/guides/steps.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func stepsPolicy(t *testing.T) string {
 	policy, _, ok := strings.Cut(policy, "```")
 	const alert = "    alerts: {pending_age: 60s}\n"
 	if !ok || !strings.Contains(policy, alert) {
-		t.Fatal("docs/steps.md has no policy")
+		t.Fatal("docs/guides/steps.md has no policy")
 	}
 	return strings.NewReplacer(alert, alert+"    inbox: {lease: 1s, poll: 20ms}\n    timeout: 10m\n", "format: cloudevents}", "format: cloudevents, follow: true}").Replace(policy)
 }

@@ -114,7 +114,7 @@ func block(t *testing.T, document, language string, n int) string {
 
 func TestTheDocumentOfWebhooksWorksAsItStands(t *testing.T) {
 	t.Run("F3_policy_table_and_requests_of_docs_webhooks_md", func(t *testing.T) {
-		text, err := os.ReadFile("../../docs/webhooks.md")
+		text, err := os.ReadFile("../../docs/guides/webhooks.md")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,14 +8,14 @@ import (
 	"github.com/semel-go/semel/internal/house/pages"
 )
 
-// TestTheDocumentShowsTheProgram checks that docs/kafka.md, balances/main.go and the example of kafka.NewPublisher
+// TestTheDocumentShowsTheProgram checks that docs/guides/kafka.md, balances/main.go and the example of kafka.NewPublisher
 // have the same code.
 func TestTheDocumentShowsTheProgram(t *testing.T) {
-	pages.Shows(t, "../../docs/kafka.md", 1, pages.Read(t, "balances/main.go", "../../kafka/example_publisher_test.go"))
+	pages.Shows(t, "../../docs/guides/kafka.md", 1, pages.Read(t, "balances/main.go", "../../kafka/example_publisher_test.go"))
 }
 
 func TestTheDocumentSaysWhatIsNotPromised(t *testing.T) {
-	document, err := os.ReadFile("../../docs/kafka.md")
+	document, err := os.ReadFile("../../docs/guides/kafka.md")
 	if err != nil {
 		t.Fatal(err)
 	}

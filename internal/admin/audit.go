@@ -11,7 +11,7 @@ import (
 type SealHash [32]byte
 
 // Seal is a line of the audit chain: a copy of an act, and a hash of the act together with the hash of the
-// previous line. docs/audit.md specifies the hash.
+// previous line. docs/operate/audit.md specifies the hash.
 type Seal struct {
 	// Sequence is the position of the line: 1, 2 and so on, without gaps.
 	Sequence int64

@@ -120,7 +120,7 @@ func (p *typed) inspect(visit func(in *types.Func, n ast.Node)) {
 	}
 }
 
-// readingOrder returns the files of the machine in the order in which docs/DESIGN.md lists
+// readingOrder returns the files of the machine in the order in which docs/internals/design.md lists
 // them.
 func readingOrder(t *testing.T) map[string]int {
 	t.Helper()
@@ -139,7 +139,7 @@ func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
 	for _, f := range files(t) {
 		if name := filepath.Base(f.Path); f.Package() == theMachine && !f.Test() {
 			if _, ok := order[name]; !ok {
-				t.Errorf("docs/DESIGN.md does not list %s in the reading order", f.Path)
+				t.Errorf("docs/internals/design.md does not list %s in the reading order", f.Path)
 			}
 		}
 	}

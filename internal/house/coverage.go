@@ -81,7 +81,7 @@ func (c Cover) sortKey() string {
 // WriteCoverage writes the list as a Markdown table.
 func WriteCoverage(w io.Writer, files []*File) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprint(out, "# Tests by number\n\nThe numbers are in the names of subtests; docs/numbers.md says what they mean.\n\n| number | subtest | file |\n| --- | --- | --- |\n")
+	fmt.Fprint(out, "# Tests by number\n\nThe numbers are in the names of subtests; docs/internals/numbers.md says what they mean.\n\n| number | subtest | file |\n| --- | --- | --- |\n")
 	for _, c := range Covers(files) {
 		fmt.Fprintf(out, "| %s | %s | %s |\n", c.Number, strings.ReplaceAll(c.Name, "|", `\|`), c.Path)
 	}

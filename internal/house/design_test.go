@@ -11,7 +11,7 @@ import (
 // design is the page that describes where everything is.
 func design(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(root + "/docs/DESIGN.md")
+	text, err := os.ReadFile(root + "/docs/internals/design.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func section(t *testing.T, text, heading string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(text, "\n"+heading+"\n")
 	if !found {
-		t.Fatalf("docs/DESIGN.md has no heading %q", heading)
+		t.Fatalf("docs/internals/design.md has no heading %q", heading)
 	}
 	body, _, _ := strings.Cut(rest, "\n#")
 	return body
@@ -63,13 +63,13 @@ func TestEveryPackageHasARoomInTheDesign(t *testing.T) {
 	told := map[string]bool{".": true}
 	for _, f := range files(t) {
 		if folder := filepath.Dir(f.Path); !told[folder] && !inARoom(folder) {
-			t.Errorf("%s is missing in the table of rooms of docs/DESIGN.md; add what it contains and what it may import", folder)
+			t.Errorf("%s is missing in the table of rooms of docs/internals/design.md; add what it contains and what it may import", folder)
 			told[folder] = true
 		}
 	}
 	for room := range named {
 		if info, err := os.Stat(filepath.Join(root, room)); err != nil || !info.IsDir() {
-			t.Errorf("the table of rooms of docs/DESIGN.md lists %s, which is not a folder", room)
+			t.Errorf("the table of rooms of docs/internals/design.md lists %s, which is not a folder", room)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 var createsTable = regexp.MustCompile(`(?m)^create table (?:if not exists )?\{prefix\}(\w+)`)
 
-// docs/retention.md lists for each table what deletes its rows, or that nothing does.
+// docs/internals/details.md lists for each table what deletes its rows, or that nothing does.
 func TestEveryTableHasAnEndOrSaysThatItHasNone(t *testing.T) {
-	text, err := os.ReadFile(root + "/docs/retention.md")
+	text, err := os.ReadFile(root + "/docs/internals/details.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestEveryTableHasAnEndOrSaysThatItHasNone(t *testing.T) {
 		}
 		for _, m := range createsTable.FindAllStringSubmatch(string(sql), -1) {
 			if found++; !told[m[1]] {
-				t.Errorf("%s creates the table %s, but docs/retention.md does not say what deletes its rows", filepath.Base(file), m[1])
+				t.Errorf("%s creates the table %s, but docs/internals/details.md does not say what deletes its rows", filepath.Base(file), m[1])
 			}
 		}
 	}

@@ -20,13 +20,13 @@ var watched = []struct {
 var reason = regexp.MustCompile(`(?m)^\* trap (T?\d+)(, in part)?: \S`)
 
 func TestEveryTrapOfWhatIsBuiltHasATestOrAReason(t *testing.T) {
-	text, err := os.ReadFile(root + "/docs/numbers.md")
+	text, err := os.ReadFile(root + "/docs/internals/numbers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(text), "\n## Without a test, because\n")
 	if !found {
-		t.Fatal("docs/numbers.md has no section about traps without a test")
+		t.Fatal("docs/internals/numbers.md has no section about traps without a test")
 	}
 	inPart := map[string]bool{} // by number; true: tested in part, false: not tested
 	for _, m := range reason.FindAllStringSubmatch(section, -1) {
@@ -40,30 +40,30 @@ func TestEveryTrapOfWhatIsBuiltHasATestOrAReason(t *testing.T) {
 		for n := r.first; n <= r.last; n++ {
 			number := fmt.Sprint(r.prefix, n)
 			if part, there := inPart[number]; !there && !tested[number] || part && !tested[number] {
-				t.Errorf("trap %s has no test and docs/numbers.md gives no reason", number)
+				t.Errorf("trap %s has no test and docs/internals/numbers.md gives no reason", number)
 			}
 			delete(inPart, number)
 		}
 	}
 	for number, part := range inPart {
-		t.Errorf("docs/numbers.md gives a reason for trap %s (in part: %t), which is not in the watched ranges", number, part)
+		t.Errorf("docs/internals/numbers.md gives a reason for trap %s (in part: %t), which is not in the watched ranges", number, part)
 	}
 	for _, m := range reason.FindAllStringSubmatch(section, -1) {
 		if m[2] == "" && tested[m[1]] {
-			t.Errorf("trap %s has a test: docs/numbers.md says that it has none", m[1])
+			t.Errorf("trap %s has a test: docs/internals/numbers.md says that it has none", m[1])
 		}
 	}
 }
 
-// A requirement that has a test is implemented at least in part, so docs/numbers.md must mark
+// A requirement that has a test is implemented at least in part, so docs/internals/numbers.md must mark
 // it.
 func TestARequirementThatHasATestIsMarkedAsBuilt(t *testing.T) {
-	text, err := os.ReadFile(root + "/docs/numbers.md")
+	text, err := os.ReadFile(root + "/docs/internals/numbers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if faults := unmarked(string(text), Covers(files(t))); len(faults) > 0 {
-		t.Errorf("%q have tests, but docs/numbers.md does not mark them **now** or **part**", faults)
+		t.Errorf("%q have tests, but docs/internals/numbers.md does not mark them **now** or **part**", faults)
 	}
 	if got := unmarked("* A1 **now** Ids. A2 To come.\n", []Cover{{Number: "A1"}, {Number: "A2"}, {Number: "A3"}, {Number: "law 1"}}); len(got) != 2 {
 		t.Errorf("unmarked returned %q, want the two that are not marked", got)

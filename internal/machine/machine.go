@@ -5,7 +5,7 @@
 // A delivery (Item) is in exactly one state: queued, in a flight, held (waits for a time), awaited (held because a
 // newer release marked it), riding (waits for an earlier copy of the same identity), being copied to the dead
 // letters, skipped, or being settled. An item only ever waits for items with a smaller arrival number, so waits
-// cannot form a cycle. Laws and cases that comments name are listed in docs/numbers.md.
+// cannot form a cycle. Laws and cases that comments name are listed in docs/internals/numbers.md.
 package machine
 
 import "math/rand/v2"

@@ -13,7 +13,7 @@ import (
 
 // Broken is a violation of a law, as far as events and actions show it.
 type Broken struct {
-	// Law is the name of the law in docs/numbers.md.
+	// Law is the name of the law in docs/internals/numbers.md.
 	Law string
 	// How describes the decision that violates the law.
 	How string

@@ -10,7 +10,7 @@
 // fills a new generation, and the live processes switch to it. In other seeds persons act on several rows of one
 // identity, or the store's clock is hours ahead or behind for a while.
 //
-// A checker compares each step with the laws of docs/numbers.md. A violation names the law.
+// A checker compares each step with the laws of docs/internals/numbers.md. A violation names the law.
 //
 // Every decision is a number from chance.Choices, and zero is always the harmless choice. Shrink makes a history that
 // breaks a law shorter: it removes numbers from the list, or sets them to zero, as long as the law stays broken.

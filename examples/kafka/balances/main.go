@@ -1,5 +1,5 @@
 // Command balances reads payments from Kafka into balances in PostgreSQL, each
-// once: the twenty lines of docs/kafka.md.
+// once: the twenty lines of docs/guides/kafka.md.
 //
 //	KAFKA_BROKERS=127.0.0.1:9092 DATABASE_URL=postgres://… go run ./examples/kafka/balances
 package main

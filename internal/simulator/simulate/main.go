@@ -1,6 +1,6 @@
 // Command simulate runs the simulator over many seeds and reports what was
 // met. It exits with 1 if a law was broken or something was never reached. With the name of
-// a file it replays what a flight recorder wrote there (docs/recorder.md); it exits with 1
+// a file it replays what a flight recorder wrote there (docs/internals/recorder.md); it exits with 1
 // if a law is broken or the machine of this build decides otherwise, and with 2 if the file
 // cannot be replayed.
 package main

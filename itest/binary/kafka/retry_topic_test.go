@@ -14,17 +14,17 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// retryPage writes the policy of docs/dead-letters.md with the topics and names of this shop.
+// retryPage writes the policy of docs/operate/dead-letters.md with the topics and names of this shop.
 func (s deadShop) retryPage(t *testing.T) {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/dead-letters.md")
+	page, err := os.ReadFile("../../../docs/operate/dead-letters.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, text, found := strings.Cut(string(page), "```yaml\n")
 	text, _, _ = strings.Cut(text, "```")
 	if !found {
-		t.Fatal("docs/dead-letters.md has no policy")
+		t.Fatal("docs/operate/dead-letters.md has no policy")
 	}
 	s.write(t, "page.yaml", strings.NewReplacer(
 		"topics: payments-dead", "topics: "+s.letters, `"${DATABASE_URL}"}}`, `"${DATABASE_URL}"}, migrate: true}`, `"header:semel-consumer": billing`, `"header:semel-consumer": `+s.name("billing"),

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// slowSteps creates what the policy of docs/steps.md needs, with a trigger that delays charge or ship by the seconds in
+// slowSteps creates what the policy of docs/guides/steps.md needs, with a trigger that delays charge or ship by the seconds in
 // slow.
 const slowSteps = `create table stock (article text primary key, free integer not null);
 create table accounts (who text primary key, balance integer not null);
@@ -24,10 +24,10 @@ create function slowly() returns trigger language plpgsql as 'begin perform pg_s
 create trigger slow_charge after update on accounts for each row execute function slowly('charge');
 create trigger slow_ship after insert on shipments for each row execute function slowly('ship');`
 
-// stepsPolicy returns the policy of docs/steps.md for PostgreSQL, with a short lease, and running until stopped.
+// stepsPolicy returns the policy of docs/guides/steps.md for PostgreSQL, with a short lease, and running until stopped.
 func stepsPolicy(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/steps.md")
+	page, err := os.ReadFile("../../../docs/guides/steps.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func stepsPolicy(t *testing.T) string {
 	policy, _, _ = strings.Cut(policy, "```")
 	const alert, store = "    alerts: {pending_age: 60s}\n", "sqlite: {path: shop.db}"
 	if !strings.Contains(policy, alert) || !strings.Contains(policy, store) {
-		t.Fatal("docs/steps.md has no policy")
+		t.Fatal("docs/guides/steps.md has no policy")
 	}
 	return strings.NewReplacer(alert, alert+"    inbox: {lease: 1s, poll: 20ms}\n    timeout: 1m\n",
 		"format: cloudevents}", "format: cloudevents, follow: true}", store, `postgres: {url: "${DATABASE_URL}"}`).Replace(policy)

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// TestTheStartOfTheDocumentProtectsAnEndpoint runs the program of docs/http.md as a reader does.
+// TestTheStartOfTheDocumentProtectsAnEndpoint runs the program of docs/guides/http.md as a reader does.
 func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -45,5 +45,5 @@ func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 func TestTheDocumentShowsTheseLines(t *testing.T) {
 	code := pages.Read(t, "../../../examples/orders-api/main.go", "../../../examples/http-orders/main.go", "../../../httpkey/example_steps_test.go")
 	// The page also shows lines of functions without the indent that they have there.
-	pages.Shows(t, "../../../docs/http.md", 3, code+strings.ReplaceAll(code, "\n\t", "\n"))
+	pages.Shows(t, "../../../docs/guides/http.md", 3, code+strings.ReplaceAll(code, "\n\t", "\n"))
 }

@@ -1,5 +1,5 @@
 // Package orm shows consumers in PostgreSQL through the libraries that teams
-// use. docs/postgres.md prints its functions; the tests run them.
+// use. docs/guides/postgres.md prints its functions; the tests run them.
 package orm
 
 // Payment is the body of a message.

@@ -163,7 +163,7 @@ func TestACallbackParksItsMessageAlone(t *testing.T) {
 	}
 }
 
-// TestTheDocumentShowsTheseLines keeps docs/postgres.md and the code above one.
+// TestTheDocumentShowsTheseLines keeps docs/guides/postgres.md and the code above one.
 func TestTheDocumentShowsTheseLines(t *testing.T) {
-	pages.Shows(t, "../../../docs/postgres.md", 9, pages.Read(t, "pgx.go", "sql.go", "libraries.go"))
+	pages.Shows(t, "../../../docs/guides/postgres.md", 9, pages.Read(t, "pgx.go", "sql.go", "libraries.go"))
 }

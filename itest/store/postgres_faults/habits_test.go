@@ -80,7 +80,7 @@ func TestALongTransactionOfAStranger(t *testing.T) {
 			ids := numbered("m", 500)
 			w.deliver(ids...)
 			w.applied(ids...)
-			open := shown(t, "postgres.md", "select pid, application_name, state")
+			open := shown(t, "guides/postgres.md", "select pid, application_name, state")
 			if n := one[int](t, w.db, `select count(*) from (`+open+`) shown where pid = $1 and holds_back > 0`, pid); n != 1 {
 				t.Errorf("the query shows the stranger %d times", n)
 			}

@@ -71,7 +71,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.
 	consumer, err := store.consumer(ctx, handlers, c, a.config(c, src))
 	switch {
 	case errors.Is(err, semel.ErrSchema):
-		return nil, a.policy.Fault("consumers."+c.Name+".dedup", err.Error(), "see docs/adoption.md")
+		return nil, a.policy.Fault("consumers."+c.Name+".dedup", err.Error(), "see docs/guides/adoption.md")
 	case err != nil && c.Dedup != nil:
 		return nil, store.Failed(err)
 	}

@@ -162,7 +162,7 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 		for _, text := range h.Sign.Secrets {
 			secret, err := httphandler.ParseSecret(text)
 			if err != nil {
-				return nil, a.policy.Fault(at+".sign.secret", err.Error(), "see docs/policy.md")
+				return nil, a.policy.Fault(at+".sign.secret", err.Error(), "see docs/reference/policy/handler-http.md")
 			}
 			config.Secrets = append(config.Secrets, secret)
 		}
@@ -214,7 +214,7 @@ func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, e
 	look, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	if err := publisher.Check(look); err != nil {
-		return nil, a.policy.Fault("consumers."+c.Name+".handler.kafka", err.Error(), "see docs/kafka.md")
+		return nil, a.policy.Fault("consumers."+c.Name+".handler.kafka", err.Error(), "see docs/guides/kafka.md")
 	}
 	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return publisher.Publish(ctx, m) }, nil
 }

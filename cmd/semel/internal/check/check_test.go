@@ -16,9 +16,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-var update = flag.Bool("update", false, "write docs/check.md")
+var update = flag.Bool("update", false, "write docs/operate/check.md")
 
-const docs = "../../../../docs/check.md"
+const docs = "../../../../docs/operate/check.md"
 
 func TestTheReferenceIsOfTheseQuestions(t *testing.T) {
 	if *update {
@@ -28,7 +28,7 @@ func TestTheReferenceIsOfTheseQuestions(t *testing.T) {
 	}
 	got, err := os.ReadFile(docs)
 	if err != nil || string(got) != Reference() {
-		t.Errorf("docs/check.md is not what the table says; go test ./cmd/semel/internal/check -update writes it (%v)", err)
+		t.Errorf("docs/operate/check.md is not what the table says; go test ./cmd/semel/internal/check -update writes it (%v)", err)
 	}
 }
 

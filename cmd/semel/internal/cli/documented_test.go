@@ -77,7 +77,7 @@ func commandWords(line string) (words []string) {
 
 func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 	pages := []string{"../../../../README.md", "../../../../CONTRIBUTING.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "examples/*/README.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*/README.md"} {
 		more, err := filepath.Glob("../../../../" + pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ var typed = regexp.MustCompile("`(semel [^`]+)`")
 
 // Who is woken by an alert types what its runbook says.
 func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
-	runbooks, err := os.ReadFile("../../../../docs/alerts.md")
+	runbooks, err := os.ReadFile("../../../../docs/operate/alerts.md")
 	if err != nil {
 		t.Fatal(err)
 	}

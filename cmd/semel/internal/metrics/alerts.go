@@ -169,7 +169,7 @@ func writeGroup(b *strings.Builder, name string, all []alert) {
 		if a.hold > 0 {
 			fmt.Fprintf(b, "        for: %dm\n", int(a.hold.Minutes()))
 		}
-		fmt.Fprintf(b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ if and $labels.consumer $labels.store }} in {{ end }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
+		fmt.Fprintf(b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ if and $labels.consumer $labels.store }} in {{ end }}{{ $labels.store }}: %s'\n          runbook: docs/operate/alerts.md#%s\n",
 			a.severity, strings.ReplaceAll(a.summary, "'", "''"), strings.ToLower(a.name))
 	}
 }

@@ -144,7 +144,7 @@ func TestCountersOfAlertsStartAtZero(t *testing.T) {
 
 func TestAlerts(t *testing.T) {
 	t.Run("K5_rules_and_runbooks_are_of_one_table", func(t *testing.T) {
-		for file, want := range map[string]string{"../../../../deploy/alerts.yaml": Rules(), "../../../../docs/alerts.md": Runbooks(), "../../../../deploy/dashboard.json": Dashboard()} {
+		for file, want := range map[string]string{"../../../../deploy/alerts.yaml": Rules(), "../../../../docs/operate/alerts.md": Runbooks(), "../../../../deploy/dashboard.json": Dashboard()} {
 			if *update {
 				if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 					t.Fatal(err)

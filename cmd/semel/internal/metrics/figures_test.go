@@ -141,8 +141,8 @@ func TestThePictureShowsARecordedRun(t *testing.T) {
 		if got, err := os.ReadFile(figuresPicture); err != nil || string(got) != picture {
 			t.Errorf("docs/pictures/figures.svg does not match %s (%v): go test ./cmd/semel/internal/metrics -update", recordedFigures, err)
 		}
-		if !strings.Contains(introduction, "(pictures/figures.svg)") {
-			t.Error("docs/metrics.md does not show the picture")
+		if !strings.Contains(introduction, "(../pictures/figures.svg)") {
+			t.Error("docs/reference/metrics.md does not show the picture")
 		}
 	})
 	t.Run("K4_the_run_shows_what_was_done_to_it", func(t *testing.T) {

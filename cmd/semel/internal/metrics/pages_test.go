@@ -12,12 +12,12 @@ import (
 // Rules returns the text of deploy/alerts.yaml.
 func Rules() string {
 	var b strings.Builder
-	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/alerts.md.\ngroups:\n")
+	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/operate/alerts.md.\ngroups:\n")
 	writeGroup(&b, "semel", alerts())
 	return b.String()
 }
 
-// Runbooks returns the text of docs/alerts.md.
+// Runbooks returns the text of docs/operate/alerts.md.
 func Runbooks() string {
 	var b strings.Builder
 	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, based on the [metrics](metrics.md) of `semel run`. Adjust thresholds and durations to your consumers. Prometheus loads the rules with `rule_files`, and scrapes the address of the policy key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nAdd `--config FILE` to the commands below if the policy is not `semel.yaml` in the current folder, and replace words in capitals. `make proof NAME=alerts` causes the fault of each alert and checks that Prometheus fires it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a Grafana dashboard with the same metrics: effects, waiting messages and their ages, parked messages, times of batches, and the age of store samples.\n\nThe key `alerts` of a consumer in the [policy](policy.md) replaces thresholds for that consumer. `semel generate alerts --config semel.yaml >alerts.yaml` prints all rules with these thresholds.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
@@ -26,12 +26,12 @@ func Runbooks() string {
 		if a.hold > 0 {
 			hold = "for " + legible.Span(a.hold)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* Meaning: %s\n* Check: %s\n* Fix: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.fix)
+		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n* Meaning: %s\n* Check: %s\n* Fix: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.means, a.look, a.fix)
 	}
 	return b.String()
 }
 
-// Reference returns the text of docs/metrics.md.
+// Reference returns the text of docs/reference/metrics.md.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(introduction)
@@ -58,9 +58,9 @@ const introduction = `# Metrics
 
 <!-- Written by go test ./cmd/semel/internal/metrics -update, from the table in table.go. -->
 
-` + "`listen: 127.0.0.1:9464`" + ` in the [policy](policy.md) makes ` + "`semel run`" + ` serve ` + "`/metrics`" + ` for Prometheus ([operations](operations.md#health-and-metrics)). In addition to the metrics below, it serves those of Prometheus' Go client, of the Go runtime (` + "`go_…`" + `) and of the process (` + "`process_…`" + `).
+` + "`listen: 127.0.0.1:9464`" + ` in the [policy](policy/README.md) makes ` + "`semel run`" + ` serve ` + "`/metrics`" + ` for Prometheus ([operations](../operate/health.md)). In addition to the metrics below, it serves those of Prometheus' Go client, of the Go runtime (` + "`go_…`" + `) and of the process (` + "`process_…`" + `).
 
-![Figures of a run: effects, duplicates, waiting and parked messages](pictures/figures.svg)
+![Figures of a run: effects, duplicates, waiting and parked messages](../pictures/figures.svg)
 
-Measured with SQLite at 100 messages per second. Duplicates have no effect, and messages that cannot be applied are parked. While another process locked the database, messages waited; afterwards each took effect once. ` + "`BenchmarkFiguresOfARun`" + ` in cmd/semel records such a run.
+Measured with SQLite at 100 messages per second, while another process locked the database for a while.
 `

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/metrics.md")
+var update = flag.Bool("update", false, "write docs/reference/metrics.md")
 
-const reference = "../../../../docs/metrics.md"
+const reference = "../../../../docs/reference/metrics.md"
 
 func TestTheReferenceMatchesTheTable(t *testing.T) {
 	t.Run("K4_names_and_meanings_stand_in_docs_metrics_md", func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestTheReferenceMatchesTheTable(t *testing.T) {
 		}
 		text, err := os.ReadFile(reference)
 		if err != nil || string(text) != Reference() {
-			t.Errorf("docs/metrics.md does not match the table (%v): go test ./cmd/semel/internal/metrics -update", err)
+			t.Errorf("docs/reference/metrics.md does not match the table (%v): go test ./cmd/semel/internal/metrics -update", err)
 		}
 	})
 	t.Run("trap_86_every_label_has_values_that_are_few_and_known", func(t *testing.T) {

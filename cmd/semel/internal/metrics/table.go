@@ -1,5 +1,5 @@
 // Package metrics serves the metrics of consumers to Prometheus, and their health to orchestrators.
-// docs/metrics.md is generated from the table below. Labels have few values, which the policy or this
+// docs/reference/metrics.md is generated from the table below. Labels have few values, which the policy or this
 // table names; ids, keys and texts of messages are never labels.
 package metrics
 
@@ -57,11 +57,11 @@ var labelMeanings = [][2]string{
 	{byConsumer, "the name of the consumer in the policy, without its generation"},
 	{bySource, "the kind of the source: `file`, `kafka`, `webhook`, or `none` for a sender of intents"},
 	{byStore, "the name of the store in the policy"},
-	{byEnding, "the ending of a delivery, as in the [summary](operations.md#the-summary) of a run"},
+	{byEnding, "the ending of a delivery, as in the [summary](../operate/summary.md) of a run"},
 	{byHow, "`parked`, `dead_lettered`, `discarded` or `conflict`"},
-	{byReason, "one of Semel's [reasons](operations.md#parked-messages), `none`, or `other` for reasons of handlers"},
+	{byReason, "one of Semel's [reasons](../operate/parked-reasons.md), `none`, or `other` for reasons of handlers"},
 	{byEnd, "how a batch ended: `committed`, `rolled back`, `unknown`, `not begun`"},
-	{byFate, "the outcome of a [request](webhooks.md#answers): `received`, `duplicate`, `parked`, `ended`, or the cause of a refusal"},
+	{byFate, "the outcome of a [request](../guides/webhooks.md#answers): `received`, `duplicate`, `parked`, `ended`, or the cause of a refusal"},
 	{byOutcome, "the outcome of a claim, as in the summary of the inbox"},
 	{byState, "see the meaning of the metric"},
 	{byRisk, "a risk that the policy accepts: `may double`, `may be lost` (calls without a key), `without key` (while Redis is down), `late copies` (strategy natural), `uncompared` (a previous identity), `records passed by` (lost by the broker), `unsigned` (headers of webhooks)"},
@@ -140,7 +140,7 @@ func health() part {
 }
 
 func traces() part {
-	return part{"Traces", "Only if `traces` is set. See [traces](traces.md).", nil, []metric{
+	return part{"Traces", "Only if `traces` is set. See [traces](../operate/traces.md).", nil, []metric{
 		{name: "semel_spans_sent_total", kind: counter, help: "Spans that the collector accepted."},
 		{name: "semel_spans_dropped_total", kind: counter, help: "Spans that the collector did not accept, or that did not fit into memory. Messages never wait for spans."},
 	}}

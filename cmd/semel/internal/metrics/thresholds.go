@@ -88,7 +88,7 @@ func PolicyRules(consumers []Thresholds) string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("# Printed by semel generate alerts: the default rules, with the thresholds of the policy. Runbooks: docs/alerts.md.\ngroups:\n")
+	b.WriteString("# Printed by semel generate alerts: the default rules, with the thresholds of the policy. Runbooks: docs/operate/alerts.md.\ngroups:\n")
 	writeGroup(&b, "semel", shipped)
 	if len(own) > 0 {
 		writeGroup(&b, "semel policy", own)

@@ -52,7 +52,7 @@ func identityKeys() []shape.Field[Consumer] {
 			fingerprintShape{}, func(c *Consumer) *Fingerprint { return &c.Fingerprint }),
 		shape.Key(shape.Meta{Name: "version", Doc: "Applies the versions of a stream in order, even if they arrive in another order. The next version is applied, an older one is discarded as `stale version`, and a version whose predecessor is missing waits in the store. The last version of the stream commits with the effect. See [versions](#versions)."},
 			shape.Optional[Version](versionShape()), func(c *Consumer) **Version { return &c.Version }),
-		shape.Key(shape.Meta{Name: "dedup", Doc: "An existing PostgreSQL table of processed messages in which Semel also writes its markers. Its rows count as applied, and other code may continue to use it. See adoption.md."},
+		shape.Key(shape.Meta{Name: "dedup", Doc: "An existing PostgreSQL table of processed messages in which Semel also writes its markers. Its rows count as applied, and other code may continue to use it. See [adoption](adoption.md)."},
 			shape.Optional[Dedup](dedupShape()), func(c *Consumer) **Dedup { return &c.Dedup }),
 		shape.Key(shape.Meta{Name: "on_conflict", Def: "park", Doc: "How a conflict ends: a message whose identity was used with other content. `keep_first` acks it and counts it separately."},
 			endings(park(), halt(), deadLetter(), shape.Option[consumer.Action]{Word: "keep_first", Value: consumer.ActionKeepFirst}),

@@ -23,9 +23,9 @@ func handlerShape() shape.Object[Handler] {
 				shape.Optional[SQL](sqlShape()), func(h *Handler) **SQL { return &h.SQL }),
 			shape.Key(shape.Meta{Name: "types", Doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may include a schema version: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends by `retry.on_exhausted` with the reason `unknown_type`, without an attempt."},
 				typesShape{typedHandlerShape()}, func(h *Handler) *[]TypedHandler { return &h.Types }),
-			shape.Key(shape.Meta{Name: "http", Doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](#http-handlers)."},
+			shape.Key(shape.Meta{Name: "http", Doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](http-handlers.md)."},
 				shape.Optional[HTTP](httpShape()), func(h *Handler) **HTTP { return &h.HTTP }),
-			shape.Key(shape.Meta{Name: "kafka", Doc: "A topic of Kafka that each message is published to; with `strategy: lease`. See [publishing](#publishing)."},
+			shape.Key(shape.Meta{Name: "kafka", Doc: "A topic of Kafka that each message is published to; with `strategy: lease`. See [publishing](kafka-publishing.md)."},
 				shape.Optional[Publish](publishShape()), func(h *Handler) **Publish { return &h.Kafka }),
 			shape.Later[Handler]("go", "A handler that a Go program registers."),
 		}}

@@ -87,7 +87,7 @@ func retentionShape() shape.Object[consumer.RetentionPolicy] {
 				shape.Choice[identity.IDTime]{Options: []shape.Option[identity.IDTime]{
 					{Word: "none", Value: identity.NoIDTime}, {Word: "uuidv7", Value: identity.UUIDv7}, {Word: "ulid", Value: identity.ULID}, {Word: "snowflake", Value: identity.Snowflake}}},
 				func(r *consumer.RetentionPolicy) *identity.IDTime { return &r.IDTime }),
-			shape.Key(shape.Meta{Name: "daily_partitions", Def: "false", Doc: "`true` keeps the markers of this consumer in its own PostgreSQL table with a partition for each day of the ids' times (`id_time`), and drops whole days after `keep`; see [operations](operations.md#dropping-days-of-markers). An id of another kind is a bad identity. An id of a future day without a partition ends by `on_expired`."},
+			shape.Key(shape.Meta{Name: "daily_partitions", Def: "false", Doc: "`true` keeps the markers of this consumer in its own PostgreSQL table with a partition for each day of the ids' times (`id_time`), and drops whole days after `keep`; see [operations](daily-partitions.md). An id of another kind is a bad identity. An id of a future day without a partition ends by `on_expired`."},
 				shape.Boolean{},
 				func(r *consumer.RetentionPolicy) *bool { return &r.DailyPartitions }),
 			shape.Key(shape.Meta{Name: "off", Def: "false", Doc: "`true` removes nothing, even if a reaper runs."},

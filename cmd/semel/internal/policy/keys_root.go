@@ -68,7 +68,7 @@ func storeShape() shape.Object[Store] {
 			shape.Later[Store]("dynamodb", "A DynamoDB table."),
 			shape.Key(shape.Meta{Name: "migrate", Def: "false", Doc: "`true` lets `semel run` create and upgrade Semel's tables. Otherwise missing tables are an error that names the command."},
 				shape.Boolean{}, func(s *Store) *bool { return &s.Migrate }),
-			shape.Key(shape.Meta{Name: "encryption", Doc: "Encrypts bodies, headers, results and step outputs in Semel's tables. Existing plain rows stay readable. Not for Redis. See [erasing and encrypting](erase.md#encryption)."},
+			shape.Key(shape.Meta{Name: "encryption", Doc: "Encrypts bodies, headers, results and step outputs in Semel's tables. Existing plain rows stay readable. Not for Redis. See [erasing and encrypting](encryption.md)."},
 				shape.Optional[Encryption](encryptionShape()), func(s *Store) **Encryption { return &s.Encryption }),
 			shape.Key(shape.Meta{Name: "setup", Doc: "A file of your own SQL statements, run once after the migration and recorded by its hash."},
 				shape.Path{Word: shape.Word{What: "a path"}}, func(s *Store) *string { return &s.Setup }),

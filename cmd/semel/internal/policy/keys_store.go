@@ -156,7 +156,7 @@ func encryptionShape() shape.Object[Encryption] {
 	return shape.Object[Encryption]{Fields: []shape.Field[Encryption]{
 		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "The key: 32 random bytes in base64, as an environment variable such as `${SHOP_KEY}`. Create it with `openssl rand -base64 32`. All processes of a store need the same key. Back it up: without it the data cannot be read."},
 			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
-		shape.Key(shape.Meta{Name: "previous_keys", Doc: "Earlier keys, for reading older rows. See [erasing and encrypting](erase.md#changing-the-key)."},
+		shape.Key(shape.Meta{Name: "previous_keys", Doc: "Earlier keys, for reading older rows. See [erasing and encrypting](encryption.md#change-the-key)."},
 			shape.List[[]byte]{Item: encryptionKey{secret{noFile: true}}, Single: true}, func(e *Encryption) *[][]byte { return &e.PreviousKeys }),
 		shape.Key(shape.Meta{Name: "required_since", Doc: "From this time on, plain-text rows are parked as `unreadable`, even if they were received earlier. Without this key they are processed. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
 			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),

@@ -222,7 +222,7 @@ func (p *Policy) MayRebuild(c *Consumer) *shape.Fault {
 	switch {
 	case !p.Generational(c):
 		return refused(".handler", "a rebuild needs its own target: it has no markers yet, so these statements would change the live rows a second time",
-			"add a column for the generation to the tables, and write :generation in every statement that changes them; see docs/rebuild.md")
+			"add a column for the generation to the tables, and write :generation in every statement that changes them; see docs/operate/rebuild.md")
 	case c.Replay.Effects:
 		return refused(".replay.effects", "a rebuild has no external effects, but the policy has effects: real", "write effects: none")
 	case slices.ContainsFunc(c.Handlers(), func(h Statements) bool { return len(h.Intents) > 0 }):

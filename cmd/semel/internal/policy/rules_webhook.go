@@ -53,7 +53,7 @@ func (r webhookRules) scheme() {
 	}
 	scheme, err := w.Signed()
 	if err != nil {
-		r.FaultAt(r.at+".hmac", withoutPackage(err), "correct it; docs/webhooks.md has examples")
+		r.FaultAt(r.at+".hmac", withoutPackage(err), "correct it; docs/guides/webhooks.md has examples")
 		return
 	}
 	if r.ok("tolerance") && w.Tolerance > 0 && !scheme.Timed() {

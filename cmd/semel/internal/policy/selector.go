@@ -20,7 +20,7 @@ func selector(check func(text string, s selectors.Selector) error) shape.Word {
 		if err == nil && check != nil {
 			err = check(text, s)
 		}
-		return split(err, "see docs/policy.md for the selectors")
+		return split(err, "see docs/reference/policy for the selectors")
 	}}
 }
 

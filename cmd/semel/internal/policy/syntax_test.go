@@ -11,8 +11,8 @@ import (
 
 func TestWhatIsNoPolicyAtAllHasAPlaceAndARemedy(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"empty", "", "p.yaml:1:1: the file is empty; see docs/policy.md for what it needs"},
-		{"only comments", "# nothing\n", "p.yaml:1:1: the file is empty; see docs/policy.md for what it needs"},
+		{"empty", "", "p.yaml:1:1: the file is empty; see docs/reference/policy for what it needs"},
+		{"only comments", "# nothing\n", "p.yaml:1:1: the file is empty; see docs/reference/policy for what it needs"},
 		{"only an end of document", "---\n...\n", "p.yaml:2:1: nothing stands here; write a mapping with keys of version, stores, sources, audit, listen, recorder, traces, consumers"},
 		{"a list", "- version: 1\n", "p.yaml:1:1: a list stands here; write a mapping with keys of version, stores, sources, audit, listen, recorder, traces, consumers"},
 		{"several documents", base + "---\nversion: 1\n", "p.yaml:19:1: the file has several documents; keep one document in each file"},

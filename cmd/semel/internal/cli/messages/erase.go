@@ -35,7 +35,7 @@ func eraseCommand(c *command.CLI) *cobra.Command {
 		Use:   "erase --id ID --because TEXT",
 		Short: "Erase message contents",
 		Long: `Erase the stored contents of messages and of the intents that they caused.
-Identities stay, so copies are still duplicates. See docs/erase.md.`,
+Identities stay, so copies are still duplicates. See docs/operate/erase.md.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(c, cmd) },
 	}

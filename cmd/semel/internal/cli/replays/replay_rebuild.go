@@ -48,7 +48,7 @@ continue with --resume.`,
 			case flags.Changed("from") || flags.Changed("to"):
 				return command.UsageError("a rebuild reads the whole of its source: leave --from and --to out")
 			case flags.Changed("into"):
-				return command.UsageError("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (see docs/rebuild.md). For another store, give it to a consumer of another name")
+				return command.UsageError("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (see docs/operate/rebuild.md). For another store, give it to a consumer of another name")
 			}
 			return runRebuild(cmd.Context(), c, r)
 		},

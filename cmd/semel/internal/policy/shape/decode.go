@@ -128,7 +128,7 @@ func (d *Decoder) Document(data []byte) *yaml.Node {
 	var first, second yaml.Node
 	switch err := loader.Load(&first); {
 	case errors.Is(err, io.EOF):
-		d.report(Invalid, "", Position{1, 1}, "the file is empty", "see docs/policy.md for what it needs")
+		d.report(Invalid, "", Position{1, 1}, "the file is empty", "see docs/reference/policy for what it needs")
 		return nil
 	case err != nil:
 		d.syntax(err, data)
