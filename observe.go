@@ -7,7 +7,7 @@ import (
 // Observer is notified of a consumer's events. Observe is called in the consumer's goroutines and must not block.
 type Observer interface{ Observe(Event) }
 
-// EventKind is the name of an event, as in the log; docs/operations.md lists all of them. The constants are the
+// EventKind is the name of an event, as in the log; docs/reference/log-messages.md lists all of them. The constants are the
 // kinds on which programs act.
 type EventKind string
 

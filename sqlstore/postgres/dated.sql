@@ -339,7 +339,7 @@ select what, remedy from (
   from pg_partitioned_table p where p.partrelid = to_regclass('{markers}') and p.partdefid <> 0::oid
   union all
   select 'the markers of consumer ' || {prefix}readable(d.consumer) || ' lie in {prefix}markers, too, where nobody looks for them',
-    'stop its processes and move them as docs/operations.md shows'
+    'stop its processes and move them as docs/operate/daily-partitions.md shows'
   from {prefix}dated d where d.number = {number} and exists (
     select 1 from {prefix}scopes s join {prefix}markers m on m.scope = s.number where s.consumer = d.consumer)
     and not exists (select 1 from {prefix}dated l where l.consumer = '\x02'::bytea || d.consumer)

@@ -95,7 +95,7 @@ func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 		return err
 	}
 	if elsewhere && !d.Move {
-		return fmt.Errorf("consumer %q has markers in %smarkers, which a store with a table of days does not read; move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.DB.Prefix, semel.ErrState)
+		return fmt.Errorf("consumer %q has markers in %smarkers, which a store with a table of days does not read; move them, as docs/operate/daily-partitions.md shows: %w", d.Consumer, d.DB.Prefix, semel.ErrState)
 	}
 	if err := tx.QueryRowContext(ctx, d.DB.Postgres.NewDated, []byte(d.Consumer), d.IDTime.String(), d.Back).Scan(&d.Number); err != nil {
 		return err

@@ -93,7 +93,7 @@ func TestTheIdentityOfWebhooks(t *testing.T) {
 			if got := s.id(); got.Result != want || !strings.Contains(got.Evidence, "which is not signed") || !strings.Contains(got.Evidence, "nobody sees the bodies") {
 				t.Errorf("%+v", got)
 			}
-			if got := s.risks(); !strings.Contains(got.Evidence, "nobody signed the headers x-github-delivery") {
+			if got := s.risks(); !strings.Contains(got.Evidence, "the headers are not signed: x-github-delivery") {
 				t.Errorf("%+v", got)
 			}
 			c.Retention.Keep = 24 * time.Hour

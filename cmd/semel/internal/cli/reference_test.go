@@ -3,8 +3,10 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,37 +39,35 @@ func TestTheReferenceIsOfTheCommands(t *testing.T) {
 const written = "<!-- Written by go test ./cmd/semel/internal/cli -run Reference -update, from the commands. -->\n\n"
 
 // reference returns the pages of the commands by the name of the file below docs/reference: one
-// with all commands, and one for each group.
+// that lists all commands, and one for each command of semel.
 func reference() map[string]string {
 	root := newRoot(&command.CLI{})
 	pages := map[string]string{}
 	var index strings.Builder
 	index.WriteString(indexHead)
 	for _, g := range groups() {
-		name := strings.ToLower(g.title)
 		fmt.Fprintf(&index, "\n## %s\n\n| command | |\n| --- | --- |\n", g.title)
-		var page strings.Builder
-		fmt.Fprintf(&page, "# Commands: %s\n\n%sFor everyone who types commands: every command of the group %q in `semel --help`, with its flags. "+
-			"Flags of all commands, variables and exit codes are on [commands](../commands.md).\n", name, written, g.title)
 		for _, cmd := range g.of(root) {
+			name := cmd.Name()
+			var page strings.Builder
+			fmt.Fprintf(&page, "# semel %s\n\n%sFor everyone who types commands: `semel %s` with all its flags. "+
+				"Flags of all commands, variables and exit codes are on [commands](../commands.md).\n", name, written, name)
 			walk(cmd, func(cmd *cobra.Command) {
-				if cmd.Hidden {
+				if cmd.Hidden || cmd.HasAvailableSubCommands() {
 					return
 				}
-				if !cmd.HasAvailableSubCommands() {
-					path := cmd.CommandPath()
-					fmt.Fprintf(&index, "| [`%s`](commands/%s.md#%s) | %s |\n", path, name, strings.ReplaceAll(path, " ", "-"), cell(cmd.Short))
-					page.WriteString(entry(cmd))
-				}
+				path := cmd.CommandPath()
+				fmt.Fprintf(&index, "| [`%s`](commands/%s.md#%s) | %s |\n", path, name, anchor(path), cell(cmd.Short))
+				page.WriteString(entry(cmd))
 			})
+			pages["commands/"+name+".md"] = page.String()
 		}
-		pages["commands/"+name+".md"] = page.String()
 	}
 	pages["commands.md"] = index.String()
 	return pages
 }
 
-const indexHead = "# Commands\n\n" + written + `For everyone who types commands. ` + "`semel --help`" + ` lists the commands in these groups, and ` + "`semel COMMAND --help`" + ` shows one of them on a screen. The pages of the groups have every flag.
+const indexHead = "# Commands\n\n" + written + `For everyone who types commands. ` + "`semel --help`" + ` lists the commands in these groups, and ` + "`semel COMMAND --help`" + ` shows one of them on a screen. Each command has a page with all its flags.
 
 * **Flags of all commands:** ` + "`--log-level`" + ` (debug, info, warn or error; default info), ` + "`--log-format`" + ` (text or json; default: text on a terminal, json elsewhere), and ` + "`--verbose`" + ` or ` + "`-v`" + ` (on a terminal, log single messages instead of sums).
 * **Variables:** ` + "`SEMEL_CONFIG`" + ` is the default of ` + "`--config`" + `, and ` + "`SEMEL_STORE`" + ` that of ` + "`--store`" + `. A flag on the command line replaces its variable.
@@ -94,7 +94,8 @@ func entry(cmd *cobra.Command) string {
 	fmt.Fprintf(&b, "```sh\n%s\n```\n", strings.ReplaceAll(cmd.Example, "  semel", "semel"))
 	fmt.Fprintf(&b, "\nUsage: `%s`\n", usageLine(cmd))
 	rows := ""
-	ownFlags(cmd).VisitAll(func(f *pflag.Flag) {
+	flags, named := explained(cmd)
+	flags.VisitAll(func(f *pflag.Flag) {
 		name := "`--" + f.Name + "`"
 		if f.Shorthand != "" {
 			name += ", `-" + f.Shorthand + "`"
@@ -108,8 +109,14 @@ func entry(cmd *cobra.Command) string {
 	if rows != "" {
 		b.WriteString("\n| flag | default | meaning |\n| --- | --- | --- |\n" + rows)
 	}
+	for _, by := range slices.Sorted(maps.Keys(named)) {
+		fmt.Fprintf(&b, "\nFlags as of [%s](%s.md#%s): `%s`\n", by, strings.Fields(by)[1], anchor(by), strings.Join(named[by], "`, `"))
+	}
 	return b.String()
 }
+
+// anchor is the anchor of the heading of a command.
+func anchor(path string) string { return strings.ReplaceAll(path, " ", "-") }
 
 // cell is text in a cell of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

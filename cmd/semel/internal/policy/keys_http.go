@@ -44,7 +44,7 @@ func httpShape() shape.Object[HTTP] {
 			shape.Optional[TLS](httpTLSShape()), func(h *HTTP) **TLS { return &h.TLS }),
 		shape.Key(shape.Meta{Name: "effects", Doc: "The effects that a response may request in the consumer's store. They happen once, in the transaction that completes the message, even if the call is repeated. See [effects in the answer](#effects-in-the-answer)."},
 			shape.Optional[HTTPEffects](effectsShape()), func(h *HTTP) **HTTPEffects { return &h.Effects }),
-		shape.Key(shape.Meta{Name: "pure", Doc: "`true` declares that the endpoint changes nothing: the only effects are those in its response. Then calls may be repeated and need no claim. Requires `strategy: marker` and `effects`. Nothing is written before a call, and the responses of many messages share a transaction. See [an endpoint that only answers](calling-out.md#an-endpoint-that-only-answers)."},
+		shape.Key(shape.Meta{Name: "pure", Doc: "`true` declares that the endpoint changes nothing: the only effects are those in its response. Then calls may be repeated and need no claim. Requires `strategy: marker` and `effects`. Nothing is written before a call, and the responses of many messages share a transaction. See [an endpoint that only answers](http-handlers.md#an-endpoint-that-only-answers)."},
 			shape.Boolean{}, func(h *HTTP) *bool { return &h.Pure }),
 		shape.Key(shape.Meta{Name: "connections", Doc: "With `pure: true`: the maximum number of concurrent calls, each on its own connection. Default: `workers`. With fewer connections than workers, the other workers read markers and commit while the endpoint is busy, so the endpoint is never overloaded and never waits for the store."},
 			shape.Count{Least: 1, Most: 1024}, func(h *HTTP) *int { return &h.Connections }),

@@ -184,7 +184,7 @@ const (
 	External   EffectKind = "external"
 )
 
-// effectKind is the knowledge about a kind of effect. Rules use it, and the table in docs/policy.md is generated from
+// effectKind is the knowledge about a kind of effect. Rules use it, and the table in docs/reference/policy is generated from
 // it.
 type effectKind struct {
 	kind EffectKind

@@ -158,7 +158,7 @@ func encryptionShape() shape.Object[Encryption] {
 			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
 		shape.Key(shape.Meta{Name: "previous_keys", Doc: "Earlier keys, for reading older rows. See [erasing and encrypting](encryption.md#change-the-key)."},
 			shape.List[[]byte]{Item: encryptionKey{secret{noFile: true}}, Single: true}, func(e *Encryption) *[][]byte { return &e.PreviousKeys }),
-		shape.Key(shape.Meta{Name: "required_since", Doc: "From this time on, plain-text rows are parked as `unreadable`, even if they were received earlier. Without this key they are processed. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
+		shape.Key(shape.Meta{Name: "required_since", Doc: "From this time on, plain-text rows are parked as `unreadable`, even if they were received earlier. Without this key they are processed. Processes that start later also [encrypt fingerprints](encryption.md#keyed-fingerprints). See [reject plain text](encryption.md#reject-plain-text)."},
 			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),
 	}}
 }

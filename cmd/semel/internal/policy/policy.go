@@ -6,7 +6,7 @@
 // never ignored.
 //
 // One table has everything about a key (see keys_*.go): its type, default, range and text. The parser, the JSON
-// Schema and the reference in docs/policy.md are generated from it.
+// Schema and the reference in docs/reference/policy are generated from it.
 package policy
 
 import (

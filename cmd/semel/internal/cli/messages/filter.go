@@ -46,7 +46,7 @@ func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
 	flags.StringVar(&f.reason, "reason", "", "only those with this reason")
-	flags.StringVar(&f.group, "group", "", "only those of this failure group; see messages summary")
+	flags.StringVar(&f.group, "group", "", "only this failure group, as summary prints it")
 	flags.StringVar(&f.kind, "type", "", "only those of this type")
 	flags.StringVar(&f.id, "id", "", "only those of this identity")
 	flags.StringVar(&f.before, "before", "", "only those received before: 2006-01-02, or 24h (ago)")

@@ -95,7 +95,7 @@ func holderOf(name string, keys []Meta) (holder string) {
 
 // notYet records a key that is known but not yet available.
 func (d *Decoder) notYet(p Place) {
-	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/policy.md lists the available keys")
+	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/reference/policy lists the available keys")
 }
 
 // WrongType records that the value must have another type.
