@@ -24,7 +24,7 @@ func TestTheLogHasTheStartAndTheEndOfARun(t *testing.T) {
 		runs(t, memstore.New(), add, c)
 		for _, line := range []string{
 			`level=INFO msg="the consumer starts" consumer=billing strategy=marker workers=8 source.group=billing`,
-			`level=INFO msg="the consumer has ended" consumer=billing applied=3 duplicates=0 set_aside=0 failed=0 in_flight=0`,
+			`level=INFO msg="the consumer has ended" consumer=billing applied=3 duplicates=0 unapplied=0 failed=0 in_flight=0`,
 		} {
 			if strings.Count(said.String(), line) != 1 {
 				t.Errorf("the log lacks %q:\n%s", line, &said)

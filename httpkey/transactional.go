@@ -137,7 +137,7 @@ func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verd
 	case v.Kind == store.Newer:
 		return refused(because(http.StatusServiceUnavailable, codeNewer, "another server of this API can", again), errNewer)
 	}
-	return refused(because(http.StatusConflict, codeUnsure, "the request was set aside", 0), fmt.Errorf("httpkey: the key is %v", v))
+	return refused(because(http.StatusConflict, codeUnsure, "the request was parked", 0), fmt.Errorf("httpkey: the key is %v", v))
 }
 
 // handle runs the handler in the transaction, and ends it.

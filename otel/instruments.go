@@ -41,7 +41,7 @@ var instruments = []instrument{
 	{"semel_effects_total", asked, "1", "Committed effects, of deliveries and of inbox rows."},
 	{"semel_duplicates_total", asked, "1", "Copies of messages that were processed before. Their handlers did not run. Duplicates are not errors."},
 	{"semel_conflicts_total", asked, "1", "Messages with a known identity but other content: a producer uses an id twice, or the fingerprint covers a field that may change."},
-	{"semel_set_aside_total", told, "1", "Messages that ended without an effect, by ending and reason."},
+	{"semel_unapplied_total", told, "1", "Messages that ended without an effect, by ending and reason."},
 	{"semel_retries_total", asked, "1", "Attempts after a failure of the same message."},
 	{"semel_reruns_total", asked, "1", "Further runs of handlers that succeeded but were rolled back with their batch."},
 	{"semel_retry_budget_waits_total", told, "1", "Times at which failures exceeded the retry budget, counted at most once a minute."},

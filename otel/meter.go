@@ -133,7 +133,7 @@ func (m *Meter) begin(name string) {
 		m.count(counter, none, 0)
 	}
 	for _, a := range measure.Asides() {
-		m.count("semel_set_aside_total", none, 0, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))
+		m.count("semel_unapplied_total", none, 0, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))
 	}
 	for _, part := range measure.Parts() {
 		m.count("semel_not_ready_total", none, 0, attribute.String(labelPart, part))
@@ -237,7 +237,7 @@ func (m *Meter) Observe(e semel.Event) {
 		m.consumer(e.Consumer).serialises(e.Kind == eventkind.Serial)
 	default:
 		if a, ended := measure.AsideOf(e); ended {
-			m.count("semel_set_aside_total", e, e.Messages, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))
+			m.count("semel_unapplied_total", e, e.Messages, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))
 		}
 	}
 }

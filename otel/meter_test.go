@@ -104,7 +104,7 @@ func TestFigures(t *testing.T) {
 		got := collect(t, reader)
 		for figure, want := range map[string]float64{
 			"semel_deliveries_total consumer=billing,source=kafka": 3, "semel_endings_total consumer=billing,ending=applied,source=kafka": 2, "semel_effects_total consumer=billing": 2,
-			"semel_set_aside_total consumer=billing,how=parked,reason=permanent failure": 1, "semel_workers consumer=billing,state=all": 0, "semel_alive consumer=billing": 1,
+			"semel_unapplied_total consumer=billing,how=parked,reason=permanent failure": 1, "semel_workers consumer=billing,state=all": 0, "semel_alive consumer=billing": 1,
 		} {
 			if is, there := got.figures[figure]; !there || is != want {
 				t.Errorf("%s is %v (%t), not %v", figure, is, there, want)
@@ -113,7 +113,7 @@ func TestFigures(t *testing.T) {
 		if got.figures["semel_batches_total consumer=billing,end=committed"] == 0 || got.figures["semel_batch_messages consumer=billing"] < 3 || got.figures["semel_batch_commit_seconds consumer=billing"] != 0 {
 			t.Errorf("batches: %v", got.figures)
 		}
-		for _, figure := range []string{"semel_backstops_total consumer=billing", "semel_set_aside_total consumer=billing,how=dead_lettered,reason=unknown_type",
+		for _, figure := range []string{"semel_backstops_total consumer=billing", "semel_unapplied_total consumer=billing,how=dead_lettered,reason=unknown_type",
 			"semel_not_ready_total consumer=billing,part=keys", "semel_batches_total consumer=billing,end=unknown"} {
 			if is, there := got.figures[figure]; !there || is != 0 {
 				t.Errorf("%s is %v (%t), want 0 before the first event", figure, is, there)
@@ -135,7 +135,7 @@ func TestFigures(t *testing.T) {
 				t.Errorf("%s", figure)
 			}
 		}
-		if got.figures["semel_set_aside_total consumer=billing,how=parked,reason=other"] != 1 || got.figures["semel_paused consumer=billing"] != 1 || got.figures["semel_contended_total consumer=billing"] != 1 {
+		if got.figures["semel_unapplied_total consumer=billing,how=parked,reason=other"] != 1 || got.figures["semel_paused consumer=billing"] != 1 || got.figures["semel_contended_total consumer=billing"] != 1 {
 			t.Errorf("%v", got.figures)
 		}
 	})

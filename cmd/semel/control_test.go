@@ -28,7 +28,7 @@ func TestARunIsPausedAndResumed(t *testing.T) {
 		folder := folderWith(t, `"insert into done values (:id)"`)
 		run := startSemel(t, folder, "--json")
 		run.await(t, "duplicate") // for the second line; the first had its effect before
-		output(t, folder, "semel", "pause", "--because", "the disk is full", "--as", "ann")
+		output(t, folder, "semel", "consumers", "pause", "--all", "--because", "the disk is full", "--as", "ann")
 		run.await(t, "paused: no new messages are fetched")
 		appendTo(t, folder, `{"id":"p2"}`+"\n"+`{"id":"p2"}`+"\n")
 		// A second process learns of the pause before it fetches anything, and SIGTERM stops it.
@@ -43,7 +43,7 @@ func TestARunIsPausedAndResumed(t *testing.T) {
 		if n := strings.TrimSpace(string(output(t, folder, "sqlite", "shop.db", "select count(*) from done"))); n != "1" {
 			t.Errorf("%s effects while it is paused", n)
 		}
-		output(t, folder, "semel", "resume", "--because", "there is room")
+		output(t, folder, "semel", "consumers", "resume", "--all", "--because", "there is room")
 		run.await(t, "resumed: messages are fetched again")
 		run.await(t, "duplicate")
 		if err := run.cmd.Process.Signal(syscall.SIGTERM); err != nil {

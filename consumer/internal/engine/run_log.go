@@ -31,7 +31,7 @@ func (e *Engine[Tx]) logEnd(err error) {
 	}
 	c := e.Snapshot()
 	about := []any{"consumer", e.config.Consumer, "applied", c.Applied + c.Inbox.Applied, "duplicates", c.Duplicates + c.Inbox.Duplicates,
-		"set_aside", c.Parked + c.DeadLettered + c.Conflicts + c.Inbox.Parked + c.Inbox.DeadLettered, "failed", c.Failed, "in_flight", c.InFlight}
+		"unapplied", c.Parked + c.DeadLettered + c.Conflicts + c.Inbox.Parked + c.Inbox.DeadLettered, "failed", c.Failed, "in_flight", c.InFlight}
 	if err != nil {
 		about = append(about, "error", legible.Printable(err.Error()))
 	}

@@ -60,7 +60,7 @@ func run(ctx context.Context, database string, brokers []string) error {
 	billing, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
-			return err // a body that is no payment: set aside, not retried
+			return err // an invalid body is parked, not retried
 		}
 		_, err = tx.Exec(ctx, `insert into balances values ($1, $2)
 			on conflict (account) do update set balance = balances.balance + $2`, p.Account, p.Amount)

@@ -49,7 +49,7 @@ func effectsAlerts() []alert {
 			means:   "No effect is doubled, but work is wasted. A producer repeats messages, acks are lost, or offsets were reset.",
 			look:    "`semel replay status` for a running replay, `semel consumers positions plan` for offsets that were reset, and the retries of the producer.",
 			fix:     "correct the producer, or the cause of lost acks. Semel needs no change."},
-		{name: "SemelUnknownType", expr: `sum by (` + mine + `) (increase(semel_set_aside_total{reason="unknown_type"}[10m])) > 0`, severity: ticket,
+		{name: "SemelUnknownType", expr: `sum by (` + mine + `) (increase(semel_unapplied_total{reason="unknown_type"}[10m])) > 0`, severity: ticket,
 			summary: "messages have a type without a handler",
 			means:   "A producer was deployed before this consumer, or the topic is shared and `filter` is missing.",
 			look:    "`semel messages summary`.",

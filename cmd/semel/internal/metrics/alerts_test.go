@@ -72,7 +72,7 @@ func closed() map[string][]string {
 	return all
 }
 
-const setAsideTotal = "semel_set_aside_total"
+const setAsideTotal = "semel_unapplied_total"
 
 // asideLines returns the lines that a scrape has for everything that can be set aside, before anything was.
 func asideLines() (lines []string) {

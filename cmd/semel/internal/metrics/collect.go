@@ -137,7 +137,7 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 // aside exports how many messages were set aside. Most counts stay 0; their metrics are made only once. The
 // caller holds the mutex of the consumer.
 func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
-	const metric = "semel_set_aside_total"
+	const metric = "semel_unapplied_total"
 	if n > 0 {
 		s.report(metric, float64(n), name, a.How, a.Reason)
 		return

@@ -82,7 +82,7 @@ func drawn(text string) (string, error) {
 	charts := []chart{
 		{"a second", 250, []curve{{"effects", "#2a7", rates(of["effects"])}, {"duplicates", "#27c", rates(of["duplicates"])}}},
 		{"age of the oldest that is in hand, seconds", 12, []curve{{"semel_unsettled_oldest_seconds", "#c70", of["oldest"]}}},
-		{"rows that are set aside, as the sampler sees them every 15 s", 40, []curve{{"semel_store_rows, PARKED", "#c33", of["parked"]}}},
+		{"parked rows, as the sampler sees them every 15 s", 40, []curve{{"semel_store_rows, PARKED", "#c33", of["parked"]}}},
 	}
 	seconds := len(of["second"])
 	wide, high := leftEdge+seconds*aSecond+rightEdge, topEdge+len(charts)*(panelTall+panelApart)

@@ -134,7 +134,7 @@ func TestScrape(t *testing.T) {
 			`semel_not_ready_total{consumer="billing",part="keys"} 2`, `semel_not_ready_total{consumer="billing",part="store"} 1`, `semel_not_ready_total{consumer="billing",part="inbox"} 0`,
 			`semel_deliveries_total{consumer="billing",source="kafka"} 9`, `semel_endings_total{consumer="billing",ending="applied",source="kafka"} 5`,
 			`semel_effects_total{consumer="billing"} 5`, `semel_batches_total{consumer="billing",end="unknown"} 1`, `semel_batch_messages_sum{consumer="billing"} 6`,
-			`semel_batch_commit_seconds_count{consumer="billing"} 1`, `semel_set_aside_total{consumer="billing",how="parked",reason="permanent failure"} 1`,
+			`semel_batch_commit_seconds_count{consumer="billing"} 1`, `semel_unapplied_total{consumer="billing",how="parked",reason="permanent failure"} 1`,
 			`semel_unsettled_messages{consumer="billing",state="held"} 1`, `semel_unsettled_oldest_seconds{consumer="billing"} 60`,
 			`semel_broker_lag_messages{consumer="billing"} 7`, `semel_lanes{consumer="billing",state="held up"} 1`, `semel_ready{consumer="billing"} 1`, `semel_backstops_total{consumer="billing"} 1`,
 		} {
@@ -170,7 +170,7 @@ func TestScrape(t *testing.T) {
 		}
 		s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "nobody's", Reason: semel.ReasonPermanent, Messages: 1})
 		s.Watch().Measure(measure.Batch{Consumer: "nobody's"})
-		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_set_aside_total{consumer="billing",how="parked",reason="other"} 3`) || strings.Contains(text, "nobody's") {
+		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_unapplied_total{consumer="billing",how="parked",reason="other"} 3`) || strings.Contains(text, "nobody's") {
 			t.Error(text)
 		}
 	})

@@ -203,7 +203,7 @@ func TestResponsesAreCompressedIfTheClientAcceptsIt(t *testing.T) {
 				}
 			}
 			text, err := io.ReadAll(body)
-			if err != nil || w.Code != http.StatusOK || !strings.Contains(string(text), `semel_set_aside_total{consumer="billing",how="parked",reason="malformed"} 0`) || !slices.Contains(w.Header()["Vary"], "Accept-Encoding") {
+			if err != nil || w.Code != http.StatusOK || !strings.Contains(string(text), `semel_unapplied_total{consumer="billing",how="parked",reason="malformed"} 0`) || !slices.Contains(w.Header()["Vary"], "Accept-Encoding") {
 				t.Errorf("%d, %v, %v: %s", w.Code, err, w.Header(), text)
 			}
 		})

@@ -84,7 +84,7 @@ func deliveries() part {
 		{name: "semel_effects_total", kind: counter, help: "Committed effects, of deliveries and of inbox rows."},
 		{name: "semel_duplicates_total", kind: counter, help: "Copies of messages that ended before, with any outcome. Their handlers did not run. Duplicates are not errors."},
 		{name: "semel_conflicts_total", kind: counter, help: "Messages with a known identity but other content: a producer uses an id twice, or the fingerprint covers a field that may change."},
-		{name: "semel_set_aside_total", kind: counter, labels: []string{byHow, byReason}, help: "Messages that ended without an effect, by ending and reason."},
+		{name: "semel_unapplied_total", kind: counter, labels: []string{byHow, byReason}, help: "Messages that ended without an effect, by ending and reason."},
 		{name: "semel_retries_total", kind: counter, help: "Attempts after a failure of the same message."},
 		{name: "semel_reruns_total", kind: counter, help: "Further runs of handlers that succeeded but were rolled back with their batch."},
 		{name: "semel_retry_budget_waits_total", kind: counter, help: "Times at which failures exceeded the retry budget, counted at most once a minute."},

@@ -71,7 +71,7 @@ type Counts struct {
 	Sent          int64 `json:"sent"`
 	Applied       int64 `json:"applied"`
 	Waiting       int64 `json:"waiting"`
-	Aside         int64 `json:"set_aside"`
+	Aside         int64 `json:"unapplied"`
 	Late          int64 `json:"late"`
 	Missing       int64 `json:"missing"`
 	Doubled       int64 `json:"doubled"`

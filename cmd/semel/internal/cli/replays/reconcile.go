@@ -164,7 +164,7 @@ func (f *findings) table(c *command.CLI, r *reconciling) error {
 
 // summary is what became of what was sent.
 func (f *findings) summary() string {
-	parts := some([]tallied{{f.Applied, "applied"}, {f.Waiting, "waiting"}, {f.Aside, "set aside"}, {f.Late, "sent within the grace"}})
+	parts := some([]tallied{{f.Applied, "applied"}, {f.Waiting, "waiting"}, {f.Aside, "unapplied"}, {f.Late, "sent within the grace"}})
 	text := fmt.Sprintf("%d identities were sent", f.Sent)
 	if all := append(parts, f.kinds()...); len(all) > 0 {
 		text += ": " + strings.Join(all, ", ")

@@ -51,8 +51,8 @@ type topView struct {
 	// that wait.
 	Waiting     int64   `json:"waiting"`
 	MoreWaiting bool    `json:"waiting_at_least"`
-	Aside       int64   `json:"set_aside"`
-	MoreAside   bool    `json:"set_aside_at_least"`
+	Aside       int64   `json:"parked"`
+	MoreAside   bool    `json:"parked_at_least"`
 	Oldest      float64 `json:"oldest_seconds"`
 	// Unread says that the store could not be read, so that nothing is known of rows.
 	Unread bool   `json:"unread"`
@@ -269,5 +269,5 @@ var orders = []struct {
 	{"lag", func(a, b topView) int { return compareFigures(b.Lag, a.Lag) }},
 	{"waiting", func(a, b topView) int { return int(b.Waiting - a.Waiting) }},
 	{"oldest", func(a, b topView) int { return compareFigures(&b.Oldest, &a.Oldest) }},
-	{"set aside", func(a, b topView) int { return int(b.Aside - a.Aside) }},
+	{"parked", func(a, b topView) int { return int(b.Aside - a.Aside) }},
 }

@@ -169,7 +169,7 @@ func topColumns(all []topView, now time.Time) []output.Column[topView] {
 		output.Text("LAG", func(v topView) string { return figure(v.Lag, "%.0f") }),
 		number("WAIT", func(v topView) (int64, bool) { return v.Waiting, v.MoreWaiting }),
 		output.Text("OLDEST", oldest),
-		number("ASIDE", func(v topView) (int64, bool) { return v.Aside, v.MoreAside }),
+		number("PARKED", func(v topView) (int64, bool) { return v.Aside, v.MoreAside }),
 		output.Flexible("WHY", func(v topView) string { return cmp.Or(legible.Printable(v.Error), lastError(v.LastError, now), "-") }),
 	}
 }
