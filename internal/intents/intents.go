@@ -39,13 +39,13 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 	key := semel.Key{Consumer: n.To, Source: sourceOfIntents, ID: n.ID}
 	switch {
 	case n.To == "":
-		return key, nil, errors.New("To is empty; set it to the consumer that sends the intent")
+		return key, nil, errors.New("the field To is empty; set it to the consumer that sends the intent")
 	case cause == nil && n.ID == "":
 		return key, nil, errors.New("no message causes the intent and ID is empty; set an ID that is the same when the intent is written again")
 	case cause != nil && cause.Identity.ID == "":
 		return key, nil, errors.New("the message that causes the intent has no Identity; pass the message that the handler got")
 	case n.ID == "" && n.Purpose == "":
-		return key, nil, errors.New("Purpose is empty; set it, so that each intent of a message has its own id")
+		return key, nil, errors.New("the field Purpose is empty; set it, so that each intent of a message has its own id")
 	case len(n.ID) > semel.MaxID:
 		return key, nil, fmt.Errorf("ID has %d bytes; the maximum is %d", len(n.ID), semel.MaxID)
 	}
