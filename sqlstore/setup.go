@@ -88,7 +88,7 @@ func controlled(d *database.Dialect, text string) error {
 		place := placeOf(text, s[0].Start)
 		switch {
 		case !s.Begins():
-			faults = append(faults, fmt.Errorf("%s: %+q begins no statement; begin with an SQL word and plain blanks", place, text[s[0].Start:s[0].End]))
+			faults = append(faults, fmt.Errorf("%s: %+q does not begin a statement; begin with an SQL word and plain blanks", place, text[s[0].Start:s[0].End]))
 		case s.Ends(), s[0].Is("begin"), s[0].Is("start"):
 			faults = append(faults, fmt.Errorf("%s: %s controls the transaction, in which all statements of the file run with the record that they ran; remove it",
 				place, strings.ToUpper(text[s[0].Start:s[0].End])))
