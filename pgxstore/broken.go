@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/semel-go/semel/internal/ended"
 	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/store"
 )
@@ -60,7 +61,7 @@ var errBusy = &storeError{"the connection is busy", store.ClassPermanent,
 var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", pgx.ErrTxClosed)
 
 var errEnded = &storeError{"the transaction has ended", store.ClassPermanent,
-	errors.New("the handler committed or rolled back itself: return nil to commit, an error to roll back")}
+	ended.Err}
 
 // sendable returns an error if a handler's statements must not be sent. If they may be, and
 // the transaction is usable, an earlier error was undone by a savepoint.

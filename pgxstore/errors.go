@@ -106,10 +106,10 @@ func definite(err error) bool {
 	return errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
-// ended reports whether the server ended the connection itself. If it answers so to a
+// serverEnded reports whether the server ended the connection itself. If it answers so to a
 // statement before COMMIT, COMMIT was not reached, because answers come in order. A pooler
 // that lost its server answers with another code.
-func ended(err error) bool {
+func serverEnded(err error) bool {
 	switch code(err) {
 	case "57P01", "57P02", "57P03", "57P05":
 		return true
@@ -129,7 +129,7 @@ func ended(err error) bool {
 func (b *batch) undone(err error, before bool) bool {
 	server := serverError(err)
 	switch {
-	case definite(err), before && ended(err):
+	case definite(err), before && serverEnded(err):
 		return true
 	case server == nil || b.pg.IsClosed():
 		return false

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/internal/ended"
 	"github.com/semel-go/semel/store"
 )
 
@@ -101,7 +102,7 @@ func (w *world[Tx]) explained(i int, failed error) error {
 	switch {
 	case remark != nil:
 		return fmt.Errorf("%s: %w", w.name(i), remark)
-	case aborted != nil && strings.Contains(aborted.Error(), "by itself"):
+	case errors.Is(aborted, ended.Err):
 		return errors.New(w.name(i) + ": " + saysEndedBy)
 	case aborted != nil:
 		return fmt.Errorf(saysStatement, w.name(i), aborted)

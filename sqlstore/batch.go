@@ -3,10 +3,10 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/semel-go/semel/internal/ended"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -100,7 +100,7 @@ func (b *batch) TxAborted() bool {
 }
 
 // errEnded means that a handler ended the transaction of its batch.
-var errEnded = &database.Error{Doing: "the transaction has ended", Class: store.ClassPermanent, Err: errors.New("the handler committed or rolled back itself: return nil to commit, an error to roll back")}
+var errEnded = &database.Error{Doing: "the transaction has ended", Class: store.ClassPermanent, Err: ended.Err}
 
 // AbortCause implements store.TxStatus. It returns errEnded if the handler ended the
 // transaction. It does not know other errors, because database/sql returns the error of a
