@@ -1,7 +1,7 @@
 package semel
 
 // Reason is the name of the reason why a message was parked or ended; "" means none. The constants are the
-// engine's reasons on which programs act; docs/reference/guarantees.md lists all of them. A handler may use its own reasons.
+// engine's reasons on which programs act; docs/internals/outcomes.md lists all of them. A handler may use its own reasons.
 type Reason string
 
 // The engine's reasons on which programs act.

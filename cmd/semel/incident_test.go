@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// TestTheIncidentOfThePageIsTried checks that each command in docs/operate/dead-letters.md is executed in a script or, for
-// commands about topics, in the test with brokers.
+// TestTheIncidentOfThePageIsTried checks that each command of an incident in docs/operate/messages.md is executed in a
+// script, and each command in docs/operate/dead-letters.md in the test with brokers.
 func TestTheIncidentOfThePageIsTried(t *testing.T) {
-	page, script := read(t, "../../docs/operate/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
+	page := read(t, "../../docs/operate/messages.md") + read(t, "../../docs/operate/dead-letters.md")
+	script := read(t, "testdata/script/dead_letters.txtar")
 	brokers := read(t, "../../itest/binary/kafka/dead_test.go")
 	tried := map[string]bool{}
 	for line := range strings.Lines(script) {
@@ -32,7 +33,7 @@ func TestTheIncidentOfThePageIsTried(t *testing.T) {
 		}
 	}
 	if commands < 10 {
-		t.Errorf("the page has %d commands", commands)
+		t.Errorf("the pages have %d commands", commands)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestWebhooksAreCarriedInTurn(t *testing.T) {
 }
 
 func TestALengthThatIsNoneIsRefused(t *testing.T) {
-	for text, want := range map[string]string{"": "no length", "ten": "no length", "-1": "no length", "20B": "too short"} {
+	for text, want := range map[string]string{"": "is not a length", "ten": "is not a length", "-1": "is not a length", "20B": "too short"} {
 		if b, err := SizedBody(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v", text, b, err)
 		}

@@ -31,7 +31,7 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 		{"J2_a_missing_column_is_refused", "create table in.processed (id text primary key, at timestamptz)", nil, "its columns are id, at"},
 		{"J2_a_missing_source_column_is_refused", "create table in.processed (message_id text primary key)",
 			func(a *sqlstore.Adopted) { a.SourceColumn = "origin" }, `no column "origin"`},
-		{"J2_a_column_of_another_type_is_refused", "create table in.processed (message_id jsonb primary key)", nil, "of type jsonb, which holds no ids"},
+		{"J2_a_column_of_another_type_is_refused", "create table in.processed (message_id jsonb primary key)", nil, "of type jsonb, which cannot hold ids"},
 		{"J2_a_time_that_is_none_is_refused", "create table in.processed (message_id text primary key, at bigint not null)",
 			func(a *sqlstore.Adopted) { a.AtColumn = "at" }, "of type bigint"},
 		{"J2_a_collation_that_takes_ids_for_equal_is_refused", `create collation in.folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
