@@ -198,7 +198,7 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		if p.Ahead != 4 || p.Missing < int64(5000-kept) {
 			t.Errorf("%d entries are missing; the plan is %+v", 5000-kept, p)
 		}
-		if bare := l.planBy(4, "--store", l.dsn, "--consumer", l.shop.name("billing"), "--brokers", strings.Join(l.brokers, ","), "--topics", l.topic); !reflect.DeepEqual(bare, p) {
+		if bare := l.planBy(4, l.shop.name("billing"), "--store", l.dsn, "--brokers", strings.Join(l.brokers, ","), "--topics", l.topic); !reflect.DeepEqual(bare, p) {
 			t.Errorf("without a policy the plan is %+v, not %+v", bare, p)
 		}
 		out, told := l.printed(said)

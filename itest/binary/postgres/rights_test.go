@@ -49,7 +49,7 @@ func TestARoleWithTheGrantsThatArePrinted(t *testing.T) {
 		if n := one[int](t, s.dsn, "select count(*) from entries"); n == 0 {
 			t.Error("nothing took effect")
 		}
-		for _, command := range [][]string{{"pause"}, {"resume"}, {"messages", "discard", "--all", "--yes"}} {
+		for _, command := range [][]string{{"consumers", "pause", "--all"}, {"consumers", "resume", "--all"}, {"messages", "discard", "--all", "--yes"}} {
 			if r := poor.semel(t, append(command, "--config", "postgres.yaml", "--because", "a test")...); r.code != 0 {
 				t.Errorf("%v: %+v", command, r)
 			}

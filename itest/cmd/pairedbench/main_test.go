@@ -23,7 +23,7 @@ func TestFlagsThatSayNothingToMeasureAreRefusedWithWhatToSay(t *testing.T) {
 		"few deliveries":         {func(f *flags) { f.file, f.deliveries = true, 9 }, "-deliveries 9: at least 10"},
 		"two kinds":              {func(f *flags) { f.file, f.postgres = true, true }, "choose one"},
 		"a body":                 {func(f *flags) { f.body = "200B" }, "-body is for -postgres and -kafka"},
-		"no length":              {func(f *flags) { f.postgres, f.body = true, "200B, 7x" }, `-body: "7x" is no length`},
+		"no length":              {func(f *flags) { f.postgres, f.body = true, "200B, 7x" }, `-body: "7x" is not a length`},
 		"two bases":              {func(f *flags) { f.file, f.against = true, "semel" }, "in the place of -base"},
 		"a binary alone":         {func(f *flags) { f.base, f.against = "", "semel" }, "names a binary for -file"},
 	} {

@@ -148,7 +148,7 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 	t.Run("A7_not_where_ids_are_spelled_in_another_case", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		s.ends(t, store.Applied, strings.ToUpper("0190a5e2-7d0b-7c3e-8f00-0123456789ab"))
-		if _, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true}); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "spelled") {
+		if _, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true}); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "differ in case") {
 			t.Errorf("the error is %v", err)
 		}
 	})
