@@ -130,6 +130,7 @@ func TestOneAddressGetsOnlyAShareOfTheMemory(t *testing.T) {
 		first.Body, first.ContentLength = reader, -1
 		clients.Go(func() { post(r, first) })
 		_, _ = writer.Write(make([]byte, 60_000))
+		synctest.Wait() // Write returns before the bytes are counted
 		long := event(strings.Repeat("x", 60_000))
 		if w := post(r, paidRequest(long)); w.Code != 429 || r.Count(webhook.Crowded) != 1 {
 			t.Errorf("a second one of the same address: %d %s", w.Code, w.Body)
