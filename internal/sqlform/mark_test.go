@@ -38,7 +38,7 @@ func TestStoredOutcomesAndStates(t *testing.T) {
 	})
 	t.Run("trap_T104_the_error_names_the_number_and_the_table", func(t *testing.T) {
 		err := NewerError(6, "semel_markers")
-		const says = "semel_markers has the outcome 6, written by a newer release: leave its message to that release, or run it here, too"
+		const says = "semel_markers has the outcome 6, written by a newer release: leave its message to that release, or run that release here"
 		if err.Error() != says || !errors.Is(err, newer.Err) {
 			t.Error(err)
 		}
