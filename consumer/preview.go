@@ -82,7 +82,7 @@ func endOf(then Action) source.End {
 func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)
 	if !able {
-		return fmt.Errorf("semel: consumer %q: its store foretells nothing: %w", c.config.Name, semel.ErrUnsupported)
+		return fmt.Errorf("semel: consumer %q: its store cannot predict results: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	var asked []admin.PreviewQuery
 	var of []int

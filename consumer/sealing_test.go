@@ -95,7 +95,7 @@ func TestARunSealsActs(t *testing.T) {
 	bubble(t, "G6_it_begins_no_chain_under_a_key_and_says_so_once", func(t *testing.T) {
 		store := memstore.New()
 		recordActs(t, store, 1)
-		sealsNothing(t, store, auditKey, 0, "there is no chain of acts")
+		sealsNothing(t, store, auditKey, 0, "there is no chain of changes")
 	})
 	bubble(t, "G6_without_the_key_of_the_others_it_says_so_once_and_goes_on", func(t *testing.T) {
 		store := memstore.New()
@@ -104,7 +104,7 @@ func TestARunSealsActs(t *testing.T) {
 			t.Fatal(err)
 		}
 		recordActs(t, store, 1)
-		sealsNothing(t, store, nil, 1, "sealed no more")
+		sealsNothing(t, store, nil, 1, "no longer sealed")
 	})
 	t.Run("G6_a_key_that_could_be_guessed_is_refused", func(t *testing.T) {
 		c := config(newListSource())

@@ -11,6 +11,23 @@ import (
 	"github.com/semel-go/semel/file"
 )
 
+func TestTheLogHasTheFileAndWhereReadingBegan(t *testing.T) {
+	d := newDesk(t, "1\n22\n", file.Options{Format: file.JSON})
+	if about := d.LogValue().String(); about != "[file="+d.path+"]" {
+		t.Errorf("before it is open: %s", about)
+	}
+	d.ack(d.expect("1", "22")[0])
+	d.close()
+	d.open(file.Options{Format: file.JSON})
+	d.expect("22")
+	if about := d.LogValue().String(); about != "[file="+d.path+" from=2]" {
+		t.Errorf("after it is open: %s", about)
+	}
+	if about := file.Stdin(strings.NewReader(""), file.Options{}).LogValue().String(); about != "[file=stdin]" {
+		t.Errorf("standard input: %s", about)
+	}
+}
+
 func TestAFileIsReadOnFromItsPosition(t *testing.T) {
 	plain := file.Options{Format: file.JSON}
 	t.Run("case_13_it_is_the_offset_after_the_last_contiguous_settled_line_with_length_and_hash", func(t *testing.T) {

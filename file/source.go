@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,6 +23,9 @@ type Source struct {
 	// files are the generations whose file is open, the current one last.
 	// Fetch and Close change it, with ledger.mu held.
 	files []*generation
+	// from is the offset where reading of the first file began; nil until the file is open. It is guarded
+	// by ledger.mu.
+	from *int64
 	// replaced reports that the path belongs to another file now. The current file is read to its end
 	// first.
 	replaced bool
@@ -79,6 +83,17 @@ func (s *Source) open() (*os.File, error) {
 	return f, nil
 }
 
+// LogValue implements slog.LogValuer. It returns the path and, if the file is open, the offset where reading began.
+func (s *Source) LogValue() slog.Value {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	about := []slog.Attr{slog.String("file", s.path)}
+	if s.from != nil {
+		about = append(about, slog.Int64("from", *s.from))
+	}
+	return slog.GroupValue(about...)
+}
+
 func (s *Source) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -131,6 +146,9 @@ func (s *Source) install(f *os.File, at int64) {
 	closed := s.closed
 	if !closed {
 		s.files = append(s.files, g)
+	}
+	if s.from == nil {
+		s.from = &at
 	}
 	s.mu.Unlock()
 	if closed {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/semel-go/semel/source"
@@ -38,6 +39,11 @@ func Section(r io.Reader, from int64, topic string, o Options) *Stream {
 	s := &Stream{lane: newLane(o, topic, topic), reader: r, from: from}
 	s.input, s.endless = s, true
 	return s
+}
+
+// LogValue implements slog.LogValuer. It returns the name of the stream.
+func (s *Stream) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("file", s.id.ID))
 }
 
 // Validate reports an option that is out of range. It does not read.

@@ -68,7 +68,7 @@ type ReplayProgress struct {
 	Until time.Time `json:"until,omitzero"`
 	// Counts are the counts of messages up to After in each lane. Prediction is the result of the preview.
 	Counts     ReplayCounts  `json:"counts,omitzero"`
-	Prediction *ReplayCounts `json:"foretold,omitempty"`
+	Prediction *ReplayCounts `json:"predicted,omitempty"`
 }
 
 // ReplayLane is the progress of a replay in one lane.

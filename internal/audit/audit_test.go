@@ -78,31 +78,31 @@ func TestEachForgeryIsDetectedAndNamed(t *testing.T) {
 		forge func(lines []admin.Seal) []admin.Seal
 		want  []string // prefixes of the findings
 	}{
-		{"changed", func(l []admin.Seal) []admin.Seal { l[4].Act.Why = "other"; return l }, []string{"line 5, act 14: changed"}},
-		{"the first is changed", func(l []admin.Seal) []admin.Seal { l[0].Act.Who = "bo"; return l }, []string{"line 1, act 10: changed"}},
-		{"the last is changed", func(l []admin.Seal) []admin.Seal { l[9].Act.Who = "bo"; return l }, []string{"line 10, act 19: changed"}},
-		{"its hash is changed", func(l []admin.Seal) []admin.Seal { l[4].Hash[0]++; return l }, []string{"line 5, act 14: changed"}},
-		{"its link is changed", func(l []admin.Seal) []admin.Seal { l[4].Previous[0]++; return l }, []string{"line 5, act 14: changed: the hash of the line before"}},
+		{"changed", func(l []admin.Seal) []admin.Seal { l[4].Act.Why = "other"; return l }, []string{"line 5, change 14: changed"}},
+		{"the first is changed", func(l []admin.Seal) []admin.Seal { l[0].Act.Who = "bo"; return l }, []string{"line 1, change 10: changed"}},
+		{"the last is changed", func(l []admin.Seal) []admin.Seal { l[9].Act.Who = "bo"; return l }, []string{"line 10, change 19: changed"}},
+		{"its hash is changed", func(l []admin.Seal) []admin.Seal { l[4].Hash[0]++; return l }, []string{"line 5, change 14: changed"}},
+		{"its link is changed", func(l []admin.Seal) []admin.Seal { l[4].Previous[0]++; return l }, []string{"line 5, change 14: changed: the hash of the line before"}},
 		{"removed", func(l []admin.Seal) []admin.Seal { return slices.Delete(l, 4, 5) }, []string{"line 5: removed"}},
 		{"several are removed", func(l []admin.Seal) []admin.Seal { return slices.Delete(l, 4, 7) }, []string{"lines 5 to 7: removed"}},
 		{"the first is removed", func(l []admin.Seal) []admin.Seal { return l[1:] }, []string{"line 1: removed"}},
 		{"removed, and the others are renumbered", func(l []admin.Seal) []admin.Seal { return renumbered(slices.Delete(l, 4, 5)) },
 			[]string{"lines 5 to 9: reordered: they were sealed as lines 6 to 10", "line 5: removed"}},
-		{"reordered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return l }, []string{"line 4, act 13: reordered"}},
+		{"reordered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return l }, []string{"line 4, change 13: reordered"}},
 		{"reordered and renumbered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return renumbered(l) },
-			[]string{"line 4, act 13: reordered", "line 4: reordered: it was sealed as line 5"}},
-		{"moved far", func(l []admin.Seal) []admin.Seal { return append(slices.Delete(slices.Clone(l), 1, 2), l[1]) }, []string{"line 2, act 11: reordered"}},
+			[]string{"line 4, change 13: reordered", "line 4: reordered: it was sealed as line 5"}},
+		{"moved far", func(l []admin.Seal) []admin.Seal { return append(slices.Delete(slices.Clone(l), 1, 2), l[1]) }, []string{"line 2, change 11: reordered"}},
 		{"inserted", func(l []admin.Seal) []admin.Seal {
 			return slices.Insert(l, 5, admin.Seal{Sequence: 6, Act: store.Act{Number: 99, Verb: "discard"}})
-		}, []string{"line 6, act 99: inserted"}},
+		}, []string{"line 6, change 99: inserted"}},
 		{"inserted, and the others are renumbered", func(l []admin.Seal) []admin.Seal {
 			return renumbered(slices.Insert(l, 5, admin.Seal{Act: store.Act{Number: 99, Verb: "discard"}}))
-		}, []string{"line 6, act 99: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
-		{"a copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 5, l[4]) }, []string{"line 5, act 14: inserted"}},
-		{"an old copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 8, l[4]) }, []string{"line 5, act 14: inserted"}},
+		}, []string{"line 6, change 99: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
+		{"a copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 5, l[4]) }, []string{"line 5, change 14: inserted"}},
+		{"an old copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 8, l[4]) }, []string{"line 5, change 14: inserted"}},
 		{"appended", func(l []admin.Seal) []admin.Seal {
 			return append(l, admin.Seal{Sequence: 11, Act: store.Act{Number: 99}})
-		}, []string{"line 11, act 99: inserted"}},
+		}, []string{"line 11, change 99: inserted"}},
 		{"cut off", func(l []admin.Seal) []admin.Seal { return l[:7] }, []string{"lines 8 to 10: cut off"}},
 		{"all are cut off", func(l []admin.Seal) []admin.Seal { return nil }, []string{"lines 1 to 10: cut off"}},
 	} {
@@ -152,14 +152,14 @@ func TestARecomputedChainIsDetected(t *testing.T) {
 		lines, end := sealed(nil, 10)
 		lines[4].Act.Why = "other"
 		lines[4].Hash = Hash(nil, lines[4])
-		if found := verified(nil, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "line 5, act 14: changed: line 6 follows another one") {
+		if found := verified(nil, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "line 5, change 14: changed: line 6 follows another one") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("an_inserted_line_by_the_next_line", func(t *testing.T) {
 		lines, end := sealed(nil, 10)
 		own := Next(nil, HeadOf(nil, lines[4]), store.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
-		if found := verified(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, act 99: inserted") {
+		if found := verified(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, change 99: inserted") {
 			t.Errorf("found %q", found)
 		}
 	})
@@ -167,7 +167,7 @@ func TestARecomputedChainIsDetected(t *testing.T) {
 		lines, _ := sealed(key, 10)
 		lines[4].Act.Why = "other"
 		end := anew([]byte("what the forger takes for the key"), lines, 4)
-		if found := verified(key, lines, end); len(found) == 0 || !strings.HasPrefix(found[0], "line 5, act 14: changed") {
+		if found := verified(key, lines, end); len(found) == 0 || !strings.HasPrefix(found[0], "line 5, change 14: changed") {
 			t.Errorf("found %q", found)
 		}
 	})
@@ -251,9 +251,9 @@ func TestActsAreComparedWithTheirLines(t *testing.T) {
 		v.Add(l)
 	}
 	want := []string{
-		`line 2, act 11: changed: in the table of acts: why was sealed as "reason 1" and is "other"`,
-		`line 3, act 12: removed: the table of acts no longer has it; it was "discard" by "ana" at 1970-01-01T00:00:02Z`,
-		`line 4, act 13: changed: the line: who was sealed as "ana" and is "bo"; the table of acts still has what was sealed`,
+		`line 2, change 11: changed: in the table of changes: why was sealed as "reason 1" and is "other"`,
+		`line 3, change 12: removed: the table of changes no longer has it; it was "discard" by "ana" at 1970-01-01T00:00:02Z`,
+		`line 4, change 13: changed: the line: who was sealed as "ana" and is "bo"; the table of changes still has what was sealed`,
 	}
 	for i, f := range v.End().Findings {
 		if f.String() != want[i] {
@@ -282,7 +282,7 @@ func TestAnExportedChainIsReadBackUnchanged(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{b.String() + b.String(), "line 5 of the file"},
-		{"{}\n", "it has no act"},
+		{"{}\n", "it has no change"},
 		{"x\n", "line 1 of the file"},
 		{strings.Replace(b.String(), `"verb"`, `"verbs"`, 1), "line 1 of the file"},
 	} {

@@ -86,24 +86,24 @@ func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	case fits(func(s *admin.Seal) { s.Previous = before }):
 		return otherLink
 	case l.Now != nil && fits(func(s *admin.Seal) { s.Act = *l.Now }):
-		return "the line: " + differences(*l.Now, l.Act) + "; the table of acts still has what was sealed"
+		return "the line: " + differences(*l.Now, l.Act) + "; the table of changes still has what was sealed"
 	case !l.Keyed && len(v.key) > 0 && fits(func(s *admin.Seal) { s.Keyed = true }):
 		return "the line was sealed under the key, and its keyed mark was removed"
 	}
 	return "its content or its hash was changed"
 }
 
-// compare reports an act that is missing from the table of acts, or differs there from its
+// compare reports an act that is missing from the table of changes, or differs there from its
 // line.
 func (v *Verifier) compare(l Line, sequence int64) {
 	switch {
 	case !l.Compared:
 	case l.Now == nil:
 		v.report.add(Finding{Sequence: sequence, Act: l.Act.Number, Kind: Removed,
-			What: fmt.Sprintf("the table of acts no longer has it; it was %q by %q at %s", l.Act.Verb, l.Act.Who, l.Act.At.UTC().Format(time.RFC3339))})
+			What: fmt.Sprintf("the table of changes no longer has it; it was %q by %q at %s", l.Act.Verb, l.Act.Who, l.Act.At.UTC().Format(time.RFC3339))})
 	case *l.Now != l.Act:
 		if what := differences(l.Act, *l.Now); what != "" {
-			v.report.add(Finding{Sequence: sequence, Act: l.Act.Number, Kind: Changed, What: "in the table of acts: " + what})
+			v.report.add(Finding{Sequence: sequence, Act: l.Act.Number, Kind: Changed, What: "in the table of changes: " + what})
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (f Finding) String() string {
 	case f.To > f.Sequence:
 		return fmt.Sprintf("lines %d to %d: %s: %s", f.Sequence, f.To, f.Kind, f.What)
 	case f.Act > 0:
-		return fmt.Sprintf("line %d, act %d: %s: %s", f.Sequence, f.Act, f.Kind, f.What)
+		return fmt.Sprintf("line %d, change %d: %s: %s", f.Sequence, f.Act, f.Kind, f.What)
 	}
 	return fmt.Sprintf("line %d: %s: %s", f.Sequence, f.Kind, f.What)
 }

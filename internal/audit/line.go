@@ -135,7 +135,7 @@ func (e *wroteEnd) end() (*admin.SealHead, error) {
 
 func (w *written) seal() (s admin.Seal, err error) {
 	if w.Act == nil {
-		return s, errors.New("it has no act")
+		return s, errors.New("it has no change")
 	}
 	s = admin.Seal{Sequence: w.Sequence, At: time.UnixMicro(w.Sealed), Keyed: w.Keyed,
 		Act: store.Act{Number: w.Act.Number, At: time.UnixMicro(w.Act.At), Row: w.Act.Row}}

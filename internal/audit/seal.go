@@ -95,12 +95,12 @@ func MaySeal(o *admin.Sealing, end admin.SealHead) error {
 	const remedy = "semel audit seal --begin starts sealing here; use it only if you know the cause: %w"
 	switch {
 	case end.Keyed && len(o.Key) == 0:
-		return fmt.Errorf("the acts are sealed under a key, and this process has none: configure the audit.key of the other processes: %w", semel.ErrState)
+		return fmt.Errorf("the changes are sealed under a key, and this process has none: configure the audit.key of the other processes: %w", semel.ErrState)
 	case len(o.Key) == 0 || !o.Continue:
 	case end.Sequence == 0:
-		return fmt.Errorf("there is no chain of acts: either none was ever written, or it was deleted; "+remedy, semel.ErrState)
+		return fmt.Errorf("there is no chain of changes: either none was ever written, or it was deleted; "+remedy, semel.ErrState)
 	case end.Keyed && end.Proof != proof(o.Key, end):
-		return fmt.Errorf("the end of the chain of acts, line %d, was not written with this process's audit.key: either the key differs, or lines were cut off; "+remedy, end.Sequence, semel.ErrState)
+		return fmt.Errorf("the end of the chain of changes, line %d, was not written with this process's audit.key: either the key differs, or lines were cut off; "+remedy, end.Sequence, semel.ErrState)
 	}
 	return nil
 }

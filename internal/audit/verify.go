@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Line is a line to verify, with its act from the table of acts if both are to be compared.
+// Line is a line to verify, with its act from the table of changes if both are to be compared.
 type Line struct {
 	admin.Seal
-	// Compared reports that Now is set from the table of acts; a nil Now then means that the
+	// Compared reports that Now is set from the table of changes; a nil Now then means that the
 	// act is missing there.
 	Compared bool
 	Now      *store.Act

@@ -192,7 +192,7 @@ func Written(rows int64, of int) error { return WrittenIn(Inbox, rows, of) }
 // The tables of WrittenIn, as errors name them.
 const (
 	Inbox   = "the inbox"
-	Acts    = "the acts of operators"
+	Acts    = "the changes by operators"
 	Edits   = "the edits"
 	Results = "the results"
 	Seals   = "the seals"

@@ -83,9 +83,9 @@ func (s *Sealer) tell(base context.Context, err error) {
 	case s.told == err.Error():
 	case errors.Is(err, semel.ErrState):
 		s.told = err.Error()
-		s.Logger.Error("acts of operators are recorded, and sealed no more", "consumer", s.Consumer, "error", err)
+		s.Logger.Error("changes by operators are recorded, but no longer sealed", "consumer", s.Consumer, "error", err)
 	default:
 		s.told = err.Error()
-		s.Logger.Warn("acts of operators were not sealed: that is tried again", "consumer", s.Consumer, "error", err)
+		s.Logger.Warn("changes by operators were not sealed; Semel tries again", "consumer", s.Consumer, "error", err)
 	}
 }

@@ -51,13 +51,13 @@ func TestATopicIsReplayed(t *testing.T) {
 		s.wantOnce(t, "billing", 260)
 	})
 	var done struct {
-		State    admin.ReplayState
-		Counts   admin.ReplayCounts
-		Foretold admin.ReplayCounts
+		State     admin.ReplayState
+		Counts    admin.ReplayCounts
+		Predicted admin.ReplayCounts
 	}
 	s.replay(t, &done, "start", "--because", "markers were lost")
 	t.Run("G1_law_14_what_is_missing_is_applied_once_and_as_foretold", func(t *testing.T) {
-		if done.State != admin.ReplayDone || done.Counts != want || done.Foretold != want {
+		if done.State != admin.ReplayDone || done.Counts != want || done.Predicted != want {
 			t.Errorf("%+v, want %+v", done, want)
 		}
 		s.wantOnce(t, "billing", 320)

@@ -44,7 +44,7 @@ func TestADeepCheckThatIsInterruptedSaysWhereToGoOn(t *testing.T) {
 	}
 	const goesOn = "semel check --deep --consumer billing --from 1 --config semel.yaml"
 	t.Run("K3_it_prints_the_command_that_goes_on", func(t *testing.T) {
-		if !strings.Contains(log.String(), "billing: rows behind 1 were not looked at, since the check was interrupted; go on: "+goesOn+"\n") || !strings.Contains(log.String(), "semel: interrupted") {
+		if !strings.Contains(log.String(), "billing: rows after 1 were not checked, because the check was interrupted; continue with "+goesOn+"\n") || !strings.Contains(log.String(), "semel: interrupted") {
 			t.Error(log)
 		}
 	})

@@ -76,25 +76,25 @@ type forgery struct {
 	kept bool
 }
 
-// forgeries are manipulations of a chain of ten lines. in.semel_acts is the table of acts.
+// forgeries are manipulations of a chain of ten lines. in.semel_acts is the table of changes.
 var forgeries = []forgery{
 	{name: "G6_an_act_that_was_changed", does: []string{"update in.semel_acts set why = 'forged' where number = 3"},
-		want: []string{`line 3, act 3: changed: in the table of acts: why was sealed as "reason 3" and is "forged"`}},
+		want: []string{`line 3, change 3: changed: in the table of changes: why was sealed as "reason 3" and is "forged"`}},
 	{name: "G6_a_line_that_was_changed", does: []string{"update in.semel_seals set who = 'bo' where sequence = 4"},
-		want: []string{`line 4, act 4: changed: the line: who was sealed as "ana" and is "bo"; the table of acts still has what was sealed`}},
+		want: []string{`line 4, change 4: changed: the line: who was sealed as "ana" and is "bo"; the table of changes still has what was sealed`}},
 	{name: "G6_both_changed", does: []string{"update in.semel_seals set who = 'bo' where sequence = 4", "update in.semel_acts set who = 'bo' where number = 4"},
-		want: []string{"line 4, act 4: changed: its content or its hash was changed"}},
+		want: []string{"line 4, change 4: changed: its content or its hash was changed"}},
 	{name: "G6_an_act_that_was_removed", does: []string{"delete from in.semel_acts where number = 5"},
-		want: []string{`line 5, act 5: removed: the table of acts no longer has it; it was "discard" by "ana"`}},
+		want: []string{`line 5, change 5: removed: the table of changes no longer has it; it was "discard" by "ana"`}},
 	{name: "G6_a_line_that_was_removed", does: []string{"delete from in.semel_seals where sequence = 5", "delete from in.semel_acts where number = 5"},
 		want: []string{"line 5: removed"}},
 	{name: "G6_lines_that_were_reordered", does: []string{"update in.semel_seals set sequence = -sequence where sequence in (2, 3)", "update in.semel_seals set sequence = 5 + sequence where sequence < 0"},
-		want: []string{"line 2, act 2: reordered: it comes after line 3", "line 2: reordered: it was sealed as line 3"}},
+		want: []string{"line 2, change 2: reordered: it comes after line 3", "line 2: reordered: it was sealed as line 3"}},
 	{name: "G6_a_line_that_was_inserted", does: []string{
 		"update in.semel_seals set sequence = -sequence where sequence > 5", "update in.semel_seals set sequence = 1 - sequence where sequence < 0",
 		`insert into in.semel_seals (sequence, act, "row", verb, who, why, result, at, sealed_at, keyed, previous, hash)
 		select 6, 999, "row", verb, who, why, result, at, sealed_at, keyed, previous, hash from in.semel_seals where sequence = 5`,
-	}, want: []string{"line 6, act 999: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
+	}, want: []string{"line 6, change 999: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
 	{name: "G6_lines_that_were_cut_off", does: []string{"delete from in.semel_seals where sequence > 7", "delete from in.semel_acts where number > 7"},
 		want: []string{"lines 8 to 10: cut off: the lines end before the end that the store has"}},
 	{name: "G6_lines_that_were_cut_off_with_the_end", kept: true, does: []string{"delete from in.semel_seals where sequence > 7", "delete from in.semel_acts where number > 7",

@@ -121,7 +121,7 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 }
 
 // Up applies the missing migrations and then, once, the user's own setup file, and records that with who and why. If
-// Up has created the table of seals and key is set, it also begins the chain of acts. Nothing else begins the chain
+// Up has created the table of seals and key is set, it also begins the chain of changes. Nothing else begins the chain
 // unless an operator asks for it.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
@@ -150,7 +150,7 @@ func (s *Store) beginChain(ctx context.Context, key []byte) error {
 			return ctx.Err()
 		}
 	}
-	return errors.New("the chain of acts was not begun, because another process was sealing: run semel audit seal --begin")
+	return errors.New("the chain of changes was not begun, because another process was sealing: run semel audit seal --begin")
 }
 
 // makesSeals is the migration that creates the table of seals.

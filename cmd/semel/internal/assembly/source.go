@@ -60,7 +60,9 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 	if f.Path == shape.Stdin {
 		return file.Stdin(a.options.Stdin, o), nil
 	}
-	src := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
+	src := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart, opened: func(src slog.LogValuer) {
+		a.options.Logger.Info("file opened", slog.String("consumer", c.Name), slog.Any("source", src))
+	}}
 	if o.Follow {
 		return src, nil // a file that is followed may be created later
 	}
@@ -172,6 +174,23 @@ type watched struct {
 	done      atomic.Int64
 	// began is the offset at which the last run stopped; 0 if that is the start or unknown.
 	began atomic.Int64
+	// opened logs where reading of the file begins.
+	opened func(slog.LogValuer)
+}
+
+// Lanes implements source.Source, and logs the first assignment, when the file is open.
+func (w *watched) Lanes(o source.LaneObserver) { w.Source.Lanes(givenFile{o, w}) }
+
+// givenFile observes the one lane of a file.
+type givenFile struct {
+	source.LaneObserver
+	file *watched
+}
+
+// Given implements source.LaneObserver.
+func (o givenFile) Given(l source.Lane) {
+	o.file.opened(o.file.Source)
+	o.LaneObserver.Given(l)
 }
 
 // Info implements source.Source. Its store of positions also notes each saved position.

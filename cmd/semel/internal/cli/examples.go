@@ -17,7 +17,7 @@ var examples = map[string][]string{
 		"semel audit ls --limit 20",
 		"semel audit verify",
 	},
-	"semel audit export": {"semel audit export >acts.jsonl"},
+	"semel audit export": {"semel audit export >changes.jsonl"},
 	"semel audit ls": {
 		"semel audit ls --limit 20",
 		"semel audit ls --verb discard --who ana --since 2026-05-01 -o wide",
@@ -30,7 +30,7 @@ var examples = map[string][]string{
 	"semel audit verify": {
 		"semel audit verify",
 		"semel audit verify --store shop --head-file last.head --json",
-		"semel audit verify --file acts.jsonl --key-file audit.key",
+		"semel audit verify --file changes.jsonl --key-file audit.key",
 	},
 	"semel check": {
 		"semel check",

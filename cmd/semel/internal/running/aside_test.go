@@ -106,7 +106,7 @@ func TestTheTableOfParkedMessagesFitsTheTerminal(t *testing.T) {
 
 func TestSumUpKeepsLinesThatAreNotAboutOneMessage(t *testing.T) {
 	var out bytes.Buffer
-	log := slog.New(SumUp(slog.NewTextHandler(terminal.Text(&out), nil))).With("consumer", "billing").WithGroup("g")
+	log := slog.New(SumUp(slog.NewTextHandler(terminal.Text(&out), nil), &out, terminal.Unlimited)).With("consumer", "billing").WithGroup("g")
 	for _, kind := range single {
 		log.Warn(string(kind), "id", "1")
 	}

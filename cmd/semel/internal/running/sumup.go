@@ -2,10 +2,13 @@ package running
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
@@ -20,18 +23,42 @@ var shown = []string{"the consumer starts", "the consumer has ended"}
 
 // SumUp removes the lines about single messages from a log that a person reads during
 // the run: there may be millions, and the summary counts parked messages at the
-// end.
-func SumUp(log slog.Handler) slog.Handler { return sumUp{log} }
+// end. It writes lines about what a consumer reads to w without time and level, wrapped at the given
+// columns.
+func SumUp(log slog.Handler, w io.Writer, columns int) slog.Handler {
+	return sumUp{Handler: log, w: w, columns: columns}
+}
 
-type sumUp struct{ slog.Handler }
+type sumUp struct {
+	slog.Handler
+	w       io.Writer
+	columns int
+	// consumer is the attribute that With added; empty if there is none.
+	consumer string
+}
 
 func (s sumUp) Handle(ctx context.Context, r slog.Record) error {
+	if text := sourceLine(s.consumer, r); text != "" {
+		_, err := fmt.Fprintln(s.w, terminal.Wrap(text, s.columns))
+		return err
+	}
 	if r.Level < slog.LevelError && (slices.Contains(single, semel.EventKind(r.Message)) || slices.Contains(shown, r.Message)) {
 		return nil
 	}
 	return s.Handler.Handle(ctx, r)
 }
 
-func (s sumUp) WithAttrs(attrs []slog.Attr) slog.Handler { return sumUp{s.Handler.WithAttrs(attrs)} }
+func (s sumUp) WithAttrs(attrs []slog.Attr) slog.Handler {
+	s.Handler = s.Handler.WithAttrs(attrs)
+	for _, a := range attrs {
+		if a.Key == "consumer" {
+			s.consumer = a.Value.String()
+		}
+	}
+	return s
+}
 
-func (s sumUp) WithGroup(name string) slog.Handler { return sumUp{s.Handler.WithGroup(name)} }
+func (s sumUp) WithGroup(name string) slog.Handler {
+	s.Handler = s.Handler.WithGroup(name)
+	return s
+}

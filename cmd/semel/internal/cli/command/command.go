@@ -23,7 +23,7 @@ type Streams struct {
 	// OutTerminal and ErrTerminal report whether Out and Err are terminals: then tables fit
 	// the width of Out, and Err shows live progress. Control characters are always escaped.
 	OutTerminal, ErrTerminal bool
-	// Width and Height are the columns and lines of the terminal on Out; 0: unknown.
+	// Width and Height are the columns and lines of the terminal on Out, or else on Err; 0: unknown.
 	Width, Height int
 	// Env reads the environment, as os.LookupEnv does.
 	Env func(string) (string, bool)
@@ -35,6 +35,9 @@ const UsualWidth = 80
 // Terminal returns the streams of the process.
 func Terminal() Streams {
 	width, height, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		width, height, err = term.GetSize(int(os.Stderr.Fd()))
+	}
 	if err != nil || width < 1 {
 		width, height = UsualWidth, 0
 	}

@@ -166,7 +166,7 @@ func WhoFlag(cmd *cobra.Command, who *string) {
 // needs no reason.
 func CheckRecord(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
-		return UsageError("--because is missing: say why you do this, it is recorded with the act")
+		return UsageError("--because is missing: say why you do this; the reason is recorded with the change")
 	}
 	*who, err = OperatorName(*who)
 	return err

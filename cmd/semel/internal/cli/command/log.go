@@ -58,7 +58,7 @@ func (c *CLI) Log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	}
 	handler := slog.Handler(slog.NewTextHandler(w, options))
 	if summedUp = c.ErrTerminal && !c.Logs.verbose && level >= slog.LevelInfo; summedUp {
-		handler = running.SumUp(handler)
+		handler = running.SumUp(handler, w, c.Width)
 	}
 	return slog.New(loglimit.New(handler)), summedUp, nil
 }

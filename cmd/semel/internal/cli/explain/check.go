@@ -44,7 +44,7 @@ Exit code 4: at least one question has the answer fail.`,
 			case asked.Within <= 0:
 				return command.UsageError("--timeout %v: give a positive duration, as 15s", asked.Within)
 			case cmd.Flags().Changed("from") && !asked.Deep:
-				return command.UsageError("--from says where --deep goes on: give both")
+				return command.UsageError("--from is the row after which --deep continues: give both")
 			case asked.From < 0:
 				return command.UsageError("--from %d: give the number of a row, which an earlier run printed", asked.From)
 			}
@@ -120,15 +120,15 @@ func printDeep(c *command.CLI, p *policy.Policy, subjects []*check.Subject, aske
 	}
 	for _, s := range subjects {
 		if d := deepOf(s); d != nil && d.Rest != "" {
-			fmt.Fprintf(c.Err, "%s: rows behind %d were not looked at, since %s; go on: %s\n", legible.Printable(s.Consumer.Name), d.To, terminal.Line(d.Rest), terminal.Line(s.Command()))
+			fmt.Fprintf(c.Err, "%s: rows after %d were not checked, because %s; continue with %s\n", legible.Printable(s.Consumer.Name), d.To, terminal.Line(d.Rest), terminal.Line(s.Command()))
 		} else if d != nil {
-			fmt.Fprintf(c.Err, "%s: looked at up to row %d; later ones: %s\n", legible.Printable(s.Consumer.Name), d.To, terminal.Line(s.Command()))
+			fmt.Fprintf(c.Err, "%s: checked up to row %d; check later rows with %s\n", legible.Printable(s.Consumer.Name), d.To, terminal.Line(s.Command()))
 		}
 	}
 	for _, of := range p.Consumers {
 		meant := asked.Consumer == "" || asked.Consumer == of.Name
 		if meant && !slices.ContainsFunc(subjects, func(s *check.Subject) bool { return s.Consumer == of }) {
-			fmt.Fprintf(c.Err, "%s: was not looked at; go on: semel check --deep --consumer %s --config %s\n", legible.Printable(of.Name), of.Name, terminal.Line(p.File))
+			fmt.Fprintf(c.Err, "%s: not checked; check it with semel check --deep --consumer %s --config %s\n", legible.Printable(of.Name), of.Name, terminal.Line(p.File))
 		}
 	}
 }

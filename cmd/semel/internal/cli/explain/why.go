@@ -160,7 +160,7 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 		case !listed && !why.LacksRight(err):
 			return nil, nil, nil, command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		case !listed && c.Consumer == "":
-			unlisted = append(unlisted, notAsked{s.Name(), fmt.Sprintf("with a consumer that nobody has named here, as --consumer does: %v", err)})
+			unlisted = append(unlisted, notAsked{s.Name(), fmt.Sprintf("with an unknown consumer; name it with --consumer: %v", err)})
 		}
 		names = command.KnownConsumers(a.Policy(), s.Name(), names)
 		known = append(known, names...)

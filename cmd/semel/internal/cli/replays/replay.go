@@ -82,7 +82,7 @@ and its progress: continue with --resume after a kill.`,
 				return err
 			}
 			if r.resume != 0 && (r.from != "" || r.to != "") {
-				return command.UsageError("give --resume or bounds, not both: a replay goes on with the bounds that it began with")
+				return command.UsageError("give --resume or bounds, not both: a resumed replay keeps its bounds")
 			}
 			return runReplay(cmd.Context(), c, r)
 		},
@@ -254,20 +254,20 @@ func replayFailed(err error) error {
 	return command.Failed(err)
 }
 
-// plan finds what is to be replayed, and foretells what would become of it.
+// plan finds what is to be replayed, and predicts the results.
 func (r *replayRun) plan(ctx context.Context) (err error) {
 	if r.progress, err = r.origin.Plan(ctx, r.wanted.bounds[0], r.wanted.bounds[1]); err != nil {
 		return err
 	}
-	foretold, err := r.predict(ctx)
+	predicted, err := r.predict(ctx)
 	if err != nil {
 		return err
 	}
-	r.progress.Prediction = &foretold
+	r.progress.Prediction = &predicted
 	if r.wanted.dryRun {
 		return r.printPlan()
 	}
-	r.Remark("it would be: %s", replay.Sum(foretold))
+	r.Remark("predicted: %s", replay.Sum(predicted))
 	return nil
 }
 

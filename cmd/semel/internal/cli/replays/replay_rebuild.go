@@ -144,9 +144,9 @@ func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of 
 		}
 		run.Replay, err = st.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
 	case source.Webhook != nil:
-		err = fmt.Errorf("source %s is webhooks, which nobody can read twice", source.Name)
+		err = fmt.Errorf("source %s receives webhooks, which cannot be read again", source.Name)
 	case source.File != nil && source.File.Path == shape.Stdin:
-		err = fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
+		err = fmt.Errorf("source %s is the standard input, which cannot be read again", source.Name)
 	default:
 		run.Replay, err = rebuild.Open(ctx, st, admin.Replay{Consumer: of.Name, Progress: admin.ReplayProgress{Range: "the whole of " + source.Name}}, run.Token, act)
 		if err == nil && r.pauseLive {
@@ -218,7 +218,7 @@ func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, er
 		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
 	}
 	if is == generations.Building && (err == nil || errors.Is(err, context.Canceled)) {
-		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+resumeRebuild(c, r.Consumer, r.Number)))
+		fmt.Fprintln(c.Err, terminal.Line("continue it: "+resumeRebuild(c, r.Consumer, r.Number)))
 	}
 	if is == generations.Dropped && errors.Is(err, generations.ErrNotUsable) {
 		err = nil

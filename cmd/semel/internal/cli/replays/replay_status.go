@@ -50,7 +50,7 @@ func ViewOfReplay(store string, r *admin.Replay) ReplayView {
 // state says also whether somebody runs it.
 func (v ReplayView) state() string {
 	if !v.State.Ended() && !v.Run {
-		return string(v.State) + ", nobody runs it"
+		return string(v.State) + ", but no process runs it"
 	}
 	return string(v.State)
 }
@@ -200,7 +200,7 @@ func (r *replayRun) printPlan() error {
 		fmt.Fprintf(r.Out, "so far: %s\n", replay.Sum(*view.So))
 	}
 	if view.Would != nil {
-		fmt.Fprintf(r.Out, "it would be: %s\n", replay.Sum(*view.Would))
+		fmt.Fprintf(r.Out, "predicted: %s\n", replay.Sum(*view.Would))
 	}
 	return nil
 }
@@ -266,13 +266,13 @@ type endView struct {
 	Number     int64               `json:"number"`
 	State      admin.ReplayState   `json:"state"`
 	Counts     admin.ReplayCounts  `json:"counts"`
-	Prediction *admin.ReplayCounts `json:"foretold,omitempty"`
+	Prediction *admin.ReplayCounts `json:"predicted,omitempty"`
 	// Inbox is what this process did of the inbox meanwhile, where it had any of it.
 	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
 	Resumed bool               `json:"resumed"`
 }
 
-// end prints how the replay ended, beside what was foretold.
+// end prints how the replay ended, beside the prediction.
 func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err error) error {
 	_, counts := r.runner.Source.Progress()
 	view := endView{Number: r.runner.Number, State: state, Counts: counts, Prediction: r.progress.Prediction, Resumed: r.wanted.resume > 0}
@@ -286,7 +286,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 	} else {
 		fmt.Fprintf(r.Out, "replay %d %s: %s\n", view.Number, state, replay.Sum(counts))
 		if f := view.Prediction; f != nil && state == admin.ReplayDone && *f != counts {
-			fmt.Fprintf(r.Out, "foretold was: %s\n", replay.Sum(*f))
+			fmt.Fprintf(r.Out, "predicted: %s\n", replay.Sum(*f))
 		}
 		if inbox.Claimed > 0 {
 			fmt.Fprintf(r.Out, "of the inbox: %s\n", strings.Join(some([]tallied{{inbox.Claimed, "claimed"}, {inbox.Applied, "applied"}, {inbox.Duplicates, "skipped"}, {inbox.Waiting, "waiting"},
@@ -294,7 +294,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 		}
 	}
 	if state != admin.ReplayDone {
-		r.Remark("go on with it: %s", command.Shell("semel", "replay", "start", r.of.Name, "--config", r.Config, "--resume", fmt.Sprint(view.Number), "--because", "..."))
+		r.Remark("continue it: %s", command.Shell("semel", "replay", "start", r.of.Name, "--config", r.Config, "--resume", fmt.Sprint(view.Number), "--because", "..."))
 	}
 	if stop := r.stoppedBy(state, err); stop != nil {
 		return stop

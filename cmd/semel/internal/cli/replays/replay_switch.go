@@ -159,7 +159,7 @@ func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) 
 		return wouldSwitch(ctx, c, of)
 	}
 	if of.replay.Left == 0 && of.replay.State != admin.ReplayDone {
-		return command.Failed(fmt.Errorf("nobody runs rebuild %d, so that it does not come to the end of its source: %s", of.replay.Number,
+		return command.Failed(fmt.Errorf("no process runs rebuild %d, so it does not reach the end of its source; resume it: %s", of.replay.Number,
 			resumeRebuild(c, of.consumer.Name, of.replay.Number)))
 	}
 	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.far, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,

@@ -216,7 +216,7 @@ func wish(ctx context.Context, c *command.CLI, w operate.Wish, all []controlled)
 		}
 	}
 	if changed {
-		fmt.Fprintln(c.Err, "the processes that run hear it within 3 seconds;\nsemel consumers ls shows what is wanted")
+		fmt.Fprintln(c.Err, "running processes obey within 3 seconds;\nsemel consumers ls shows what is wanted")
 	}
 	if bad > 0 {
 		return command.Failed(fmt.Errorf("%s: %d of %d consumers were not changed", w.Verb, bad, len(done)))

@@ -65,7 +65,7 @@ func warn(p *policy.Policy, o assembly.Options) {
 		}
 	}
 	if len(names) > 0 {
-		o.Logger.Warn("alerts are set, and this run serves no metrics for them; add listen: 127.0.0.1:9464 to the policy, and load the rules that semel generate alerts prints", "consumers", names)
+		o.Logger.Warn("the policy has alerts, but this run serves no metrics for them; add listen: 127.0.0.1:9464 to the policy, and load the rules that semel generate alerts prints", "consumers", names)
 	}
 }
 
@@ -98,7 +98,7 @@ func healthCommand(c *command.CLI) *cobra.Command {
 Exit codes: 0 yes; 4 no; 1 nobody answers.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := listening(c, timeout, "a run tells nothing of its health: add listen: 127.0.0.1:9464")
+			l, err := listening(c, timeout, "a run does not serve its health: add listen: 127.0.0.1:9464")
 			if err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 	}
 	if l.TokenFile == "" && l.TLS != nil && l.TLS.Clients != "" {
 		if h.OK = response.StatusCode == http.StatusOK; !h.OK {
-			h.Reason = "why, /readyz and /livez tell who shows a certificate of listen.tls.clients"
+			h.Reason = "the reason is shown by /readyz and /livez to clients with a certificate of listen.tls.clients"
 		}
 		return h, nil
 	}

@@ -23,7 +23,7 @@ func redirectLog(l *slog.Logger) {
 // Write implements io.Writer. Nothing is shown of what an endpoint answered.
 func (o logBridge) Write(line []byte) (int, error) {
 	if bytes.HasPrefix(line, []byte(unsolicited)) {
-		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. What comes so after the next call has begun is taken for its answer: mend the endpoint")
+		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. If such an answer arrives after the next call has begun, it is read as the answer of that call: correct the endpoint")
 	} else {
 		o.log.Warn(legible.Printable(string(bytes.TrimSpace(line))))
 	}

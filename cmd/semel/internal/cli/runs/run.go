@@ -223,7 +223,7 @@ func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func
 		if live != nil {
 			live.Interrupted()
 		}
-		log.Info("stopping: what runs is finished first; a second SIGINT or SIGTERM ends the process at once")
+		log.Info("stopping: messages in flight are finished first; a second SIGINT or SIGTERM ends the process at once")
 	})
 	return func() {
 		if !stop() { // it has begun

@@ -99,7 +99,7 @@ the latest changes are shown.`,
 	cmd.Flags().StringVar(&chosen.since, "since", "", "start: a date, a time, or 24h (ago)")
 	cmd.Flags().Int64Var(&chosen.row, "row", 0, "only changes of this row number")
 	cmd.Flags().BoolVar(&chosen.unsealed, "unsealed", false, "only unsealed changes")
-	l.Add(c, cmd, 0, "acts")
+	l.Add(c, cmd, 0, "changes")
 	return f.add(c, cmd)
 }
 
@@ -121,7 +121,7 @@ func listActs(ctx context.Context, c *command.CLI, a *assembly.Assembly, chosen 
 			views = append(views, operate.NewAuditView(s.Name(), act))
 		}
 	}
-	return command.PrintList(c, l, "acts", "act", views, count, actColumns)
+	return command.PrintList(c, l, "changes", "change", views, count, actColumns)
 }
 
 func actColumns(_ []operate.AuditView, wide bool) []output.Column[operate.AuditView] {
@@ -136,7 +136,7 @@ func actColumns(_ []operate.AuditView, wide bool) []output.Column[operate.AuditV
 	return []output.Column[view]{
 		output.Text("LINE", func(v view) string { return numberOr(v.Sequence) }),
 		output.Text("STORE", store).IfVaried(),
-		output.Number("ACT", func(v view) int64 { return v.Number }).If(wide),
+		output.Number("CHANGE", func(v view) int64 { return v.Number }).If(wide),
 		output.Text("AT", func(v view) string { return output.Moment(v.At) }),
 		output.Flexible("WHO", func(v view) string { return v.Who }),
 		output.Flexible("VERB", func(v view) string { return v.Verb }),
@@ -185,7 +185,7 @@ func export(ctx context.Context, c *command.CLI, a *assembly.Assembly) error {
 	if err != nil {
 		return ofStore(s, err)
 	}
-	fmt.Fprintln(c.Err, output.Counted(lines, lines, "act"))
+	fmt.Fprintln(c.Err, output.Counted(lines, lines, "change"))
 	return nil
 }
 
@@ -228,7 +228,7 @@ func seal(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy.P
 		return c.WriteJSON(map[string]any{"stores": done})
 	}
 	for _, d := range done {
-		fmt.Fprintf(c.Out, "%s: %s sealed\n", legible.Printable(d.Store), output.Counted(d.Lines, d.Lines, "act"))
+		fmt.Fprintf(c.Out, "%s: %s sealed\n", legible.Printable(d.Store), output.Counted(d.Lines, d.Lines, "change"))
 		if d.Elsewhere {
 			fmt.Fprintf(c.Err, "%s: another process seals now\n", legible.Printable(d.Store))
 		}

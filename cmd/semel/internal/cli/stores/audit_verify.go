@@ -200,7 +200,7 @@ func printChain(c *command.CLI, v operate.Verified) {
 	}
 	tell("%s: %s, %d not as sealed", name, output.Counted(int(v.Lines), int(v.Lines), "line"), v.Total)
 	if v.Unsealed > 0 {
-		tell("%s: %s not sealed yet, the oldest of %s", name, output.Counted(int(v.Unsealed), int(v.Unsealed), "act"), output.Moment(*v.Oldest))
+		tell("%s: %s not sealed yet, the oldest of %s", name, output.Counted(int(v.Unsealed), int(v.Unsealed), "change"), output.Moment(*v.Oldest))
 	}
 	switch {
 	case v.Total == 0:
@@ -209,6 +209,6 @@ func printChain(c *command.CLI, v operate.Verified) {
 		tell("%s: once you know why, keep the head %s elsewhere and give it with --head: it answers for these lines", name, v.Head)
 	}
 	if v.Unchecked > 0 {
-		c.Remark("%s: %s under a key, which was not given: that each follows the one before was looked at, and not what is in them", name, output.Counted(int(v.Unchecked), int(v.Unchecked), "line"))
+		c.Remark("%s: %s under a key, which was not given: only their order was verified, not their content", name, output.Counted(int(v.Unchecked), int(v.Unchecked), "line"))
 	}
 }

@@ -1,0 +1,98 @@
+package running
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// sourceLine returns the text for a terminal of a log line that says what a consumer reads and from which
+// position, such as "billing: topic orders, group billing". It returns "" for all other lines. consumer
+// is used if the line does not name its consumer.
+func sourceLine(consumer string, r slog.Record) string {
+	about := attributes{}
+	r.Attrs(func(a slog.Attr) bool {
+		about.add("", a)
+		return true
+	})
+	if of, ok := about["consumer"]; ok {
+		consumer = of.String()
+	}
+	var reads string
+	switch r.Message {
+	case "the consumer starts":
+		reads = about.started()
+	case "partitions assigned":
+		reads = about.assigned()
+	case "file opened":
+		reads = about.opened()
+	case "webhooks are received":
+		reads = fmt.Sprintf("webhooks at %s%s", about["address"], about["path"])
+	}
+	if reads == "" {
+		return ""
+	}
+	return consumer + ": " + reads
+}
+
+// attributes are the attributes of a log line; names of attributes in groups have the form group.name.
+type attributes map[string]slog.Value
+
+func (all attributes) add(prefix string, a slog.Attr) {
+	value := a.Value.Resolve()
+	if value.Kind() != slog.KindGroup {
+		all[prefix+a.Key] = value
+		return
+	}
+	for _, inner := range value.Group() {
+		all.add(prefix+a.Key+".", inner)
+	}
+}
+
+// started describes a topic or the standard input. A file is described when it is open.
+func (all attributes) started() string {
+	if group, ok := all["source.group"]; ok {
+		topics, _ := all["source.topics"].Any().([]string)
+		switch pattern, ok := all["source.topic_pattern"]; {
+		case ok:
+			return fmt.Sprintf("topics that match %s, group %s", pattern, group)
+		case len(topics) == 1:
+			return fmt.Sprintf("topic %s, group %s", topics[0], group)
+		}
+		return fmt.Sprintf("topics %s, group %s", strings.Join(topics, ", "), group)
+	}
+	if all["source.file"].String() == "stdin" {
+		return "standard input"
+	}
+	return ""
+}
+
+// assigned describes the partitions that a Kafka group assigned to this process.
+func (all attributes) assigned() string {
+	partitions, _ := all["partitions"].Any().([]string)
+	var named []string
+	for _, p := range partitions {
+		lane, offset, _ := strings.Cut(p, "@")
+		if offset == "start" {
+			offset = "the start"
+		}
+		named = append(named, lane+" from "+offset)
+	}
+	text := strings.Join(named, ", ")
+	if more := all["count"].Int64() - int64(len(named)); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if count := all["count"].Int64(); count != 1 {
+		return fmt.Sprintf("%d partitions: %s", count, text)
+	}
+	return "1 partition: " + text
+}
+
+// opened describes a file and the byte from which it is read.
+func (all attributes) opened() string {
+	file, from := all["source.file"], all["source.from"]
+	if from.Kind() != slog.KindInt64 || from.Int64() == 0 {
+		return fmt.Sprintf("file %s, from the start", file)
+	}
+	return fmt.Sprintf("file %s, from byte %d", file, from.Int64())
+}
