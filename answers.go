@@ -124,7 +124,7 @@ func PreconditionFailed(what string) error {
 }
 
 // OneRow turns the result of a guarded statement, such as a sql.Result, into the error that the handler returns.
-// It returns err if err is not nil, PreconditionFailed if the statement did not change exactly one row, and
+// OneRow returns err if err is not nil, PreconditionFailed if the statement did not change exactly one row, and
 // otherwise nil. For pgx use pgxstore.OneRow.
 //
 //	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))

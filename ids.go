@@ -9,8 +9,8 @@ import (
 )
 
 // IdempotencyKey returns the idempotency key to pass to a provider with the call of this step ("charge",
-// "refund"). It is the same for every attempt, copy and replay of the message, and different for other steps,
-// messages, sources and consumers.
+// "refund"). IdempotencyKey is the same for every attempt, copy and replay of the message, and different for
+// other steps, messages, sources and consumers.
 //
 // The key is a UUID of version 8 (RFC 9562, section 5.8) made from a SHA-256 of the consumer, source, id and step,
 // each preceded by its length. IdempotencyKey panics if m has no Identity, because all such messages would share
@@ -20,7 +20,7 @@ func (m *Message) IdempotencyKey(step string) string {
 }
 
 // OutputID returns an id for an output that this message causes, with a purpose ("receipt") and a recipient. The
-// id is the same for every attempt, copy and replay. It is computed like IdempotencyKey and never equal to one.
+// id is the same for every attempt, copy and replay. The id is computed like IdempotencyKey and never equal to one.
 func (m *Message) OutputID(purpose, recipient string) string {
 	return m.derivedID("output-id/1", purpose, recipient)
 }

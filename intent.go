@@ -17,7 +17,7 @@ type Intent struct {
 	// Purpose is required if a message causes the intent. Recipient may be empty; it becomes the Key of the
 	// sender's message.
 	Purpose, Recipient string
-	// ID, if set, replaces the derived id. It is required if no message causes the intent, and must be unique for
+	// ID, if set, replaces the derived id. ID is required if no message causes the intent, and must be unique for
 	// each intent of the sender.
 	ID string
 	// Key, if set, is the idempotency key for the other system, for example an order number that is unique there.

@@ -25,8 +25,8 @@ type Message struct {
 	Body []byte
 	// Attributes are the CloudEvents attributes, for transports that do not carry them in headers.
 	Attributes Attributes
-	// Origin is the position of the delivery in the broker. It is for logs and for parameters. It cannot be used
-	// as identity, because it may differ when the message is delivered again.
+	// Origin is the position of the delivery in the broker. Origin is for logs and for parameters. Origin cannot
+	// be used as identity, because it may differ when the message is delivered again.
 	Origin Origin
 	// Identity is set by the engine before a handler sees the message.
 	Identity Key
@@ -39,13 +39,13 @@ type Message struct {
 	// instead, and must not change the value, which all messages of the replay share.
 	Replayed *Replay `json:"-"`
 	// Strict is for Semel only. Semel sets it after it has read Body as strict JSON, so that values can be found
-	// without parsing Body again. It is valid only for that slice: it has no effect in a copy of the message with
-	// another Body.
+	// without parsing Body again. Strict is valid only for that slice: it has no effect in a copy of the message
+	// with another Body.
 	Strict strictjson.Proof `json:"-"`
 }
 
-// NewMessage returns a message as a handler sees it in its first attempt, with an identity, a body and headers. It
-// is for tests of handlers, because IdempotencyKey and OutputID panic if a message has no identity. The
+// NewMessage returns a message as a handler sees it in its first attempt, with an identity, a body and headers.
+// NewMessage is for tests of handlers, because IdempotencyKey and OutputID panic if a message has no identity. The
 // CloudEvents attributes id and source are set from the identity, and Origin has no coordinates. NewMessage panics
 // if of.ID is empty.
 func NewMessage(of Key, body []byte, headers ...Header) *Message {

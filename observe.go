@@ -27,7 +27,7 @@ const (
 	EventNotReady EventKind = "not ready"
 )
 
-// Event is one event of a consumer. It contains no payload.
+// Event is one event of a consumer. Event contains no payload.
 type Event struct {
 	Kind     EventKind
 	Consumer string
@@ -56,13 +56,13 @@ type Counts struct {
 	Parked       int64 `json:"parked"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Discarded    int64 `json:"discarded"`
-	// Skipped messages were not selected by consumer.Config.Filter. They are settled.
+	// Skipped messages were not selected by consumer.Config.Filter; skipped messages are settled.
 	Skipped int64 `json:"skipped"`
 	// Received messages were stored in the inbox before any handler ran. Waiting messages are in the inbox until
 	// their next attempt. Inbox counts what happened to them afterwards.
 	Received int64 `json:"received"`
 	Waiting  int64 `json:"waiting"`
-	// Failed messages halted the consumer. They are unsettled.
+	// Failed messages halted the consumer, and are unsettled.
 	Failed int64 `json:"failed"`
 	// InFlight deliveries have not ended. They are in memory, or they were returned unsettled or lost with their
 	// lane since the start; those are delivered again and counted as new deliveries.

@@ -13,9 +13,9 @@ type Replay struct {
 	Effects bool
 }
 
-// Replay returns the replay that the message is part of, and whether there is one. It stays with a message that a
-// replay left in the inbox: if an operator later retries a message that was parked by a replay without effects,
-// the retry has no effects either.
+// Replay returns the replay that the message is part of, and whether there is one. Replay stays with a message
+// that a replay left in the inbox: if an operator later retries a message that was parked by a replay without
+// effects, the retry has no effects either.
 func (m *Message) Replay() (Replay, bool) {
 	if m.Replayed == nil {
 		return Replay{}, false

@@ -37,10 +37,10 @@ func (t TraceContext) Traceparent() string {
 	return string(hex.AppendEncode(append(b, '-'), []byte{t.Flags}))
 }
 
-// TraceContext returns the trace context of m and reports whether there is a valid one. It reads the headers
-// traceparent and tracestate or, if the transport has none, the CloudEvents attributes with these names. If the
-// span of the message is recorded (measure.Tracer), a handler gets that span, so that calls of the handler become
-// its children.
+// TraceContext returns the trace context of m and reports whether there is a valid one. TraceContext reads the
+// headers traceparent and tracestate or, if the transport has none, the CloudEvents attributes with these names.
+// If the span of the message is recorded (measure.Tracer), a handler gets that span, so that calls of the handler
+// become its children.
 func (m *Message) TraceContext() (TraceContext, bool) {
 	of, parent := m.traceparent()
 	t, ok := parseTraceparent(parent)
@@ -50,7 +50,7 @@ func (m *Message) TraceContext() (TraceContext, bool) {
 	return t, ok
 }
 
-// Sampled reports whether m has a trace context that is sampled. It does not allocate.
+// Sampled reports whether m has a trace context that is sampled. Sampled does not allocate.
 func (m *Message) Sampled() bool {
 	_, parent := m.traceparent()
 	if len(parent) < traceparentLength || !sampledDigit(parent[traceparentLength-1]) {

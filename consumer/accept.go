@@ -60,8 +60,8 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	return verdicts, err
 }
 
-// readAll reads messages that will be received. It gets the scopes of their identities from the store, unless the
-// store assigns scopes in the marking transaction.
+// readAll reads messages that will be received. readAll gets the scopes of their identities from the store,
+// unless the store assigns scopes in the marking transaction.
 func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*delivery.Delivery, error) {
 	all := make([]*delivery.Delivery, len(messages))
 	var unknown []scopes.Of

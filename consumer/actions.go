@@ -23,14 +23,14 @@ type Action uint8
 
 // The actions.
 const (
-	// ActionPark parks the message in the inbox until a person decides. It is the default and needs a store with
-	// an inbox (store.Inbox). Without an inbox New refuses it, and a message that a handler parks ends as
-	// RetryPolicy.OnExhausted says.
+	// ActionPark parks the message in the inbox until a person decides. ActionPark is the default and needs a
+	// store with an inbox (store.Inbox). Without an inbox New refuses it, and a message that a handler parks
+	// ends as RetryPolicy.OnExhausted says.
 	ActionPark Action = iota
 	// ActionHalt stops the consumer. The message stays unsettled.
 	ActionHalt
-	// ActionDiscard closes the message without an effect. It is allowed only if a person or the policy gives a
-	// reason.
+	// ActionDiscard closes the message without an effect. ActionDiscard is allowed only if a person or the
+	// policy gives a reason.
 	ActionDiscard
 	// ActionKeepFirst, for conflicts, keeps the effect of the first content. The message with other content is
 	// settled and counted as a conflict.

@@ -95,12 +95,12 @@ func newLeased[Tx any](st store.TxStore[Tx], h engine.Handler[Call], policy Conf
 
 // KeyPolicy configures the keys of NewKeyed.
 type KeyPolicy struct {
-	// Keep is how long a key is kept after its last change. It is required and must not be shorter than the
+	// Keep is how long a key is kept after its last change. Keep is required and must not be shorter than the
 	// horizon, which is how late a copy can arrive (see RetentionPolicy.Keep): a later copy would be called for
 	// again. A run does not start with a shorter Keep.
 	Keep time.Duration
-	// Delay is how late a producer, or a system between the producer and the broker, may send a copy. It is part
-	// of the horizon.
+	// Delay is how late a producer, or a system between the producer and the broker, may send a copy. Delay is
+	// part of the horizon.
 	Delay time.Duration
 	// AllowVolatile is the reason why it is acceptable that the store may lose keys and calls may then be made
 	// twice. Without it a store that is volatile, or whose durability is unknown, is refused.

@@ -21,14 +21,15 @@ type Config struct {
 	// Identity determines the identity of a message. Required with StrategyMarker and StrategyInbox.
 	Identity identity.Identity
 	// PreviousIdentity, if set, is how identities were determined before a change. Messages are then marked under
-	// both identities. It needs a store with admin.Derivations, and cannot be combined with Version.
+	// both identities. PreviousIdentity needs a store with admin.Derivations, and cannot be combined with
+	// Version.
 	PreviousIdentity *PreviousIdentity
 	// Owner, if not empty, is the owner of the consumer, such as the name of the service. If a start has another
 	// owner than the last start, the log reports that, because two services with one consumer name would each skip
 	// messages that the other has applied. At most 1,024 bytes.
 	Owner string
 	// Exclusive refuses a start with another owner (semel.ErrForeignOwner) until a person releases the name (semel
-	// identity release, admin.Derivations). It needs Owner.
+	// identity release, admin.Derivations). Exclusive needs Owner.
 	Exclusive bool
 	// Type is the selector (see identity.By) of the type of a message, such as "header:event-type" or
 	// "body:/type". Message.Type returns this type, Filter.Types is compared with it, and inbox rows store it. By
@@ -64,14 +65,15 @@ type Config struct {
 	// OnDuplicate, if set, is called for each duplicate before it is settled, with the result that KeepResult
 	// stored for its message, so that a repeated request gets its answer. result is nil if there is none, or none
 	// yet. The function must not change result or m. If it returns an error, the delivery stays unsettled and the
-	// function is called again after a delay, until it returns nil or the delivery is lost. It is also called for
-	// each redelivery. It is never called concurrently, and nothing is settled while it runs. ctx ends after 30 s.
-	// It needs StrategyMarker or StrategyInbox, and a store that keeps results.
+	// function is called again after a delay, until it returns nil or the delivery is lost. OnDuplicate is also
+	// called for each redelivery. OnDuplicate is never called concurrently, and nothing is settled while it runs.
+	// ctx ends after 30 s. OnDuplicate needs StrategyMarker or StrategyInbox, and a store that keeps results.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
 	// ReEmitIntents sends the intents of a message again when a duplicate of the message arrives. Each intent
 	// keeps its identity and idempotency key, and is sent again at most once a minute (admin.EmitInterval). The
 	// intents become due before the duplicate is acked. If that fails, it is tried again after a delay, and the
-	// duplicate stays unacked. It needs StrategyMarker or StrategyInbox, and a store with admin.Emitter.
+	// duplicate stays unacked. ReEmitIntents needs StrategyMarker or StrategyInbox, and a store with
+	// admin.Emitter.
 	ReEmitIntents bool
 	// SenderWindows, with ReEmitIntents, contains Provider.Window of each sender by name. An intent whose first
 	// call is longer ago than the window is not sent again, and counted. A sender that is not listed checks the
@@ -120,8 +122,8 @@ type Config struct {
 	// duplicates.
 	Replay *semel.Replay
 	// Generation, if set, is the generation in which the consumer works, for effects that can be rebuilt beside
-	// the active ones; see InGenerations. The store must implement admin.Generations. It cannot be used with
-	// TryMark and Accept.
+	// the active ones; see InGenerations. The store must implement admin.Generations. Generation cannot be used
+	// with TryMark and Accept.
 	Generation *Generation
 	// Retention is how long markers and ended messages are kept; the zero value keeps them forever.
 	Retention RetentionPolicy
@@ -131,9 +133,10 @@ type Config struct {
 	// release wrote their markers, and messages behind them, do not prevent the end: they stay unsettled,
 	// Unfinished names their lanes, and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
-	// MayEnd, if not nil, is called before Run ends because of IdleExit. It returns false if messages may arrive
-	// of which neither the source nor the store knows yet, such as intents of another consumer that still runs. It
-	// is called again after IdleExit, and once more after it first returned true. It must not block.
+	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd returns false if messages may
+	// arrive of which neither the source nor the store knows yet, such as intents of another consumer that still
+	// runs. MayEnd is called again after IdleExit, and once more after it first returned true. MayEnd must not
+	// block.
 	MayEnd func() bool
 	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s. Statements
 	// that handlers queued are sent with the commit and may take Timeout each in addition.
@@ -142,10 +145,10 @@ type Config struct {
 	// lines a minute with the same message are logged, and 10 with the same reason; the next line has the number
 	// of suppressed lines. Lines of level debug are not limited.
 	Logger *slog.Logger
-	// AuditKey is the key with which acts of operators are sealed (admin.Auditor): at least 32 bytes, the same in
-	// all processes of a store; empty for no key. A chain that has lines with a key cannot continue without one. A
-	// run with a key does not begin a chain: after the first Migrate seal an act once with the store's Seal
-	// (admin.Sealing), or run semel migrate up.
+	// AuditKey is the key with which the audit records of operators' changes are sealed (admin.Auditor): at least
+	// 32 bytes, the same in all processes of a store; empty for no key. A chain that has lines with a key cannot
+	// continue without a key. A run with a key does not begin a chain: after the first Migrate seal an audit record
+	// once with the store's Seal (admin.Sealing), or run semel migrate up.
 	AuditKey []byte
 	// Observers are notified of events. An observer that implements measure.Meter also receives measurements. At
 	// most one may implement measure.Tracer, which creates spans.

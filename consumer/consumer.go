@@ -25,7 +25,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Consumer is a named handler with its settings. It is safe for concurrent use.
+// Consumer is a named handler with its settings. Consumer is safe for concurrent use.
 type Consumer[Tx any] struct {
 	config   *settings
 	store    runner.Store
@@ -48,7 +48,7 @@ type Consumer[Tx any] struct {
 	ended      error // what the run of Process ended with; valid after group
 }
 
-// New returns a consumer that runs handle once for each message, in batches that share a transaction. It reports
+// New returns a consumer that runs handle once for each message, in batches that share a transaction. New reports
 // all faults of the configuration together. handle must write its effect through tx, must not commit or roll back,
 // and may run again after a rollback. See semel.Retry, semel.Permanent and semel.Park for the errors that it can
 // return. If the store has no inbox (store.Inbox), c must not park messages, which is the default of
@@ -153,7 +153,7 @@ func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 	return c.engine
 }
 
-// Counts returns the counters of the consumer. It may be called at any time.
+// Counts returns the counters of the consumer. Counts may be called at any time.
 func (c *Consumer[Tx]) Counts() semel.Counts {
 	e := c.running()
 	if e == nil {
@@ -265,7 +265,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 }
 
 // Work processes due rows of the store's inbox without a source: all of the consumer's, or only those with the
-// given numbers. It ends when no row is due and no claim is open, or when ctx ends. It is for programs that
+// given numbers. Work ends when no row is due and no claim is open, or when ctx ends. Work is for programs that
 // process received or retried messages without a running consumer. While an operator has paused the consumer, Work
 // waits. Left reports the rows that are due later. Work may be called once, and not together with Run.
 // semel.ErrUnsupported: the store has no inbox.
@@ -307,8 +307,8 @@ func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	return inbox.New(o)
 }
 
-// Load returns what the consumer has in memory. The result is zero before and after the run. Load may be
-// called at any time and makes no request.
+// Load returns the numbers of messages and bytes that the consumer has in memory. The result is
+// zero before and after the run. Load may be called at any time and makes no request.
 func (c *Consumer[Tx]) Load() measure.Load {
 	if e := c.running(); e != nil {
 		return e.Load()

@@ -45,10 +45,11 @@ const unfencedAgain = 100 * time.Millisecond
 // errTurned: the consumer may no longer work in this generation.
 var errTurned = errors.New("semel: the generation was switched, or is about to be")
 
-// InGenerations runs a consumer in the active one of its generations. It calls run with that generation; run
-// creates the consumer with a source of its own (Config.Generation) and runs it until its ctx ends. When a switch
-// to another generation begins, that ctx ends, the run drains, and after the switch run is called again with the
-// generation that is active then. If the store does not respond meanwhile, it is asked again.
+// InGenerations runs a consumer in the active one of its generations. InGenerations calls run with that
+// generation; run creates the consumer with a source of its own (Config.Generation) and runs it until its ctx
+// ends. When a switch to another generation begins, that ctx ends, the run drains, and after the switch run is
+// called again with the generation that is active then. If the store does not respond meanwhile, it is asked
+// again.
 //
 // InGenerations returns what run returns if that was not caused by a switch, or nil if ctx has ended between two
 // runs. An error before the first run means that the generations could not be read.
@@ -75,8 +76,8 @@ func InGenerations(ctx context.Context, st admin.Generations, name string, run f
 }
 
 // Rebuild runs the rebuild of a generation, as InGenerations runs the consumer, until the generation is switched
-// to or dropped. It returns the generation's state then: generations.Building if run ended by itself or ctx ended.
-// g must have Building set.
+// to or dropped. Rebuild returns the generation's state then: generations.Building if run ended by itself or ctx
+// ended. g must have Building set.
 func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (generations.State, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
 		all, err := st.Generations(ctx, name)
@@ -124,8 +125,8 @@ func awaitActive(ctx context.Context, st admin.Generations, name string) (int64,
 	}
 }
 
-// watched calls run and cancels its context when turned returns true; it calls turned every few seconds. It
-// reports whether it cancelled the context.
+// watched calls run and cancels its context when turned returns true; it calls turned every few seconds.
+// watched reports whether it cancelled the context.
 func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -23,7 +23,7 @@ type VersionPolicy struct {
 	// arrives later is discarded.
 	FirstSeen bool
 	// Gap is how long a version waits for its predecessor, 1 s to 365 days; default 10 minutes. Then it is parked
-	// with semel.ReasonGap. It is still processed when the predecessor is applied later.
+	// with semel.ReasonGap. The parked version is still processed when the predecessor is applied later.
 	Gap time.Duration
 	// GapCap is the maximum distance of a waiting version from the stream's next version; 0 means no limit. A
 	// version further ahead is parked at once with semel.ReasonGap. It is still processed when its predecessor is
@@ -45,7 +45,8 @@ const (
 	OnParkedSkip
 	// OnParkedBlock: later messages of the same key (LanesKey) or partition (LanesPartition) wait behind it in the
 	// inbox, and their deliveries are acked. The commit that ends a message unblocks the next one. A person can
-	// also unblock them (semel messages skip). It needs a store with admin.Lines. Process does not keep this order.
+	// also unblock them (semel messages skip). OnParkedBlock needs a store with admin.Lines. Process does not keep
+	// this order.
 	OnParkedBlock
 )
 

@@ -77,8 +77,9 @@ func endOf(then Action) source.End {
 	return source.EndUnknown
 }
 
-// foretellMarks asks the store what marks of deliveries would find, and completes out. With former, it
-// asks for the previous identities of the deliveries that would be applied or received.
+// foretellMarks predicts the verdicts of the store for the marks of deliveries, and completes out.
+// With former, it asks for the previous identities of the deliveries that would be applied or
+// received.
 func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)
 	if !able {

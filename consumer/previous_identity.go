@@ -20,8 +20,8 @@ import (
 // that was processed before the change can arrive any more. Then retire it (semel consumers identity retire,
 // admin.Derivations).
 type PreviousIdentity struct {
-	// Identity is the earlier value of Config.Identity. Required. It needs a method Derivation() string, which
-	// identities made of selectors have.
+	// Identity is the earlier value of Config.Identity. Required. Identity needs a method Derivation() string,
+	// which identities made of selectors have.
 	Identity identity.Identity
 	// TrustUnfingerprinted makes a message a duplicate if its previous identity is marked without a fingerprint,
 	// or with one that cannot be compared. Otherwise such a message is a conflict.

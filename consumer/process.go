@@ -41,8 +41,8 @@ type Disposition struct {
 	Charged bool
 }
 
-// Process makes one attempt for a message and waits for its result. It is for programs that have their
-// own receive loop. Concurrent calls share batches.
+// Process makes one attempt for a message and waits for its result. Process is for programs that have
+// their own receive loop. Concurrent calls share batches.
 //
 // After a failure the message is handed back (semel.Nack) with the time to wait before the next delivery.
 // When m.Attempt has reached Config.Retry.MaxAttempts, the message ends as Config.Retry says. m.Attempt is

@@ -21,8 +21,8 @@ type Recorder struct {
 	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can be
 	// found in a recording. Otherwise they are left out or hashed with a seed that the recording does not contain.
 	IDs bool
-	// Broken, if set, is called the first time that the engine breaks one of its laws. It may
-	// call Write. The engine waits until Broken returns.
+	// Broken, if set, is called the first time that the engine breaks one of its laws. Broken
+	// may call Write. The engine waits until Broken returns.
 	Broken func(law string)
 
 	once sync.Once
@@ -43,6 +43,6 @@ func (r *Recorder) recording() *recording.Recorder {
 	return r.kept
 }
 
-// Write writes what is recorded as lines of JSON, with a reason for people. It fails if the
-// consumer has not run yet, or as w fails.
+// Write writes the recorded events and actions as lines of JSON, with a reason for people. Write
+// fails if the consumer has not run yet, or as w fails.
 func (r *Recorder) Write(w io.Writer, why string) error { return r.recording().Write(w, why) }

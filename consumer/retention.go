@@ -13,13 +13,13 @@ import (
 // The retention is counted from the oldest unsettled message: while the consumer is down, or one of its lanes is
 // behind, no marker is removed that a copy still to be read could need. See store.Reaper.
 type RetentionPolicy struct {
-	// Keep is how long markers are kept after their messages have ended, at least a minute. It must not be shorter
-	// than the horizon, which is how late a copy can arrive: the retention of the source's broker, plus the
-	// retries, plus Delay. If it is, Run, Work and Process return an error. If the horizon becomes longer later,
-	// nothing is removed.
+	// Keep is how long markers are kept after their messages have ended, at least a minute. Keep must not be
+	// shorter than the horizon, which is how late a copy can arrive: the retention of the source's broker, plus
+	// the retries, plus Delay. If it is, Run, Work and Process return an error. If the horizon becomes longer
+	// later, nothing is removed.
 	Keep time.Duration
 	// Bodies is how long the bodies of completed and discarded messages are kept in the inbox; 0 means as long as
-	// their rows. It may be set without Keep.
+	// their rows. Bodies may be set without Keep.
 	Bodies time.Duration
 	// Delay is how late a producer, or a system between the producer and the broker, may send a copy.
 	Delay time.Duration
@@ -27,10 +27,10 @@ type RetentionPolicy struct {
 	// its record (semel.Origin) or else of the event (semel.Message.Time). A message without any time counts as
 	// older than the retention.
 	IDTime identity.IDTime
-	// DailyPartitions means that the store keeps markers in one partition per day and drops whole days. It needs a
-	// store for this consumer alone (sqlstore.Store.Dated, pgxstore.Store.Dated) with IDTime as its kind of ids.
-	// An id without such a time cannot be used as identity. OnExpired also ends messages whose id is of a future
-	// day.
+	// DailyPartitions means that the store keeps markers in one partition per day and drops whole days.
+	// DailyPartitions needs a store for this consumer alone (sqlstore.Store.Dated, pgxstore.Store.Dated) with
+	// IDTime as its kind of ids. An id without such a time cannot be used as identity. OnExpired also ends
+	// messages whose id is of a future day.
 	DailyPartitions bool
 	// OnExpired is the action for a message that is older than the retention and has no marker, so that it may
 	// have been applied before: ActionPark, ActionDeadLetter, ActionHalt or ActionDiscard. The age of messages

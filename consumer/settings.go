@@ -54,7 +54,8 @@ type needs struct {
 	steps []string
 }
 
-// needsOf returns the needs for this handler, way and store. It checks that the handler is complete.
+// needsOf returns the needs for this handler, way and store. needsOf checks that the handler is
+// complete.
 func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	n := needs{way: w, store: store}
 	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
@@ -69,8 +70,8 @@ func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	return n
 }
 
-// settings checks the policy and sets the defaults. It returns all faults of the policy or, if there are none, the
-// first reason why the store does not fit the policy.
+// settings checks the policy and sets the defaults. settings returns all faults of the policy or, if there are
+// none, the first reason why the store does not fit the policy.
 func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	c.defaults()
 	err := errors.Join(c.check(), n.noHandler)

@@ -10,11 +10,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Check does what each start does before the first fetch. It checks that the store's schema fits this release,
-// that identities are determined as the store has recorded (semel.ErrIdentityChanged), and that the name belongs
-// to this consumer (semel.ErrForeignOwner); it records the latter two. TryMark and Accept record them with their
-// first call. On a store with a single writer, such as SQLite, call Check before the first transaction, because
-// their transaction must not wait for one of the store's own.
+// Check makes the checks that each start makes before the first fetch. Check checks that the
+// store's schema fits this release, that identities are determined as the store has recorded
+// (semel.ErrIdentityChanged), and that the name belongs to this consumer (semel.ErrForeignOwner);
+// it records the latter two. TryMark and Accept record them with their first call. On a store with
+// a single writer, such as SQLite, call Check before the first transaction, because their
+// transaction must not wait for one of the store's own.
 func (c *Consumer[Tx]) Check(ctx context.Context) error { return c.checkStore(ctx) }
 
 // check checks that store and source fit the policy, and returns the Info of the source.

@@ -111,7 +111,7 @@ func (c *Cipher) Current() string { return c.current.String() }
 // Overhead implements store.Cipher.
 func (*Cipher) Overhead() int { return overhead }
 
-// Encrypt implements store.Cipher. It never fails.
+// Encrypt implements store.Cipher. Encrypt never fails.
 func (c *Cipher) Encrypt(plain, about []byte) ([]byte, error) {
 	text := make([]byte, headSize, headSize+len(plain)+tagSize)
 	text[0] = form
@@ -131,8 +131,8 @@ func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("encryption: it is encrypted with the key %s, which was not given; give it as a former key", e.Key)
 }
 
-// Decrypt implements store.Cipher. It returns an *UnknownKeyError if New did not get the key of
-// the text.
+// Decrypt implements store.Cipher. Decrypt returns an *UnknownKeyError if New did not get the
+// key of the text.
 func (c *Cipher) Decrypt(encrypted, about []byte) ([]byte, error) {
 	if len(encrypted) < overhead || encrypted[0] != form {
 		return nil, errors.New("encryption: not an encrypted text, or its format is unknown")

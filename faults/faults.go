@@ -26,10 +26,10 @@ func Of(plans ...Plan) Plan {
 	return all
 }
 
-// Point is a step between fetch and ack.
+// Point is a place in the code at which a test can inject a fault.
 type Point string
 
-// The points in the order in which a message passes them.
+// The points between fetch and ack, in the order in which a message passes them.
 const (
 	AfterFetch      Point = "AfterFetch"
 	AfterMark       Point = "AfterMark"
@@ -45,7 +45,7 @@ const (
 // the call has arrived, and no transaction is open.
 const AfterCall Point = "AfterCall"
 
-// The points of the reaper.
+// The points at which a test can inject a fault into the reaper.
 const (
 	// BeforeAdvance is before the low-water marks are raised, BeforeReap after that and before each
 	// slice of markers is removed, AfterReap after each slice.
@@ -54,7 +54,7 @@ const (
 	AfterReap     Point = "AfterReap"
 )
 
-// The points of sealing the audit trail.
+// The points at which a test can inject a fault while the audit trail is sealed.
 const (
 	// BeforeSeal is before the look for lines to seal, WithinSeal after the lines are written and
 	// before their transaction commits, AfterSeal after the commit.
@@ -63,8 +63,8 @@ const (
 	AfterSeal  Point = "AfterSeal"
 )
 
-// The points of a replay, before and after its progress is saved, and before and after its end is
-// recorded.
+// The points at which a test can inject a fault into a replay: before and after the replay saves its
+// progress, and before and after the replay records its outcome.
 const (
 	BeforeProgress  Point = "BeforeProgress"
 	AfterProgress   Point = "AfterProgress"

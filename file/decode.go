@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// delivered is a message with the data that Settle needs. It is the Handle of the delivery, and decodes it.
+// delivered is a message with the data that Settle needs. delivered is the Handle of the delivery, and
+// decodes it.
 type delivered struct {
 	message    semel.Message
 	from       *generation

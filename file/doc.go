@@ -1,5 +1,5 @@
-// Package file reads messages from files and from standard input, one JSON text a line. It needs only
-// the standard library.
+// Package file reads messages from files and from standard input, one JSON text a line. The package
+// needs only the standard library.
 //
 // A [Source] reads one regular file to its end or, with [Options.Follow], waits for more. It has one lane.
 // Its position is kept in the consumer's store, so a consumer that restarts continues after the last line

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// atEnd is called when there is nothing more to read in the current file. It reports whether to read, or to
-// look into the scanner, again.
+// atEnd is called when there is nothing more to read in the current file. atEnd reports whether to read, or
+// to look into the scanner, again.
 func (s *Source) atEnd() (bool, error) {
 	switch {
 	case !s.options.Follow:

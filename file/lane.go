@@ -19,7 +19,7 @@ type generation struct {
 	// gone reports that the lines cannot be read again.
 	gone bool
 	// torn, if not 0, is one more than the offset of the incomplete last line that Notice has reported.
-	// It belongs to Fetch.
+	// torn belongs to Fetch.
 	torn int64
 }
 
@@ -27,12 +27,13 @@ type generation struct {
 type input interface {
 	// begin opens the input; it is called until it succeeds.
 	begin(ctx context.Context) error
-	// more adds bytes to the scanner and reports whether to look there again. It does not wait.
+	// more adds bytes to the scanner and reports whether to look there again. more does not
+	// wait.
 	more() (bool, error)
 	// again reads a nacked line.
 	again(b *handedBack) (line, error)
-	// idle is called if there was nothing to read. It returns when to look again, or the zero time to
-	// wait for a wake-up.
+	// idle is called if there was nothing to read. idle returns when to look again, or the zero time
+	// to wait for a wake-up.
 	idle(ctx context.Context) time.Time
 	// ended is called by each Fetch at the end of the data, as soon as everything is acked.
 	ended(ctx context.Context)
@@ -86,9 +87,8 @@ func (l *lane) Flow(which source.Lane, on bool) {
 	l.rouse()
 }
 
-// Fetch returns the next lines, waiting for the first of them. It returns
-// source.ErrEnd when everything was read and settled, and an error that wraps
-// semel.ErrClosed after Close.
+// Fetch returns the next lines, waiting for the first of them. Fetch returns source.ErrEnd when
+// everything was read and settled, and an error that wraps semel.ErrClosed after Close.
 func (l *lane) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if err := l.start(ctx); err != nil {
 		if ended := ctx.Err(); ended != nil {

@@ -60,8 +60,8 @@ type Options struct {
 	// "stdin". If Lane changes, the file is read from its start.
 	Lane string
 	// Notice, if not nil, is called with a sentence for operators: the file was replaced or truncated,
-	// or a position could not be saved. It is called from the goroutine that uses the source and must
-	// not block.
+	// or a position could not be saved. Notice is called from the goroutine that uses the source and
+	// must not block.
 	Notice func(string)
 }
 

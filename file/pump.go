@@ -30,7 +30,8 @@ func newPump(r io.Reader, rouse func()) *pump {
 	return p
 }
 
-// run answers each request with one piece. It ends when the pump is closed and a read in progress has returned.
+// run answers each request with one piece. run ends when the pump is closed and a read in progress has
+// returned.
 func (p *pump) run() {
 	buffer := make([]byte, chunk/2)
 	for range p.wanted {

@@ -16,8 +16,8 @@ type line struct {
 	length int64
 }
 
-// scanner splits bytes into lines. It does no I/O: the caller writes bytes into space and calls filled. Of a
-// line over the limit it keeps the beginning and counts the rest.
+// scanner splits bytes into lines. scanner does no I/O: the caller writes bytes into space and calls filled.
+// Of a line over the limit it keeps the beginning and counts the rest.
 type scanner struct {
 	limit int
 	// piece is the least size of a new buffer. space makes room for at least half of it.

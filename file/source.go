@@ -34,9 +34,9 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// Open returns a source that reads the file at path. It does not access the file before Validate or the
-// first Fetch. The topic of deliveries is the base name of the file, and the offset is the first byte of
-// the line.
+// Open returns a source that reads the file at path. Open does not access the file before Validate or
+// the first Fetch. The topic of deliveries is the base name of the file, and the offset is the first
+// byte of the line.
 //
 // If the file cannot be opened, the consumer logs that and waits, as for any outage. Call Validate before
 // Run to get an error instead, as the binary does unless the file is followed.

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Stream reads messages from standard input or another reader. It has no position. A nacked delivery is kept
-// in memory and delivered again while the Stream is open.
+// Stream reads messages from standard input or another reader. Stream has no position. A nacked delivery is
+// kept in memory and delivered again while the Stream is open.
 type Stream struct {
 	lane
 	reader io.Reader
@@ -22,8 +22,8 @@ type Stream struct {
 
 var _ source.Source = (*Stream)(nil)
 
-// Stdin returns a source that reads r, usually os.Stdin, to its end. It does not read before the first Fetch
-// and does not close r. The topic of deliveries is "stdin".
+// Stdin returns a source that reads r, usually os.Stdin, to its end. Stdin does not read before the first
+// Fetch and does not close r. The topic of deliveries is "stdin".
 //
 // A blocked read of standard input cannot be interrupted. A goroutine of the Stream makes the reads, so Fetch
 // returns when its context ends. After Close that goroutine ends with the pending read.
@@ -46,7 +46,7 @@ func (s *Stream) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("file", s.id.ID))
 }
 
-// Validate reports an option that is out of range. It does not read.
+// Validate reports an option that is out of range. Validate does not read.
 func (s *Stream) Validate() error { return s.fault }
 
 // Close ends the stream; a waiting Fetch returns. Lines that are not acked are lost.

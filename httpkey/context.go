@@ -25,8 +25,8 @@ type (
 	txKey      struct{}
 )
 
-// AttemptFrom returns the attempt of a request from its context. It returns false if no Guard protects
-// the request.
+// AttemptFrom returns the attempt of a request from its context. AttemptFrom returns false if no Guard
+// protects the request.
 func AttemptFrom(ctx context.Context) (Attempt, bool) {
 	a, ok := ctx.Value(attemptKey{}).(Attempt)
 	return a, ok

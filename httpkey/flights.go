@@ -61,7 +61,7 @@ func (f *flights) count() int {
 	return len(f.byID)
 }
 
-// ended waits until there is no flight. It returns false if ctx ends first.
+// ended waits until there is no flight. ended returns false if ctx ends first.
 func (f *flights) ended(ctx context.Context) bool {
 	f.mutex.Lock()
 	if len(f.byID) == 0 {

@@ -46,8 +46,9 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 // ProtectFunc is Protect for a function.
 func (g *Guard) ProtectFunc(next http.HandlerFunc) http.Handler { return g.Protect(next) }
 
-// Drain waits until no handler is running, including handlers whose clients disconnected. It returns
-// false if ctx ends first. Call Drain after http.Server.Shutdown and before closing the store.
+// Drain waits until no handler is running, including handlers whose clients disconnected. Drain
+// returns false if ctx ends first. Call Drain after http.Server.Shutdown and before closing the
+// store.
 func (g *Guard) Drain(ctx context.Context) bool { return g.flights.ended(ctx) }
 
 func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {

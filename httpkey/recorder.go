@@ -78,7 +78,7 @@ func (r *recorder) FlushError() error { return ErrHeldBack }
 var errWrittenLate = errors.New("httpkey: the handler has returned, and its answer may be kept already")
 
 // end makes later writes fail; otherwise they could be in the answer that is sent but not in the one that is kept.
-// It reports whether the handler has written anything.
+// end reports whether the handler has written anything.
 func (r *recorder) end() (begun bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -123,9 +123,9 @@ const fingerprints = 2
 var fingerprinted = []string{"Content-Encoding", contentType}
 
 // fingerprint returns the fingerprint of a request: of its method, path, query, body, and the headers in
-// fingerprinted. It uses the path and not the route, because the same body for another order is another
-// request. It leaves out the host, because proxies rewrite it and clients repeat requests at another address of
-// the same API, and the caller, because each caller has its own keys.
+// fingerprinted. fingerprint uses the path and not the route, because the same body for another order is
+// another request. fingerprint leaves out the host, because proxies rewrite it and clients repeat requests
+// at another address of the same API, and the caller, because each caller has its own keys.
 func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "http-request/2")

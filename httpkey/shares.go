@@ -47,7 +47,7 @@ const (
 // placeTime is how long a request waits for units.
 const placeTime = time.Second
 
-// take takes units for a caller. It waits for them for at most placeTime, or until ctx ends.
+// take takes units for a caller. take waits for them for at most placeTime, or until ctx ends.
 func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	s.mutex.Lock()
 	of := s.caller(caller)
@@ -128,8 +128,8 @@ func (s *shares) leave(of *sharer) {
 	}
 }
 
-// serve gives units to waiting requests, one request of each caller in turn. It ends at the first request for
-// which too few units are free, so that smaller requests cannot overtake it indefinitely. mutex is held.
+// serve gives units to waiting requests, one request of each caller in turn. serve ends at the first request
+// for which too few units are free, so that smaller requests cannot overtake it indefinitely. mutex is held.
 func (s *shares) serve() {
 	for at := s.inTurn.Front(); at != nil; {
 		of, next := at.Value.(*sharer), at.Next()

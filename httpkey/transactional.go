@@ -121,7 +121,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	return nil, t.stands(asking, q, verdicts[0])
 }
 
-// stands returns the outcome of a request whose key the store knows.
+// stands returns the outcome of a request whose key the store has.
 func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
 	case v.Kind == store.Conflict:
@@ -238,8 +238,8 @@ func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
 	return refused(because(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
 }
 
-// resolve finds out whether a commit succeeded whose answer was lost. It marks the key again; the mark waits
-// for the first transaction if that still runs.
+// resolve finds out whether a commit succeeded whose answer was lost. resolve marks the key again; the mark
+// waits for the first transaction if that still runs.
 func (t *transactional[Tx]) resolve(ctx context.Context, q *request, lost error) outcome {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()

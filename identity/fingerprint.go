@@ -107,8 +107,8 @@ func FingerprintOf(texts ...string) Fingerprinter {
 type selectedFingerprint struct {
 	selectors []selectors.Selector
 	faults    []error
-	// begin is the prefix of the hash. It contains a hash of the list, so that fingerprints of different lists
-	// differ.
+	// begin is the prefix of the hash. begin contains a hash of the list, so that fingerprints of different
+	// lists differ.
 	begin   []byte
 	version uint8
 }

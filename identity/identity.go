@@ -222,7 +222,8 @@ func refuseLoneBool(s *selectors.Selector, body *selectors.Body) error {
 	return &Error{semel.ReasonBadIdentity, s.String() + " is true or false, which many messages share"}
 }
 
-// appendPart appends one part of an identity. It returns an error if the part is missing or empty.
+// appendPart appends one part of an identity. appendPart returns an error if the part is missing
+// or empty.
 func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte, error) {
 	if text := s.Verbatim(body.Message); text != "" {
 		return append(key, text...), nil
@@ -277,15 +278,15 @@ func (f identityFunc) Validate() error {
 	return nil
 }
 
-// FindIn is Identify with buffered reads. It checks the result by the rules of Func.
+// FindIn is Identify with buffered reads. FindIn checks the result by the rules of Func.
 func (s *Selected) FindIn(room *reading.Room, m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = s.identify(room, m)
 	return held(source, id, err)
 }
 
-// guarded calls find and checks the result by the rules of identities. It turns a panic into an error, so
-// that other messages are not affected.
+// guarded calls find and checks the result by the rules of identities. guarded turns a panic into an
+// error, so that other messages are not affected.
 func guarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = find(m)

@@ -43,7 +43,7 @@ var unfitNames = map[string]string{
 }
 
 // Unfit returns the first selector, of id or source, whose well-known name says that it cannot be part of an
-// identity, and why. It returns nothing if there is none or Trusted was called.
+// identity, and why. Unfit returns nothing if there is none or Trusted was called.
 func (s *Selected) Unfit() (selector, why string) {
 	if s.trusted {
 		return "", ""

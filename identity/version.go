@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/internal/versions"
 )
 
-// Versioner finds a message's position in a stream: its stream, such as an aggregate, and its version. It must be
-// safe for concurrent use; see Identity.
+// Versioner finds a message's position in a stream: its stream, such as an aggregate, and its version. Versioner
+// must be safe for concurrent use; see Identity.
 type Versioner interface {
 	// Version returns the stream's name, 1 to 512 bytes, and the version, at least 1. An error says why the
 	// message has none.
@@ -36,7 +36,7 @@ type Versions struct {
 func Stream(selectors ...string) *Versions { return &Versions{stream: By(selectors...)} }
 
 // At sets the selector of the version: a whole number from 1 to 9223372036854775806, as a JSON number or as
-// decimal digits. It changes v and returns it.
+// decimal digits. At changes v and returns it.
 func (v *Versions) At(number string) *Versions {
 	selector, err := selectors.Parse(number)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// silence is how long no broker may have answered before the source counts as unreachable. It is longer than a
-// heartbeat, because heartbeats are the only requests while all lanes are paused.
+// silence is how long no broker may have answered before the source counts as unreachable. silence is longer
+// than a heartbeat, because heartbeats are the only requests while all lanes are paused.
 const silence = heartbeat + 2*time.Second
 
-// brokers is the client for requests and commits. It is not a member of the group. It knows the brokers' answers and
-// nothing about lanes and topics.
+// brokers is the client for requests and commits. brokers is not a member of the group. brokers knows the
+// brokers' answers and nothing about lanes and topics.
 type brokers struct {
 	config     *Config
 	dial       dialer // set by tests: another network
@@ -37,7 +37,8 @@ type brokers struct {
 	closed bool
 }
 
-// open creates the client if there is none, and then calls begun. It returns false if the source is closed.
+// open creates the client if there is none, and then calls begun. open returns false if the source is
+// closed.
 func (b *brokers) open(begun func()) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +60,7 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// shut prevents further clients. It reports whether there is a client.
+// shut prevents further clients. shut reports whether there is a client.
 func (b *brokers) shut() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -246,7 +247,8 @@ func allListed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error
 	return offsets, err
 }
 
-// metadataOf returns a request for topics by name. It is used because kadm answers from a cache.
+// metadataOf returns a request for topics by name. metadataOf is used because kadm answers from
+// a cache.
 func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	request := kmsg.NewPtrMetadataRequest()
 	for _, topic := range topics {

@@ -58,8 +58,8 @@ func (c *commits) due(now time.Time) bool {
 	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
 }
 
-// ended stores how a round ended. It reports whether a failure must be reported now, because perhaps no caller waits for
-// a round.
+// ended stores how a round ended. ended reports whether a failure must be reported now, because perhaps no caller waits
+// for a round.
 func (c *commits) ended(err error, now time.Time) (tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

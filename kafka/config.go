@@ -57,7 +57,7 @@ type Config struct {
 	// get only some of the messages.
 	Group string
 	// Instance, if set, makes the member static (group.instance.id): a restart within SessionTimeout causes no
-	// rebalance. It must be unique in the group.
+	// rebalance. Instance must be unique in the group.
 	Instance string
 	// NextGen uses the broker-side rebalance protocol of KIP-848 (brokers 4.0 and later) instead of the client-side
 	// cooperative protocol. With older brokers the source falls back to the cooperative protocol.
@@ -65,11 +65,11 @@ type Config struct {
 	// SessionTimeout is the time after which a silent member loses its lanes; default 45 s. With NextGen the brokers'
 	// setting applies.
 	SessionTimeout time.Duration
-	// RevokeTimeout is how long a lane may finish its work after it was revoked; default 20 s. It must be shorter than
-	// the group's rebalance timeout of 60 s.
+	// RevokeTimeout is how long a lane may finish its work after it was revoked; default 20 s. RevokeTimeout must be
+	// shorter than the group's rebalance timeout of 60 s.
 	RevokeTimeout time.Duration
-	// Start is where a topic begins when the group first joins it; default: the beginning of the topic. It needs a store
-	// that keeps positions.
+	// Start is where a topic begins when the group first joins it; default: the beginning of the topic. Start needs a
+	// store that keeps positions.
 	Start Start
 	// CommitInterval is how often offsets are committed to the group; default 1 s. The offsets of a lane that is revoked
 	// or closed are committed at once. After a crash, messages since the last commit are delivered again, as duplicates.
@@ -112,13 +112,13 @@ type Config struct {
 	// Logger receives the client's warnings; default slog.Default().
 	Logger *slog.Logger
 	// Observe, if set, is called about once a second with the state of every lane, and at once when a lane is assigned
-	// or lost. It must not block.
+	// or lost. Observe must not block.
 	Observe func([]LaneState)
 }
 
-// Start is where a topic begins when the group first joins it and has no offset. It is used once: the resulting offsets
-// are kept in the consumer's store. Partitions that are added later, and a topic that is deleted and created again, are
-// read from their beginning. The zero value means the beginning of the topic.
+// Start is where a topic begins when the group first joins it and has no offset. Start is used once: the resulting
+// offsets are kept in the consumer's store. Partitions that are added later, and a topic that is deleted and created
+// again, are read from their beginning. The zero value means the beginning of the topic.
 type Start struct {
 	// Now begins after the last existing record.
 	Now bool

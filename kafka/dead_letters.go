@@ -43,7 +43,8 @@ func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, 
 // next settlement waits for it again; the acks of other lanes do not wait for it.
 const letterWait = 5 * time.Second
 
-// prepareDeadLetters implements source.Info.DeadLetters. It returns an error if Config.DeadLetters is empty.
+// prepareDeadLetters implements source.Info.DeadLetters. prepareDeadLetters returns an error if
+// Config.DeadLetters is empty.
 func (s *Source) prepareDeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
 		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or choose another action than dead letters")
@@ -52,8 +53,8 @@ func (s *Source) prepareDeadLetters(consumer string) error {
 	return nil
 }
 
-// write copies deliveries to the topic for dead letters and waits until all replicas have them. It returns the
-// deliveries whose letters could not be written or are not confirmed yet.
+// write copies deliveries to the topic for dead letters and waits until all replicas have them. write returns
+// the deliveries whose letters could not be written or are not confirmed yet.
 func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which []int) ([]int, error) {
 	if len(which) == 0 {
 		return nil, nil
@@ -108,7 +109,8 @@ func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 	return sent
 }
 
-// letterOf returns the letter of an unsettled record. It also returns the record to copy if the letter must be written.
+// letterOf returns the letter of an unsettled record. letterOf also returns the record to copy if the letter must be
+// written.
 func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, begun bool) {
 	d.lanes.with(func([]*lane) {
 		if begun = r.raw != nil && (r.letter == nil || r.letter.Ended() && r.letter.Err != nil); begun {

@@ -37,7 +37,7 @@ func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	return hidden >= d.budget.Most() && hidden > 0
 }
 
-// found is what there is to deliver, or when there may be something.
+// found is the result of a search for a delivery: the delivery, or the time of the next search.
 type found struct {
 	records []*record
 	bytes   int64
@@ -234,8 +234,8 @@ func deliveriesOf(records []*record, decoder *message.Decoder) []source.Delivery
 	return out
 }
 
-// brokerID returns a name for a record that is unique as long as its topic exists. It contains the id of the topic and
-// not its name, which another topic can have later.
+// brokerID returns a name for a record that is unique as long as its topic exists. brokerID contains the id of the
+// topic and not its name, which another topic can have later.
 func brokerID(r *record) string {
 	b := make([]byte, 0, 64)
 	if r.lane.topicID == noTopicID {

@@ -35,7 +35,7 @@ type topics struct {
 	faults  *faultList
 	pattern *regexp.Regexp // nil with Config.Topics
 
-	// mu guards the fields below. It is never held during a blocking call; only the locks of member, faults and gate are
+	// mu guards the fields below. mu is never held during a blocking call; only the locks of member, faults and gate are
 	// taken while it is held.
 	mu sync.Mutex
 	// reading are the names of the topics that are read. The slice is replaced, never changed.
@@ -152,8 +152,8 @@ func (t *topics) toRead() ([]string, int) {
 	return t.reading, t.brokerCount
 }
 
-// search looks for topics that match the pattern, and for start positions that could not be found before. It waits for
-// the store, so it has a goroutine of its own.
+// search looks for topics that match the pattern, and for start positions that could not be found before. search waits
+// for the store, so it has a goroutine of its own.
 func (s *Source) search() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -207,8 +207,8 @@ func (s *Source) seek(now time.Time) {
 	_ = s.beginnings.look(ctx) // Fetch returns errors of the brokers
 }
 
-// look requests the beginnings and ends of the partitions. It reports whether the brokers answered; Fetch returns the
-// error if they cannot be reached.
+// look requests the beginnings and ends of the partitions. look reports whether the brokers answered; Fetch returns
+// the error if they cannot be reached.
 func (s *Source) look() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 // complainEvery is how often a commit that keeps failing is reported again.
 const complainEvery = 10 * time.Second
 
-// faultList is what is wrong with the source as a whole; the next Fetch returns it. A stopped lane is not in it, because
-// the source works.
+// faultList is the list of faults that concern the whole source; the next Fetch returns the list. A
+// stopped lane is not in it, because the source works.
 type faultList struct {
 	config *Config
 	member *member
@@ -118,8 +118,8 @@ func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
 		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
-// explain adds to an error of the brokers what it means for an operator. An error that waiting cannot fix has the
-// decision semel.DecidePermanent: see source.Source.
+// explain adds to an error of the brokers its meaning for an operator. An error that waiting cannot
+// fix has the decision semel.DecidePermanent: see source.Source.
 func explain(err error, topic, group string) error {
 	what, lasts := "", true
 	switch {
@@ -283,7 +283,8 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	}
 }
 
-// sessionEnded is a hook of the member. It logs why the group management failed, after the lanes are lost.
+// sessionEnded is a hook of the member. sessionEnded logs why the group management failed, after the lanes
+// are lost.
 type sessionEnded struct{ config *Config }
 
 // OnGroupManageError implements kgo.HookGroupManageError. Errors that the group did not cause are returned by Fetch.

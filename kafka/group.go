@@ -125,10 +125,11 @@ func (g *group) handOver(which []*lane) {
 // member is the role of this process in the group. Each new member has a new client; callbacks and records of the
 // previous client are ignored.
 type member struct {
-	// replacementDemanded is called when a new member is demanded. It must not block.
+	// replacementDemanded is called when a new member is demanded. replacementDemanded must not
+	// block.
 	replacementDemanded func()
 
-	// mu guards the fields below. It is the innermost lock: no other lock is taken while it is held.
+	// mu guards the fields below. mu is the innermost lock: no other lock is taken while it is held.
 	mu     sync.Mutex
 	client *kgo.Client // nil before the first join, and during a replacement
 	closed bool
@@ -175,7 +176,7 @@ func (m *member) join(options []kgo.Opt) error {
 
 // demandReplacement demands a new member, for states that should not occur: this source and the client disagree about
 // owned partitions, or a topic was created again. A new member begins at the group's offsets. If there is no member, the
-// next one satisfies the demand. It reports whether this reason is new.
+// next one satisfies the demand. demandReplacement reports whether this reason is new.
 func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	m.mu.Lock()
 	first = !slices.Contains(m.reasons, reason{why, of})
@@ -229,7 +230,7 @@ func (m *member) assigned(told bool) {
 	m.unassigned = !told
 }
 
-// close prevents further members. It returns false if it was called before.
+// close prevents further members. close returns false if it was called before.
 func (m *member) close() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -126,7 +126,7 @@ type slot struct {
 	settledTime int64
 }
 
-// record is a record in a lane's window. It is the Handle of its deliveries.
+// record is a record in a lane's window. record is the Handle of its deliveries.
 type record struct {
 	lane *lane
 	raw  *kgo.Record // nil when settled; Fetch replaces it, without a lock

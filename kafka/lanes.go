@@ -11,10 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lanes are the partitions that this process owns, the observer of assignments, and the lock for changes of lanes. It
-// sends no requests: group reports what the consumer group assigns and revokes. Other types handle the rest of a lane:
-// intake (what the client reads), deliveries (what the consumer has), commits (what the group has) and progress (its
-// position in the log).
+// lanes are the partitions that this process owns, the observer of assignments, and the lock for changes of lanes.
+// lanes sends no requests: group reports what the consumer group assigns and revokes. Other types handle the rest of a
+// lane: intake (what the client reads), deliveries (what the consumer has), commits (what the group has) and progress
+// (its position in the log).
 type lanes struct {
 	config   *Config
 	budget   *hook.Budget
@@ -69,7 +69,7 @@ func (ls *lanes) with(do func(all []*lane)) {
 // at returns the lane of a partition, even if it is lost; nil if there is none. Call it only within with.
 func (ls *lanes) at(p topicPartition) *lane { return ls.byPartition[p] }
 
-// touch causes a report of the lanes at once. It never blocks.
+// touch causes a report of the lanes at once. touch never blocks.
 func (ls *lanes) touch() {
 	select {
 	case ls.changed <- struct{}{}:
@@ -208,7 +208,7 @@ func (ls *lanes) forgetPartition(p topicPartition) {
 	ls.order = slices.DeleteFunc(ls.order, func(other *lane) bool { return other == l })
 }
 
-// drain stops deliveries of lanes, because they are handed over. It returns the living ones.
+// drain stops deliveries of lanes, because they are handed over. drain returns the living ones.
 func (ls *lanes) drain(which []*lane) []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -240,7 +240,8 @@ func (ls *lanes) lose(which []*lane, reason string) {
 	ls.touch()
 }
 
-// end ends a lane, and returns it with its committed offset. It reports whether the lane was living.
+// end ends a lane, and returns it with its committed offset. end reports whether the lane was
+// living.
 func (ls *lanes) end(l *lane) (held, bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -153,7 +153,7 @@ func (t *topics) due(now time.Time) bool {
 }
 
 // look compares the topics that match now with those that are read. If a topic was deleted, or created again, a new
-// member is demanded. It returns the topics to add to the member, with their number of partitions; if there is no
+// member is demanded. look returns the topics to add to the member, with their number of partitions; if there is no
 // member, the next join finds them.
 func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string]int, err error) {
 	found, err := t.list(ctx)

@@ -89,7 +89,8 @@ func (g *gate) release() {
 	}
 }
 
-// intake adds the polled records to lanes, and tells the client what to fetch. It stops lanes that cannot be read.
+// intake adds the polled records to lanes, and tells the client what to fetch. intake stops lanes that cannot be
+// read.
 type intake struct {
 	config *Config
 	budget *hook.Budget
@@ -98,7 +99,7 @@ type intake struct {
 	lanes  *lanes
 
 	mu sync.Mutex // guards the field below; no other lock is taken while it is held
-	// corruptBatches contains batches that could not be read. It outlasts lanes.
+	// corruptBatches contains batches that could not be read. corruptBatches outlasts lanes.
 	corruptBatches map[topicPartition]corruptBatch
 }
 

@@ -34,7 +34,7 @@ type positions struct {
 	mu sync.Mutex // guards the fields below; no other lock is taken while it is held
 	// behind is why nothing may be read any more; nil if the store is not behind.
 	behind error
-	// told contains the partitions for which the log has said that nothing is known.
+	// told contains the partitions for which the log already has the line that nothing is known.
 	told map[topicPartition]bool
 }
 
@@ -80,8 +80,9 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 	return k.kept(which, to, before)
 }
 
-// kept stores which positions the store has. If one is lower than what was written before, the state of all lanes in
-// this process is wrong.
+// kept records in the lanes which positions the store has. If the store had a lower position for a partition than this
+// process had written earlier, the store has lost writes: then kept calls giveUp, because all lanes in this process may
+// be ahead of the store.
 func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
@@ -176,7 +177,7 @@ func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPa
 	return err
 }
 
-// judge returns an error if the store is behind. It logs once what it cannot decide.
+// judge returns an error if the store is behind. judge logs once what it cannot decide.
 func (k *positions) judge(found []comparison) error {
 	var behind, ahead, unknown []comparison
 	for _, c := range found {

@@ -83,8 +83,8 @@ func (c PublisherConfig) all() []string {
 	return all
 }
 
-// Publisher is a handler that publishes messages to Kafka; see the package documentation. It can be called concurrently;
-// concurrent calls share batches.
+// Publisher is a handler that publishes messages to Kafka; see the package documentation. Publisher can be called
+// concurrently; concurrent calls share batches.
 type Publisher struct {
 	config  PublisherConfig
 	brokers brokers

@@ -26,7 +26,7 @@ type Bound struct {
 // and commits nothing. Close it after use.
 type Range struct{ bystander }
 
-// NewRange checks the configuration, which is the consumer's own. It sends no requests.
+// NewRange checks the configuration, which is the consumer's own. NewRange sends no requests.
 func NewRange(c Config) (*Range, error) {
 	r := &Range{}
 	if err := r.configure(c); err != nil {
@@ -45,7 +45,7 @@ type bystander struct {
 	topics  *topics
 }
 
-// configure checks the configuration, which is the consumer's own. It sends no requests.
+// configure checks the configuration, which is the consumer's own. configure sends no requests.
 func (b *bystander) configure(c Config) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {

@@ -103,7 +103,8 @@ func (s *rangeSource) atEnd() bool {
 		!slices.ContainsFunc(s.waiting, func(r *record) bool { return !s.lanes[r.lane.topicPartition].paused })
 }
 
-// Fetch implements source.Source. It returns source.ErrEnd when everything is delivered and settled.
+// Fetch implements source.Source. Fetch returns source.ErrEnd when everything is delivered and
+// settled.
 func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.give()
 	for ctx.Err() == nil {
@@ -305,7 +306,7 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 	s.rouse()
 }
 
-// rouse makes Fetch look for work again. It never blocks.
+// rouse makes Fetch look for work again. rouse never blocks.
 func (s *rangeSource) rouse() {
 	select {
 	case s.wake <- struct{}{}:

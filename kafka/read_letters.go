@@ -44,9 +44,9 @@ type Letter struct {
 const letterPatience = 5 * time.Second
 
 // ReadLetters calls each for every record of a topic for dead letters, in order within each partition, from the
-// beginning to the current ends of the partitions. It joins no group and changes nothing. The configuration is the
-// consumer's own; an empty topic means its DeadLetters. It returns the first error of each, or an error that wraps
-// ErrRange if the topic was deleted and created again in the meantime.
+// beginning to the current ends of the partitions. ReadLetters joins no group and changes nothing. The
+// configuration is the consumer's own; an empty topic means its DeadLetters. ReadLetters returns the first error
+// of each, or an error that wraps ErrRange if the topic was deleted and created again in the meantime.
 func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) error) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {

@@ -79,7 +79,8 @@ type Recovery struct {
 	store    laneoffset.Store
 }
 
-// NewRecovery checks the configuration, which is the consumer's own. It sends no requests.
+// NewRecovery checks the configuration, which is the consumer's own. NewRecovery sends no
+// requests.
 func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, error) {
 	r := &Recovery{consumer: consumer, store: store}
 	if err := r.configure(c); err != nil {
@@ -128,7 +129,7 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	return all, nil
 }
 
-// stand adds the store's positions, and the standings that follow.
+// stand adds the store's positions, and the resulting standings of the partitions.
 func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
 	names := make([]string, len(all))
 	for i, p := range all {
@@ -198,9 +199,9 @@ func (r *Recovery) storeFailed(err error) error {
 	return fmt.Errorf("the store of consumer %s: %w", r.consumer, err)
 }
 
-// Reset sets the group's offsets back to the Targets of these partitions, never forward. It fails if the group has
-// members, and then sets nothing. If a Target is no longer in the log, the caller must replace it with Start, and so
-// gives up the records that are Gone.
+// Reset sets the group's offsets back to the Targets of these partitions, never forward. Reset fails if the group
+// has members, and then sets nothing. If a Target is no longer in the log, the caller must replace it with Start,
+// and so gives up the records that are Gone.
 func (r *Recovery) Reset(ctx context.Context, which []PartitionPosition) error {
 	offsets := kadm.Offsets{}
 	for _, p := range which {

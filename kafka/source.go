@@ -19,8 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Source reads topics as a member of a consumer group. It implements [source.Source]. Its Info has all functions except
-// AtEnd.
+// Source reads topics as a member of a consumer group. Source implements [source.Source]. Its Info has all functions
+// except AtEnd.
 type Source struct {
 	config  Config
 	between func() // set by tests: called after a poll, before its records are added to lanes
@@ -58,8 +58,8 @@ func (s *Source) Info() source.Info {
 	}
 }
 
-// New checks the configuration and returns all its faults. It does not connect: the first call of Fetch connects and
-// returns what is wrong.
+// New checks the configuration and returns all its faults. New does not connect: the first call of Fetch connects
+// and returns what is wrong.
 func New(c Config) (*Source, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -152,8 +152,8 @@ func (s *Source) take(most source.Bound) found {
 	return f
 }
 
-// poll takes records out of the client and adds them to their lanes. It ends with ctx, when the gate is roused, and when
-// a nacked record is due.
+// poll takes records out of the client and adds them to their lanes. poll ends with ctx, when the gate is roused, and
+// when a nacked record is due.
 func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
@@ -342,7 +342,7 @@ func (s *Source) Close(ctx context.Context) error {
 	return err
 }
 
-// LogValue implements slog.LogValuer. It returns the topics and the group.
+// LogValue implements slog.LogValuer. LogValue returns the topics and the group.
 func (s *Source) LogValue() slog.Value {
 	topics := slog.Any("topics", s.config.Topics)
 	if s.config.TopicPattern != "" {

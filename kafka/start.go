@@ -23,7 +23,7 @@ type beginnings struct {
 	intake  *intake
 	store   stored.Store
 
-	// mu guards the fields below. It is not held during blocking calls, and no other lock is taken while it is held.
+	// mu guards the fields below. mu is not held during blocking calls, and no other lock is taken while it is held.
 	mu sync.Mutex
 	// known contains the topics' beginnings in the store. undecided contains why a beginning could not be found.
 	known     map[string]stored.Beginning
@@ -143,7 +143,8 @@ func (b *beginnings) startWords(topic string) []string {
 	return []string{stored.StartWord(n)}
 }
 
-// decideAgain retries at intervals what decide could not find. If it succeeds, a new member begins there.
+// decideAgain calls decide again, at intervals, while it is unknown where the group begins in some
+// topics. When decide succeeds, a new member begins there.
 func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	if b.member.current() == nil {
 		return
@@ -186,8 +187,8 @@ func (e errStore) Error() string { return e.err.Error() }
 
 func (e errStore) Unwrap() error { return e.err }
 
-// decideFirstTopics reads or writes in the store which topics existed when the group first joined with a pattern. It
-// runs before the first topic begins.
+// decideFirstTopics reads or writes in the store which topics existed when the group first joined with a pattern.
+// decideFirstTopics runs before the first topic begins.
 func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	b.mu.Lock()
 	known := b.atFirst != nil
@@ -216,7 +217,7 @@ func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 var errNoStore = errors.New("kafka: Start is set, but there is no store for the start offsets: call Info().Positions with the consumer's store before Fetch, as consumer.Consumer does")
 
 // firstStarts returns the start offsets of a topic at the first join, for the partitions to which Start applies. If the
-// group has an offset of a partition, that is its start. It reports whether the group has any offset.
+// group has an offset of a partition, that is its start. firstStarts reports whether the group has any offset.
 func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []int64, own bool, err error) {
 	if b.config.Start == (Start{}) {
 		return nil, false, nil

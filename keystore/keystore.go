@@ -111,7 +111,7 @@ type Answer struct {
 	Started, Finished int
 	// Since is the time since the first claim of the key.
 	Since time.Duration
-	// Result is Ending.Result, with Completed and Failed. It is never returned for another
+	// Result is Ending.Result, with Completed and Failed. Result is never returned for another
 	// fingerprint.
 	Result []byte
 }

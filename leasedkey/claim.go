@@ -66,8 +66,8 @@ func eventOf(err error) (keystore.Event, keystore.State) {
 	return keystore.Fail, keystore.Failed
 }
 
-// keep runs a call with its timeout. It ends the context of the call if another process has the lease,
-// or if the lease ended and could not be extended.
+// keep runs a call with its timeout. keep ends the context of the call if another process has the
+// lease, or if the lease ended and could not be extended.
 func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -88,9 +88,9 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 	return err
 }
 
-// end records the outcome of the claim, also after ctx has ended. It tries for the length of a lease,
-// because the store may be unavailable for a moment. The error joins the error of the call and the
-// error of the record.
+// end records the outcome of the claim, also after ctx has ended. end tries for the length of a
+// lease, because the store may be unavailable for a moment. The error joins the error of the call and
+// the error of the record.
 func (c *claim) end(ctx context.Context, a Answer, e keystore.Event, err error) (Answer, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()

@@ -1,5 +1,6 @@
 // Package leasedkey calls other systems at most one call at a time for each key, and records the
-// outcomes. It is for effects outside of any database, such as a charge at a payment provider.
+// outcomes. The package is for effects outside of any database, such as a charge at a payment
+// provider.
 //
 // # The guarantee
 //

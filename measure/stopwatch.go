@@ -3,14 +3,15 @@ package measure
 import "time"
 
 // Stopwatch adds up the time during which a state lasts, for example that batches run one at a time. The zero
-// value is stopped at 0. It is not safe for concurrent use.
+// value is stopped at 0. Stopwatch is not safe for concurrent use.
 type Stopwatch struct {
 	runs   bool
 	since  time.Time     // the last start
 	before time.Duration // the sum of the periods before
 }
 
-// Turn starts or stops the stopwatch. It does nothing if the stopwatch is in that state already.
+// Turn starts or stops the stopwatch. Turn does nothing if the stopwatch is in that state
+// already.
 func (s *Stopwatch) Turn(on bool, now time.Time) {
 	switch {
 	case on && !s.runs:

@@ -8,12 +8,13 @@ import (
 )
 
 // Tracer is a semel.Observer that also creates spans. A consumer finds it among its observers by type assertion
-// and uses at most one. It is not called for a batch without sampled messages (semel.Message.Sampled). It is
-// called in the goroutine of the batch, concurrently with other batches, and must not block. If it panics, the
-// panic is logged once and the Tracer is not called for later batches.
+// and uses at most one. Tracer is not called for a batch without sampled messages (semel.Message.Sampled).
+// Tracer is called in the goroutine of the batch, concurrently with other batches, and must not block. If it
+// panics, the panic is logged once and the Tracer is not called for later batches.
 type Tracer interface {
 	semel.Observer
-	// TraceBatch is called when a batch with a sampled message has begun. It returns nil if it records nothing.
+	// TraceBatch is called when a batch with a sampled message has begun. TraceBatch returns nil if it records
+	// nothing.
 	TraceBatch(Begun) BatchTrace
 }
 
@@ -31,7 +32,7 @@ type BatchTrace interface {
 	// Context returns ctx with the span, for a handler of the whole batch.
 	Context(ctx context.Context) context.Context
 	// TraceMessage is called once for each sampled message, before its handler runs, with the message's trace
-	// context. It returns nil if it records nothing.
+	// context. TraceMessage returns nil if it records nothing.
 	TraceMessage(parent semel.TraceContext) MessageTrace
 	// End ends the span, after the spans of its messages.
 	End(Batch)

@@ -70,7 +70,7 @@ func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevis
 	})
 }
 
-// eachRow performs an act on the rows one by one, and records the act for each row for which do succeeds. It
+// eachRow calls do for the rows one by one, and writes an audit record for each row for which do succeeds. eachRow
 // returns an error or nil for each row.
 func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []store.RowRevision, do func(*row) error) []error {
 	errs := make([]error, len(rows))
@@ -80,7 +80,7 @@ func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []
 	return errs
 }
 
-// act performs an act on a row that has the given revision.
+// act calls do for a row that has the given revision, and writes an audit record if do succeeds.
 func (s *Store) act(ctx context.Context, of store.RowRevision, a store.Act, result string, do func(*row) error) error {
 	if err := s.lock("rows"); err != nil {
 		return err

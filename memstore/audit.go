@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/internal/audit"
 )
 
-// mostSealed is the default limit for lines to seal and acts to return.
+// mostSealed is the default limit for lines to seal and audit records to return.
 const mostSealed = 1000
 
-// chain is the audit trail's chain of sealed acts.
+// chain is the chain of sealed audit records.
 type chain struct {
 	lines []admin.Seal
 	end   admin.SealHead

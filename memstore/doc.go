@@ -1,5 +1,5 @@
-// Package memstore keeps markers, rows and effects in memory. It is the reference store, for tests and for
-// learning.
+// Package memstore keeps markers, rows and effects in memory. The package is the reference store, for
+// tests and for learning.
 //
 // A batch is a transaction: its marks and what its handlers write become visible at its commit, all or nothing.
 // Effects are values in a small table of the store, which handlers access through *Tx. If another open batch has

@@ -14,7 +14,7 @@ import (
 )
 
 // Keys is a keystore.Store in memory, and the reference for other implementations. The keys are lost when the
-// process ends. Use NewKeys. It is safe for concurrent use.
+// process ends. Use NewKeys. Keys is safe for concurrent use.
 type Keys struct {
 	store *Store // for its lock, clock and faults
 	keys  map[semel.Key]sqlform.Key

@@ -38,8 +38,8 @@ func (s *Store) busy(marks []store.Mark) (busy []int) {
 	return busy
 }
 
-// enterLines adds the rows of an ending to their lines. It reports whether a row that should have been blocked is
-// the first of its line.
+// enterLines adds the rows of an ending to their lines. enterLines reports whether a row that should have been
+// blocked is the first of its line.
 func (b *batch) enterLines(e *store.Ending) (came bool) {
 	for _, n := range lines.Entering(b.marks, e) {
 		m := &b.marks[n.Mark]

@@ -50,8 +50,8 @@ func (s *Store) mayRun(r *row, others []store.StoredRow) error {
 	return admin.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
 }
 
-// takeMarker makes the marker of a row's identity belong to the row, with the outcome Waiting. It returns an error
-// if one of the other rows has not ended; see admin.MayRun.
+// takeMarker makes the marker of a row's identity belong to the row, with the outcome Waiting. takeMarker returns
+// an error if one of the other rows has not ended; see admin.MayRun.
 func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	if r.State.Outcome() == store.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == store.Waiting {
 		return nil
@@ -92,8 +92,8 @@ func (r *row) twin() sqlform.Twin {
 	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
 }
 
-// over ends a due row whose marker does not wait for it, because no claim of the row could be ended. It reports
-// whether it ended the row. The store's lock is held.
+// over ends a due row whose marker does not wait for it, because no claim of the row could be ended. over
+// reports whether it ended the row. The store's lock is held.
 func (s *Store) over(r *row) bool {
 	m, marked := s.markers[r.key.identity]
 	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {

@@ -65,7 +65,7 @@ func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, leas
 	return r.Number, nil
 }
 
-// change calls do for a replay, and records the act if it has a verb.
+// change calls do for a replay, and writes the audit record a if a has a verb.
 func (s *Store) change(number int64, a store.Act, do func(r *sqlform.Replay, now time.Time) error) (admin.Replay, error) {
 	if err := s.lock("replay"); err != nil {
 		return admin.Replay{}, err

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is a store in memory. Use New. It is safe for concurrent use.
+// Store is a store in memory. Use New. Store is safe for concurrent use.
 type Store struct {
 	now  func() time.Time
 	fail func(op string) error
@@ -175,8 +175,8 @@ func (s *Store) Classify(err error) store.Class {
 	}
 }
 
-// IsStoreFault implements store.TxStore. It returns false, because the store cannot tell outages of tests from
-// others.
+// IsStoreFault implements store.TxStore. IsStoreFault returns false, because the store cannot tell outages of
+// tests from others.
 func (s *Store) IsStoreFault(error) bool { return false }
 
 // Limits implements store.TxStore.

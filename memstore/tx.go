@@ -69,7 +69,7 @@ func (t *Tx) read(key string, version uint64) {
 	}
 }
 
-// Set sets the value of key. It copies the bytes.
+// Set sets the value of key. Set copies the bytes.
 func (t *Tx) Set(key string, v []byte) error {
 	return t.replace(key, change{replaced: true, value: value{bytes: append([]byte{}, v...)}})
 }

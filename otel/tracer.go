@@ -89,8 +89,8 @@ func (b *batchTrace) TraceMessage(parent semel.TraceContext) measure.MessageTrac
 	return &messageTrace{span}
 }
 
-// remote returns OpenTelemetry's form of a trace context. It drops a malformed tracestate, as
-// W3C Trace Context requires (section 3.3).
+// remote returns OpenTelemetry's form of a trace context. remote drops a malformed tracestate,
+// as W3C Trace Context requires (section 3.3).
 func remote(t semel.TraceContext) trace.SpanContext {
 	state, err := trace.ParseTraceState(t.State)
 	if err != nil {
@@ -120,7 +120,7 @@ func (m *messageTrace) TraceContext() semel.TraceContext {
 	return semel.TraceContext{TraceID: at.TraceID(), SpanID: at.SpanID(), Flags: byte(at.TraceFlags()), State: at.TraceState().String()}
 }
 
-// End implements measure.MessageTrace. It does not record the text of the error, which may
+// End implements measure.MessageTrace. End does not record the text of the error, which may
 // quote a payload.
 func (m *messageTrace) End(e measure.MessageEnd) {
 	m.span.SetAttributes(attribute.String(attributeEnding, e.Ending))

@@ -74,8 +74,8 @@ func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.commit(ctx, statements)
 }
 
-// commit sends the statements together with COMMIT. It reports store.NotCommitted only if the server
-// itself says so.
+// commit sends the statements together with COMMIT. commit reports store.NotCommitted only if the
+// server itself says so.
 func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	if err := b.state(); err != nil {
 		return b.fail(ctx, store.NoCulprit, err)
@@ -152,8 +152,8 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.end()
 }
 
-// rolledBack reports whether the server has rolled back. It returns false if the tracer, which
-// pgx calls, panics, because the outcome is then unknown.
+// rolledBack reports whether the server has rolled back. rolledBack returns false if the
+// tracer, which pgx calls, panics, because the outcome is then unknown.
 func (b *batch) rolledBack(ctx context.Context) (done bool) {
 	defer func() {
 		if recover() != nil {
@@ -184,8 +184,9 @@ func (b *batch) end() {
 // cut closes the connection, so that the server ends the transaction.
 func (b *batch) cut() { b.cutAnd(func() {}) }
 
-// cutAnd closes the connection like cut, and then calls do. It does nothing if the connection
-// was closed or released before. end cannot release the connection before do returns.
+// cutAnd closes the connection like cut, and then calls do. cutAnd does nothing if the
+// connection was closed or released before. end cannot release the connection before do
+// returns.
 func (b *batch) cutAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -200,7 +201,7 @@ func (b *batch) cutAnd(do func()) {
 // cancelTimeout limits the cancel request for a killed batch.
 const cancelTimeout = 2 * time.Second
 
-// Kill implements store.Batch. It also cancels the running statement.
+// Kill implements store.Batch. Kill also cancels the running statement.
 func (b *batch) Kill() {
 	b.cutAnd(func() { b.cancels.Go(b.cancel) })
 }

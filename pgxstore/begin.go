@@ -208,8 +208,8 @@ func (s *Store) onlyClaims(m *marking) bool {
 	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
 }
 
-// ScopeIn implements store.CallerTx. It uses another connection, because PostgreSQL supports
-// concurrent writers.
+// ScopeIn implements store.CallerTx. ScopeIn uses another connection, because PostgreSQL
+// supports concurrent writers.
 func (s *Store) ScopeIn(ctx context.Context, _ pgx.Tx, consumer, source string, generation int64) (int64, error) {
 	return s.Scope(ctx, consumer, source, generation)
 }
@@ -248,8 +248,8 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 	return verdicts, nil
 }
 
-// MarkIn implements store.CallerTx for any pgx transaction. It waits for another transaction
-// with the same message as long as lock_timeout allows.
+// MarkIn implements store.CallerTx for any pgx transaction. MarkIn waits for another
+// transaction with the same message as long as lock_timeout allows.
 func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	former := formers.Of(marks)
 	m := s.marking(sqlform.Marks(former.Marks(marks)), former)

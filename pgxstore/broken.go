@@ -23,8 +23,8 @@ const (
 // answer.
 func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
-// AbortCause implements store.TxStatus. It does not know errors of statements that a handler
-// sent on the connection directly instead of through its pgx.Tx.
+// AbortCause implements store.TxStatus. AbortCause does not know errors of statements that a
+// handler sent on the connection directly instead of through its pgx.Tx.
 func (b *batch) AbortCause() error {
 	b.mutex.Lock()
 	ended := !b.over && !b.cutOff && b.pg.TxStatus() == txNone
@@ -85,9 +85,10 @@ func (b *batch) sendable(texts ...string) error {
 	return nil
 }
 
-// noteError records an error of a handler's statement. It marks a lost connection as a store
-// that is down, unless the handler's own deadline closed the connection: that is a failure of
-// the handler. It keeps the first error after which the transaction cannot commit.
+// noteError records an error of a handler's statement. noteError marks a lost connection as a
+// store that is down, unless the handler's own deadline closed the connection: that is a
+// failure of the handler. noteError keeps the first error after which the transaction cannot
+// commit.
 func (b *batch) noteError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

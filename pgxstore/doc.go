@@ -1,6 +1,6 @@
 // Package pgxstore stores markers, inbox rows and positions in PostgreSQL through pgx, in the
-// same transactions as the handlers' effects. It uses the tables of sqlstore; both packages
-// can be used at the same time.
+// same transactions as the handlers' effects. The package uses the tables of sqlstore; both
+// packages can be used at the same time.
 //
 // The guarantee: for each identity (consumer, source, id) either the effects of exactly one
 // handler run are committed, together with its marker, or none. The guarantee holds through

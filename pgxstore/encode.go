@@ -6,10 +6,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// plain encodes the arguments of the marking statements, which every batch sends, in the
-// binary format of PostgreSQL's wire protocol (its send functions: array_send, int8send,
-// int2send, byteasend, textsend). It returns false, without a change, if an argument has
-// another type; then pgx encodes the arguments.
+// plain encodes the arguments of the marking statements, which every batch sends, in the binary
+// format of PostgreSQL's wire protocol (its send functions: array_send, int8send, int2send,
+// byteasend, textsend). plain returns false, without a change, if an argument has another type;
+// then pgx encodes the arguments.
 func (a *arena) plain(types []uint32, args []any) (encoded, bool) {
 	if len(types) != len(args) {
 		return encoded{}, false

@@ -63,8 +63,8 @@ func code(err error) string {
 	return ""
 }
 
-// Classify implements store.TxStore. It uses SQLSTATE codes, never the text of an error. An
-// error whose methods panic is a handler's own.
+// Classify implements store.TxStore. Classify uses SQLSTATE codes, never the text of an error.
+// An error whose methods panic is a handler's own.
 func (s *Store) Classify(err error) (class store.Class) {
 	defer func() {
 		if recover() != nil {

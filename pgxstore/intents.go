@@ -47,7 +47,8 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 }
 
 // ReceiveQueued implements admin.QueueStore. Its marks must have neither a previous identity
-// nor an age. It takes one more round trip, and another one if a marker exists already.
+// nor an age. ReceiveQueued takes one more round trip, and another one if a marker exists
+// already.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	m := s.direct.marking(sqlform.Marks(marks), nil)
 	end := func() error {

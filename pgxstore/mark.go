@@ -21,7 +21,7 @@ type marking struct {
 	verdicts []store.Verdict
 	former   *formers.Batch // nil if no mark has a previous identity
 	crypt    sqlform.Crypt
-	// days: the markers are in a table of days.
+	// days: the markers are in a table with daily partitions.
 	days bool
 	// altered: settings of the connection may prevent it from writing.
 	altered bool
@@ -210,8 +210,8 @@ func trimming(text string, marks []sqlform.Mark, back []int) *request {
 }
 
 // Dated returns a store for one consumer whose markers are in their own table with a partition
-// for each day; see sqlstore.Store.Dated, also for the errors. Its Queued uses that table,
-// too.
+// for each day; see sqlstore.Store.Dated, also for the errors. Queued of the returned store uses
+// that table, too.
 func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	inner, err := s.inner.Dated(ctx, o)
 	if err != nil {
@@ -221,8 +221,8 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// outside returns the marks with ids outside of the kept days that only record an outcome and
-// ask for none.
+// outside returns the marks whose ids belong to none of the daily partitions, and which only
+// record an outcome: their messages are not applied.
 func (m *marking) outside() (outside []int) {
 	for i := range m.marks {
 		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {
@@ -293,8 +293,8 @@ func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]
 }
 
 // askAges returns the statement that reads the low-water marks of scopes into lows, nil if no
-// mark needs one. It must follow the marking statement: that one may have waited for a reaper
-// to commit, and a statement that began earlier would not see the new low-water mark.
+// mark needs one. askAges must follow the marking statement: that one may have waited for a
+// reaper to commit, and a statement that began earlier would not see the new low-water mark.
 func (s *Store) askAges(marks []store.Mark, lows map[int64]sqlform.Low) *request {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {

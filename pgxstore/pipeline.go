@@ -23,8 +23,8 @@ const (
 	perSlice   = 4 * time.Millisecond
 )
 
-// sliceAfter returns the slice size after n statements took this time. It keeps slice if there
-// were too few statements to measure.
+// sliceAfter returns the slice size after n statements took this time. sliceAfter keeps slice
+// if there were too few statements to measure.
 func sliceAfter(slice, n int, took time.Duration) int {
 	if n < leastSlice {
 		return slice

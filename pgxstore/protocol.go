@@ -66,8 +66,8 @@ type link struct {
 	untraced bool
 }
 
-// known is what the store remembers about a connection: its prepared statements by text, and
-// its configuration.
+// known is the store's record of a connection: its prepared statements by text, and its
+// configuration.
 type known struct {
 	mode       pgx.QueryExecMode
 	tracer     pgx.QueryTracer // nil if there is none
@@ -142,8 +142,8 @@ func (l *link) ready(ctx context.Context, requests []*request) (failed int, err 
 // pipeline.
 var errCopy = errors.New("COPY cannot be sent together with other statements: use a handler of pgx.Tx and its Conn().CopyFrom, or an insert of several rows")
 
-// rewrite lets arguments such as pgx.NamedArgs change their statement. It rejects statements
-// that cannot be sent in a pipeline.
+// rewrite lets arguments such as pgx.NamedArgs change their statement. rewrite rejects
+// statements that cannot be sent in a pipeline.
 func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
 	for i, r := range requests {
 		if _, prepared := l.known.statements[r.sql]; !prepared && sqltext.Postgres().Copies(r.sql) {
@@ -328,7 +328,7 @@ func (l *link) encode(requests []*request) (failed int, err error) {
 	return none, nil
 }
 
-// arena stores encoded arguments. It copies what a pgx builder encoded, because the builder
+// arena stores encoded arguments. arena copies what a pgx builder encoded, because the builder
 // reuses its memory. Slices stay valid when the arena grows. Each connection has one arena.
 type arena struct {
 	bytes   []byte

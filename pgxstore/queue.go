@@ -71,10 +71,10 @@ type Query struct {
 }
 
 // Do sets the function that reads the rows. The function runs after the handlers of the whole
-// batch, when the rows have arrived and before COMMIT is sent. It may queue more statements,
+// batch, when the rows have arrived and before COMMIT is sent. Do may queue more statements,
 // which are sent next. Its error counts as an error of the message's handler. The handler's
 // timeout applies: if the function runs longer, its connection is closed, and its worker stays
-// busy until it returns. It must not keep the rows.
+// busy until it returns. Do must not keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
 	q.request.read = func(rows pgx.Rows) error { return q.queue.to.call(q.queue.mark, read, rows) }
 	q.queue.to.willRead()

@@ -40,11 +40,10 @@ type Options struct {
 	Listen string
 }
 
-// Store keeps markers and rows in the tables of a PostgreSQL database, in the same
-// transactions as the effects of handlers, which get a pgx.Tx. It is safe for concurrent use.
-// A batch holds one connection of the pool from Begin to its end, and any other call holds one
-// while it runs. The caller's context limits the wait for a connection. The caller closes the
-// pool.
+// Store keeps markers and rows in the tables of a PostgreSQL database, in the same transactions
+// as the effects of handlers, which get a pgx.Tx. Store is safe for concurrent use. A batch
+// holds one connection of the pool from Begin to its end, and any other call holds one while it
+// runs. The caller's context limits the wait for a connection. The caller closes the pool.
 //
 // In addition to the methods listed here, a Store has those of store.Inbox, store.Leases,
 // store.Reaper, keystore.Store, source.PositionStore and laneoffset.Store, as sqlstore has
@@ -60,7 +59,7 @@ type Store struct {
 	// adopted: the statements also use a table of the user, so that advice about Semel's
 	// tables may be wrong.
 	adopted bool
-	// days are the statements of a table of days; nil without such a table.
+	// days are the statements of a table with daily partitions; nil without such a table.
 	days    *sqlform.Dated
 	guesses *guesses
 }
@@ -72,7 +71,7 @@ func (s *Store) Limits() store.Limits {
 	return l
 }
 
-// New returns a store in the database of the pool. It creates nothing and sends no statement:
+// New returns a store in the database of the pool. New creates nothing and sends no statement:
 // see Migrate and Check. For rare operations it opens a database/sql handle over the pool,
 // which stays open until the process ends: that costs one waiting goroutine, and no connection
 // while idle. The handle is never closed, because the end of the last call cannot be known.

@@ -68,12 +68,12 @@ func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
 }
 
 // Print writes the SQL of all migrations and of their records, for teams that apply it with
-// another tool. It does not access the database.
+// another tool. Print does not access the database.
 func (t *tables) Print(w io.Writer) error { return t.inner.Print(w) }
 
 // Check implements admin.SchemaChecker: it reports whether the tables fit this release and
 // still have everything that exactly-once processing needs. Its error names every fault with
-// its remedy, and wraps semel.ErrSchema. It changes nothing.
+// its remedy, and wraps semel.ErrSchema. Check changes nothing.
 func (t *tables) Check(ctx context.Context) error { return t.inner.Check(ctx) }
 
 // Setup runs the user's statements once, in one transaction with a record of their hash, and
@@ -107,7 +107,8 @@ func (t *tables) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevi
 }
 
 // PrintReaper writes SQL that creates a procedure that works as a reaper, and the calls of it
-// for these consumers, for a scheduler in the database. It does not access the database.
+// for these consumers, for a scheduler in the database. PrintReaper does not access the
+// database.
 func (t *tables) PrintReaper(w io.Writer, consumers []string) error {
 	return t.inner.PrintReaper(w, consumers)
 }

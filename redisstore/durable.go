@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// Durable implements keystore.Store. It returns the durability that New determined; for a
+// Durable implements keystore.Store. Durable returns the durability that New determined; for a
 // cluster, that of its least durable node.
 func (s *Store) Durable() (d keystore.Durability, why string) { return s.durable, s.why }
 

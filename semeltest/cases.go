@@ -240,7 +240,7 @@ func crash[Tx any](s *session[Tx], p point) error {
 	return s.same(w, saysTwice, "the process crashed once for each message "+string(p)+" and was restarted", w.advice())
 }
 
-// replyLost loses the reply of each COMMIT; the process goes on.
+// replyLost loses the reply of each COMMIT; the process continues.
 func replyLost[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
@@ -253,7 +253,7 @@ func replyLost[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "the reply of each COMMIT was lost", w.advice())
 }
 
-// cut cuts the connection of each transaction; the process goes on.
+// cut cuts the connection of each transaction; the process continues.
 func cut[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Store.Limits().SingleWriter {

@@ -2,11 +2,12 @@
 // production: duplicates, crashes, lost commit replies, poison messages, conflicts, late and early
 // versions.
 //
-// Run delivers your messages to your handler, once without a disturbance and then once for each
-// subtest with one disturbance, and compares what Handler.Effect returns. Effect must return the same
-// text, because Semel promises that each message takes effect once. If the texts differ, the handler
-// or the policy has a fault that Semel cannot correct, such as a write outside the transaction. Each
-// failed subtest says in one sentence what happened, to which message, and how to fix it.
+// Run delivers your messages to your handler once without a disturbance, and once for each subtest with
+// one disturbance. After each delivery Run calls Handler.Effect, which returns the effect as a text. The
+// text must be the same with and without the disturbance, because Semel promises that each message takes
+// effect once. If the text with a disturbance is different, the handler or the policy has a fault that
+// Semel cannot correct, such as a write outside the transaction. Each failed subtest says in one sentence
+// what happened, to which message, and how to fix the fault.
 //
 // The kit works in process and without waiting: a crash is a store that fails from one point on, and a
 // restart is a new consumer. It does not test Semel itself, a broker, or a database server.

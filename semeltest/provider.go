@@ -32,7 +32,7 @@ type Provider struct {
 
 type charge struct{ key, body string }
 
-// misfortune is what happens to the next request.
+// misfortune is the fault that the next request meets.
 type misfortune string
 
 const (

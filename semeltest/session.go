@@ -19,7 +19,8 @@ type session[Tx any] struct {
 	repeated error
 }
 
-// baseline is what an undisturbed run did.
+// baseline records an undisturbed run: which messages have an effect, and what Handler.Effect
+// returned.
 type baseline struct {
 	effect, ledger string
 	// acts are the indexes of the messages that have an effect.
@@ -29,7 +30,7 @@ type baseline struct {
 	err  error
 }
 
-// scenario is a subtest. It returns what it found, or a *notRun.
+// scenario is a subtest. scenario returns what it found, or a *notRun.
 type scenario[Tx any] struct {
 	name string
 	run  func(s *session[Tx]) error

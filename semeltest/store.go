@@ -30,7 +30,7 @@ const (
 // errCrashed is returned by every call of a store whose process has crashed.
 var errCrashed = errors.New("semeltest: the process has crashed")
 
-// plan says what happens to a world's next transactions. It is safe for concurrent use.
+// plan says what happens to a world's next transactions. plan is safe for concurrent use.
 type plan struct {
 	mu    sync.Mutex // protects all fields
 	crash point
@@ -78,8 +78,8 @@ type extras[Tx any] interface {
 	admin.Results[Tx]
 }
 
-// basic is a store that crashes as its plan says. It uses own names for its consumers, so that each
-// world begins without markers on a store that is not empty.
+// basic is a store that crashes as its plan says. basic uses own names for its consumers, so that
+// each world begins without markers on a store that is not empty.
 type basic[Tx any] struct {
 	store.TxStore[Tx]
 	plan   *plan

@@ -50,8 +50,8 @@ type world[Tx any] struct {
 	lost context.CancelFunc
 }
 
-// patience is the longest time that a world waits for its consumer. Only a handler that blocks reaches
-// it.
+// patience is the longest time that a world waits for its consumer. A world waits as long only if the
+// handler blocks.
 const patience = 30 * time.Second
 
 // newWorld calls start and starts a process.
@@ -177,7 +177,7 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	return w.disturbed(afterHandle, m)
 }
 
-// note keeps the error of a run, and what it did wrong besides.
+// note keeps the error of a run, and the rule that the handler broke in the run.
 func (w *world[Tx]) note(err, remark, left error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -287,7 +287,7 @@ func (w *world[Tx]) handlerError() error {
 	return errors.Join(w.err, aborted)
 }
 
-// effect returns what the world looks like now.
+// effect returns the present text of Handler.Effect.
 func (w *world[Tx]) effect() string {
 	w.t.Helper()
 	text, err := w.Effect(w.t.Context())

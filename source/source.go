@@ -36,7 +36,7 @@ type Delivery struct {
 	// Refused, if not empty, says why the source could not decode the delivery. The engine parks
 	// such a delivery, with the raw bytes in Message.Body, and does not call the handler.
 	Refused semel.Reason
-	// Detail, with Refused, describes the fault for people. It must not contain payload.
+	// Detail, with Refused, describes the fault for people. Detail must not contain payload.
 	Detail string
 	// Handle is private to the source. The engine passes it back with Settle.
 	Handle any
@@ -120,8 +120,8 @@ type Settlement struct {
 type LaneObserver interface {
 	// Given is called before the first delivery of a lane and epoch.
 	Given(Lane)
-	// Revoking is called before a lane is given up. It returns after the lane's last settlement,
-	// or when ctx ends.
+	// Revoking is called before a lane is given up. Revoking returns after the lane's last
+	// settlement, or when ctx ends.
 	Revoking(context.Context, Lane)
 	// Lost is called when the lane is gone. Its deliveries can no longer be settled.
 	Lost(Lane)
@@ -149,8 +149,8 @@ type Source interface {
 	Flow(l Lane, on bool)
 	// Close releases the source's resources. Unsettled deliveries are delivered again.
 	Close(ctx context.Context) error
-	// Info returns what the source knows about itself. It has no side effect, may be called before
-	// Lanes and more than once, and always returns the same features.
+	// Info returns what the source knows about itself. Info has no side effect, may be called
+	// before Lanes and more than once, and always returns the same features.
 	Info() Info
 }
 
@@ -188,8 +188,8 @@ type Info struct {
 	// block and is safe for concurrent use with every other method.
 	LaneFaults func() []semel.Unfinished
 	// Ages returns the progress of each lane of this process. all is false if the progress of a lane is
-	// not known, for example before the first record of a new lane. It does not block and may be called
-	// at any time.
+	// not known, for example before the first record of a new lane. Ages does not block and may be
+	// called at any time.
 	Ages func() (lanes []LaneAge, all bool)
 }
 

@@ -88,8 +88,8 @@ func idleAtTheEnd(s *session) error {
 	return s.wantIdle(idler, true, "everything was delivered")
 }
 
-// wantIdle calls Idle until it returns the wanted answer. It retries only if true is wanted,
-// because a source may become idle later.
+// wantIdle calls Idle until it returns the wanted answer. wantIdle retries only if true is
+// wanted, because a source may become idle later.
 func (s *session) wantIdle(idler func(context.Context) (bool, []semel.Unfinished, error), want bool, when string) error {
 	for deadline := time.Now().Add(s.Patience); ; {
 		idle, left, err := idler(s.ctx)

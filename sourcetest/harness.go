@@ -107,7 +107,7 @@ type Case struct {
 	run func(*session) error
 }
 
-// Run runs all cases as subtests. It fails t at once if the harness declares less than every
+// Run runs all cases as subtests. Run fails t at once if the harness declares less than every
 // source must be able to do.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
@@ -123,8 +123,8 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Check runs the case against a new broker. It returns how the source broke the law, or nil. It
-// fails t only if the broker fails.
+// Check runs the case against a new broker. Check returns how the source broke the law, or nil.
+// Check fails t only if the broker fails.
 func (c Case) Check(t *testing.T, h Harness) (err error) {
 	t.Helper()
 	if h.Patience == 0 {
@@ -171,7 +171,7 @@ type session struct {
 
 	// broken is the first violation of a law that holds for every Fetch.
 	broken error
-	// failed is an error of the broker. It says nothing about the source.
+	// failed is an error of the broker. failed says nothing about the source.
 	failed error
 }
 

@@ -195,7 +195,7 @@ func (m *Memory) giveLanes() {
 	}
 }
 
-// wait blocks until Fetch should look again. It returns false if ctx has ended.
+// wait blocks until Fetch should look again. wait returns false if ctx has ended.
 func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 	var at <-chan time.Time
 	if !due.IsZero() {
@@ -305,8 +305,8 @@ func (l *memoryLane) takeBack(t *taking) {
 	})
 }
 
-// Settle implements source.Source. It never fails. Of a delivery from an earlier epoch it keeps
-// only the dead letter and ignores the rest.
+// Settle implements source.Source. Settle never fails. Of a delivery from an earlier epoch it
+// keeps only the dead letter and ignores the rest.
 func (m *Memory) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	m.mu.Lock()
 	for i := range all {

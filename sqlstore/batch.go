@@ -86,9 +86,9 @@ func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []stor
 	return b, verdicts, nil
 }
 
-// TxAborted implements store.TxStatus. It reports whether a handler committed, rolled back, or
-// met an error after which the transaction cannot commit. If the driver does not show that,
-// TxAborted asks the database.
+// TxAborted implements store.TxStatus. TxAborted reports whether a handler committed, rolled
+// back, or met an error after which the transaction cannot commit. If the driver does not show
+// that, TxAborted asks the database.
 func (b *batch) TxAborted() bool {
 	if b.Handle.Status != nil {
 		return b.Handle.Status() != database.InTransaction
@@ -102,9 +102,9 @@ func (b *batch) TxAborted() bool {
 // errEnded means that a handler ended the transaction of its batch.
 var errEnded = &database.Error{Doing: "the transaction has ended", Class: store.ClassPermanent, Err: ended.Err}
 
-// AbortCause implements store.TxStatus. It returns errEnded if the handler ended the
-// transaction. It does not know other errors, because database/sql returns the error of a
-// statement to the handler only.
+// AbortCause implements store.TxStatus. AbortCause returns errEnded if the handler ended the
+// transaction. AbortCause does not know other errors, because database/sql returns the error of
+// a statement to the handler only.
 func (b *batch) AbortCause() error {
 	ended := false
 	switch {

@@ -40,7 +40,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// lint reports what the schema has lost of the things that exactly-once processing needs. It
+// lint reports what the schema has lost of the things that exactly-once processing needs. lint
 // reads rows where the catalog is not enough. If a table is missing, the earlier checks have
 // already named it.
 func lint(ctx context.Context, db *database.DB) error {
@@ -94,12 +94,13 @@ func (s *Store) LackingRights(ctx context.Context) (warnings []string, err error
 	return warnings, err
 }
 
-// Grants returns the GRANT statements for a role that runs consumers and acts on their
-// messages, regardless of its present privileges: on the schema, on Semel's tables, on tables
-// of days, and on the adopted tables that are named. An empty role means the role of the
-// connection. The statements do not cover the user's own tables, nor Migrate and the creation
-// of days, which are for the owner of the tables. The error wraps semel.ErrUnsupported on
-// SQLite, which has no roles, and semel.ErrSchema if a table of Semel is missing.
+// Grants returns the GRANT statements for a role that runs consumers and changes their messages
+// with operator commands, regardless of the role's present privileges. The statements cover the
+// schema, Semel's tables, tables with daily partitions, and the adopted tables that are named. An
+// empty role means the role of the connection. The statements do not cover the user's own tables,
+// nor Migrate and the creation of daily partitions, which need the owner of the tables. The error
+// wraps semel.ErrUnsupported on SQLite, which has no roles, and semel.ErrSchema if a table of Semel
+// is missing.
 func (s *Store) Grants(ctx context.Context, role string, adopted ...string) (grants []string, err error) {
 	if s.db.Postgres == nil {
 		return nil, fmt.Errorf("sqlstore: SQLite has no roles: every process that can write the file can do everything: %w", semel.ErrUnsupported)

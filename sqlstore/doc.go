@@ -23,14 +23,15 @@
 //   - 1 for each inbox row, or 2 if the row's state differs from what its mark says
 //   - 1 with store.TxOptions.Serial
 //
-// Settings, guard and marks are one statement. pgx prepares a statement when a connection
-// first needs it, and pings a connection that was idle for a second: each takes one more.
+// Settings, guard and marks are one statement. pgx prepares a statement when a connection first
+// needs it, and pings a connection that was idle for a second: each takes one more round trip.
 //
-// A batch holds one connection of the pool from Begin to its end; Scope, positions, rows and
-// acts hold one while they run. So a consumer needs one connection for each worker, and one
-// more. A handler that needs a second connection of the same pool waits for it until its
-// context ends. If the pool is exhausted, the handler gets that error, so no deadlock lasts
-// longer than the timeout.
+// A batch holds one connection of the pool from Begin until Commit or Rollback. Calls of Scope,
+// and calls that read or write positions, rows and audit records, hold one connection while they
+// run. So a consumer needs one connection for each worker, and one more. A handler that needs a
+// second connection of the same pool waits for that connection until the handler's context ends.
+// If the pool is exhausted, the handler gets the error of its context, so no deadlock lasts longer
+// than the timeout.
 //
 // Every timeout is set within the transaction, so that a pooler in transaction mode, such as
 // PgBouncer, works. Such a pooler does not support named prepared statements: with pgx add

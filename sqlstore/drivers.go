@@ -18,8 +18,8 @@ import (
 // release, which the revision identifies.
 func Statements(s *Store, _ sqlform.Revision12) *sqlform.Postgres { return s.db.Postgres }
 
-// DatedStatements returns the statements of a store's table of days; nil if its markers are in
-// the common table.
+// DatedStatements returns the statements for the table with daily partitions in which a store
+// keeps its markers; nil if the markers are in the common table.
 func DatedStatements(s *Store, _ sqlform.Revision12) *sqlform.Dated {
 	if s.db.Days == nil {
 		return nil
@@ -30,13 +30,13 @@ func DatedStatements(s *Store, _ sqlform.Revision12) *sqlform.Dated {
 // Crypt returns the encryption of a store.
 func Crypt(s *Store) sqlform.Crypt { return s.db.Crypt }
 
-// DayGone reports whether an error of marks, from any driver, means that the day of a mark was
-// dropped after the list of days was read. A retry reads the list again.
+// DayGone reports whether an error of marks, from any driver, means that the daily partition of
+// a mark was dropped after the list of partitions was read. A retry reads the list again.
 func DayGone(s *Store, err error) bool { return s.db.NoPartition(err) }
 
 // Unwritten adds to an error of marks, from any driver, the fault of the schema that explains
-// it, such as a trigger or a rule that prevents markers from being written. It returns nil if
-// the schema shows no cause.
+// it, such as a trigger or a rule that prevents markers from being written. Unwritten returns
+// nil if the schema shows no cause.
 func Unwritten(ctx context.Context, s *Store, err error) error {
 	missing := errors.Is(err, sqlform.ErrMissing)
 	if !missing && s.Classify(err) != store.ClassPermanent {
@@ -56,8 +56,9 @@ func Unwritten(ctx context.Context, s *Store, err error) error {
 // advice about Semel's tables.
 func Remedy(err error, own bool) string { return database.Remedy(err, own) }
 
-// Judged returns the verdict for a mark with this marker, or none, in a table of days. The key
-// of the mark must be the one under which the marker is stored.
+// Judged returns the verdict for a mark in a table with daily partitions. there is the marker of
+// the mark's identity, or the zero value if there is no marker. Judged sets the key of the mark to
+// the key under which the marker is stored.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	return marking.Judged(c, m, there)
 }

@@ -14,24 +14,26 @@ import (
 type Dated struct {
 	// Consumer is the name of the only consumer that uses the store.
 	Consumer string
-	// IDTime is the kind of all its ids. The day of a Snowflake id is determined from its
-	// decimal text: one from before May 2018, which has fewer digits, counts as from another
-	// time.
+	// IDTime is the kind of all ids of the consumer. The day of a Snowflake id is determined
+	// from the decimal text of the id. An id from before May 2018 has fewer digits, and the
+	// store assumes a wrong day for it.
 	IDTime identity.IDTime
-	// Back is how many days before today are created with the table, for older messages that
-	// are still to come. At most 3650. It is ignored if the table exists.
+	// Back is the number of days before today for which partitions are created with the table,
+	// for older messages that are still to come. At most 3650. Back is ignored if the table
+	// exists.
 	Back int
-	// Move makes the first call move the consumer's markers from the common table into its
-	// own, in one transaction. No process of the consumer may run meanwhile, because processes
-	// that were started before would still mark in the common table. Without Move, such
-	// markers are an error. BeginMove and EndMove move them while processes run.
+	// Move makes the first call of Store.Dated move the consumer's markers from the common table
+	// into the consumer's own table, in one transaction. No process of the consumer may run
+	// meanwhile, because processes that were started before would still mark in the common
+	// table. Without Move, Store.Dated returns an error if the common table has markers of the
+	// consumer. BeginMove and EndMove move the markers while processes run.
 	Move bool
 }
 
 // Moved is the result of EndMove.
 type Moved struct {
-	// Copied counts the markers that were written into the table of days, Removed those that
-	// were removed from the common table.
+	// Copied is the number of markers that were written into the table with daily partitions.
+	// Removed is the number of markers that were removed from the common table.
 	Copied, Removed int64
 	// Held is how long the consumer's processes could not mark.
 	Held time.Duration
@@ -42,43 +44,43 @@ type Moved struct {
 }
 
 // Dated returns a store on the same database for one consumer, whose markers are in their own
-// table with a partition for each day. The time in the id determines the day. A day past its
-// retention is dropped as a whole, which is fast and leaves no dead rows; otherwise its
-// markers would be deleted one by one. See store.Limits.PartitionedBy for ids outside of the
-// kept days. Ids of another kind are not valid identities.
+// table with a partition for each day. The time in a message's id determines the partition. A
+// partition past its retention is dropped as a whole, which is fast and leaves no dead rows;
+// otherwise its markers would be deleted one by one. See store.Limits.PartitionedBy for ids that
+// belong to none of the partitions. Ids of another kind are not valid identities.
 //
 // The first call creates the table, which needs the privilege to create tables in the schema.
-// So do the calls that create days, at least one of which must happen every four days: Retain,
-// Progressed and Advance. The error wraps semel.ErrState if the consumer's table has another
+// Retain, Progressed and Advance create further partitions, which needs the same privilege; at
+// least one of them must be called every four days. The error wraps semel.ErrState if the consumer's table has another
 // kind of ids, or if the consumer has markers in the common table, unless BeginMove was
 // called. It wraps semel.ErrUnsupported on SQLite and for a store that adopted a table.
 func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
 	return wrap(daily.OpenDays(ctx, s.db, database.Dated(o)))
 }
 
-// EndMove ends the move that BeginMove began. It copies the markers. The consumer's processes
-// wait while it copies the last ones, and from then on all stores of Dated mark in days. No
-// process may use another store for the consumer any more; once Fenced is set, such a process
-// cannot mark. Finally EndMove removes the copied markers.
+// EndMove ends the move that BeginMove began. EndMove copies the markers. While it copies the
+// last markers, the consumer's processes wait; from then on all stores that Dated opened mark in
+// the table with daily partitions. No process may use another store for the consumer any more; once
+// Fenced is set, such a process cannot mark. Finally EndMove removes the copied markers.
 //
-// If EndMove fails or is killed, the move has either ended or not, and another call continues
-// it. semel.ErrState: no move has begun, or markers have ids in another spelling than a table
-// of days uses, so that their duplicates would count as fresh.
+// If EndMove fails or is killed, call it again: the next call continues the move. The error wraps
+// semel.ErrState if no move has begun, or if markers have ids in another spelling than the table
+// with daily partitions uses, so that duplicates of their messages would count as fresh.
 func (s *Store) EndMove(ctx context.Context, consumer string) (Moved, error) {
 	done, err := daily.EndMove(ctx, s.db, consumer)
 	return Moved(done), err
 }
 
-// BeginMove begins to move the markers of a consumer from the common table into a table of
-// days, while its processes run. From then on Dated opens a store for the consumer, and
-// processes with that store may run together with processes without it: until EndMove, both
-// mark in the common table. Processes with that store accept only ids in the spelling that a
-// table of days uses. Move is ignored here. BeginMove needs the privilege to create tables in
-// the schema.
+// BeginMove begins to move the markers of a consumer from the common table into a table with daily
+// partitions, while the consumer's processes run. From then on Dated opens a store for the
+// consumer, and processes with that store may run together with processes without that store: until
+// EndMove, both mark in the common table. Processes with that store accept only ids in the spelling
+// that the table with daily partitions uses. BeginMove ignores the option Move. BeginMove needs the
+// privilege to create tables in the schema.
 //
-// A move that has already begun is no error. semel.ErrState: the markers are already in a
-// table of days, or a move for another kind of ids has begun. semel.ErrUnsupported is returned
-// as by Dated.
+// A move that has already begun is no error. The error wraps semel.ErrState if the markers are
+// already in a table with daily partitions, or if a move for another kind of ids has begun. It wraps
+// semel.ErrUnsupported in the same cases as the error of Dated.
 func (s *Store) BeginMove(ctx context.Context, o Dated) error {
 	return daily.BeginMove(ctx, s.db, database.Dated(o))
 }

@@ -49,7 +49,7 @@ func park(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, 
 	return nil
 }
 
-// receive writes the rows of the messages whose marks are fresh.
+// receive writes inbox rows for the messages whose verdict is Fresh: those without an earlier marker.
 func receive(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) error {
 	if db.Postgres != nil {
 		pieces, err := sqlform.Receive(db.Crypt, marks, verdicts, messages)

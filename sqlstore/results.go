@@ -21,7 +21,7 @@ func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of admin.ResultOf, r
 }
 
 // ourOwn makes an error about a swallowed row count as the store's, so that no message is
-// charged. It returns other errors unchanged.
+// charged. ourOwn returns other errors unchanged.
 func ourOwn(db *database.DB, doing string, err error) error {
 	var swallowed *sqlform.SwallowedError
 	if errors.As(err, &swallowed) {

@@ -31,7 +31,7 @@ type Seed struct {
 	// that begins with the column makes reading efficient.
 	ID string
 	// Where, if not empty, is an SQL condition for the rows that count, such as "status =
-	// 'done'". It is inserted into the statement unchanged.
+	// 'done'". Where is inserted into the statement unchanged.
 	Where string
 	// Batch is how many ids are seeded in one transaction; the default is 1,000, at most
 	// 10,000.

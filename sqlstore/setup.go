@@ -13,10 +13,10 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Setup runs the user's own statements once: in one transaction with a record
-// of their hash. It reports whether it ran them. name is for people. The
-// driver must take several statements at once. Set-ups of several processes
-// take turns, so that two may create the same table if it does not exist.
+// Setup runs the user's own statements once: in one transaction with a record of their hash.
+// Setup reports whether it ran them. name is for people. The driver must take several
+// statements at once. Set-ups of several processes take turns, so that two may create the same
+// table if it does not exist.
 //
 // Statements that would begin or end a transaction are refused with their
 // place. After an error nothing of them ran, unless the error says otherwise:
@@ -49,12 +49,13 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	return ran, nil
 }
 
-// errRolledBackItself: nobody recognised a ROLLBACK before it had run.
+// errRolledBackItself means that the setup file contained a ROLLBACK that was recognised only after
+// it had run.
 var errRolledBackItself = errors.New("its statements ended their transaction: what stands before the ROLLBACK did not run, " +
 	"what stands after it may have: remove the ROLLBACK and what is there already")
 
-// setup runs the statements under a guard, so that a COMMIT among them that
-// nobody recognised fails with all of them.
+// setup runs the statements under a guard. If the statements contain a COMMIT that was not
+// recognised, the guard makes that COMMIT fail, and all statements are rolled back.
 func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.LockSetup); err != nil {
 		return false, err
@@ -76,8 +77,8 @@ func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, stateme
 	return err == nil, err
 }
 
-// controlled refuses statements that begin or end a transaction, and what is no
-// statement, with the place.
+// controlled returns an error, with the place, for text that is no statement and for statements
+// that begin or end a transaction.
 func controlled(d *database.Dialect, text string) error {
 	tokens, err := d.Text.Scan(text)
 	if err != nil {
@@ -97,8 +98,8 @@ func controlled(d *database.Dialect, text string) error {
 	return errors.Join(faults...)
 }
 
-// placeOf is where a byte of text stands, for people: counted from 1, columns
-// in characters.
+// placeOf returns the line and column of a byte of text, counted from 1; columns are counted in
+// characters.
 func placeOf(text string, at int) string {
 	before := text[:at]
 	line := strings.Count(before, "\n") + 1

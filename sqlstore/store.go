@@ -23,7 +23,7 @@ import (
 
 // Options are the settings of a store. The zero value suits most users.
 type Options struct {
-	// Prefix is the start of every table name; the default is "semel_". It consists of a
+	// Prefix is the start of every table name; the default is "semel_". Prefix consists of a
 	// letter or underscore and at most 31 more letters, digits or underscores.
 	Prefix string
 	// Schema is the schema of PostgreSQL's tables; the default is "public". Every statement
@@ -39,8 +39,8 @@ type Options struct {
 	// EncryptedSince, if not zero, is the time from which rows of the inbox in plain text are
 	// rejected, by this process's clock and regardless of the date in the row: a consumer that
 	// claims such a row parks it as unreadable. A store that is opened after that time also
-	// encrypts the fingerprints that it writes, which an earlier release cannot read. It needs
-	// a Cipher.
+	// encrypts the fingerprints that it writes, which an earlier release cannot read.
+	// EncryptedSince needs a Cipher.
 	EncryptedSince time.Time
 	// Code returns the database's own error code from an error of the driver. The default
 	// calls the method Code() int of the error, which modernc.org/sqlite has.
@@ -48,8 +48,8 @@ type Options struct {
 }
 
 // Store keeps markers and rows in the tables of a database, in the same transactions as the
-// handlers' effects. It is safe for concurrent use. It holds no connection between batches.
-// The caller closes the *sql.DB.
+// handlers' effects. Store is safe for concurrent use. Store holds no connection between
+// batches. The caller closes the *sql.DB.
 //
 // In addition to the methods listed here, a Store has:
 //
@@ -95,20 +95,20 @@ func wrap(db *database.DB, err error) (*Store, error) {
 		eraser.New(db), seals.New(db), reaper.New(db), inspect.New(db)}, nil
 }
 
-// Classify implements store.TxStore. It uses the codes of the database, never the text of an
-// error. If PostgreSQL reports that a prepared statement is outdated because its table
+// Classify implements store.TxStore. Classify uses the codes of the database, never the text of
+// an error. If PostgreSQL reports that a prepared statement is outdated because its table
 // changed, Classify records that: the connections of open batches are then closed, so that the
 // next run prepares the statement again.
 func (s *Store) Classify(err error) store.Class { return s.db.Classify(err) }
 
-// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack
-// of memory, and files that cannot be read or written.
+// IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full
+// disks, lack of memory, and files that cannot be read or written.
 func (s *Store) IsStoreFault(err error) bool { return s.db.IsStoreFault(err) }
 
 //go:embed postgres
 var postgresFiles embed.FS
 
-// Postgres returns a store in a PostgreSQL database of version 13 or later. It creates
+// Postgres returns a store in a PostgreSQL database of version 13 or later. Postgres creates
 // nothing, see Migrate, and sends no statement.
 func Postgres(db *sql.DB, o Options) (*Store, error) {
 	return wrap(database.OpenPostgres(db, postgresFiles, database.Options(o)))
@@ -117,7 +117,7 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 //go:embed sqlite
 var sqliteFiles embed.FS
 
-// SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. It
+// SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. SQLite
 // creates nothing: see Migrate.
 //
 // The database must be a file, because the store closes connections that ended uncleanly, and

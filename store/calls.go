@@ -45,6 +45,6 @@ func (o CallOutcome) String() string {
 	return enum.Name([]string{CallNone: "none", CallNotMade: "not made", CallUnknown: "unknown", CallFailed: "failed", CallDecided: "decided"}, o, "CallOutcome")
 }
 
-// UnknownOutcome reports whether a call for the row's message has no known outcome. It is also true
-// while a call is in progress.
+// UnknownOutcome reports whether a call for the row's message has no known outcome. UnknownOutcome
+// is also true while a call is in progress.
 func (r *StoredRow) UnknownOutcome() bool { return r.CallsStarted > r.CallsFinished }

@@ -11,10 +11,10 @@ type Cipher interface {
 	// Decrypt reverses Encrypt. The error says whether the key is missing, the text was changed, or it
 	// was encrypted with another about.
 	Decrypt(encrypted, about []byte) ([]byte, error)
-	// Derive returns a secret derived from key n and about, and the name of the key. It reports whether
-	// there is a key n. Key 0 is the key of Encrypt; the others are further keys of Decrypt. Stores
-	// compare keyed hashes of fingerprints that use this secret, so every process must derive the
-	// same secret from the same key.
+	// Derive returns a secret derived from key n and about, and the name of the key. Derive reports
+	// whether there is a key n. Key 0 is the key of Encrypt; the others are further keys of Decrypt.
+	// Stores compare keyed hashes of fingerprints that use this secret, so every process must derive
+	// the same secret from the same key.
 	Derive(n int, about []byte) (key [4]byte, secret [32]byte, there bool)
 	// Overhead returns the number of bytes that Encrypt adds.
 	Overhead() int

@@ -2,9 +2,9 @@ package store
 
 import "github.com/semel-go/semel"
 
-// PreviousMark is the identity of a message under the previous derivation. It is marked together with its Mark,
-// with the same fingerprint and outcome, and is trimmed with it. The Mark is Fresh only if both identities
-// are.
+// PreviousMark is the identity of a message under the previous derivation. PreviousMark is marked together with
+// its Mark, with the same fingerprint and outcome, and is trimmed with it. The Mark is Fresh only if both
+// identities are.
 //
 //   - If a marker of the Mark's own identity exists, its verdict counts, and the marker that the batch wrote
 //     for the previous identity is removed.
@@ -22,7 +22,8 @@ type PreviousMark struct {
 	Strict bool
 }
 
-// Other reports whether a marker with this fingerprint counts as another content than the mark's.
+// Other reports whether a marker with the fingerprint content was written for a message with
+// different content than m, so that the store returns the verdict Conflict for m.
 func (m *Mark) Other(content semel.Fingerprint) bool {
 	if m.Strict && (content.Version == 0 || content.Version != m.Fingerprint.Version) {
 		return true

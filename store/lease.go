@@ -31,9 +31,9 @@ func NewToken() Token {
 // ended and another worker, or an operator, has the row. Nothing was changed.
 var ErrClaimLost = errors.New("semel: the claim is lost")
 
-// Claim is the exclusive right to process the message of row Number while the row has this Token. It
-// lasts for a lease, measured by the store's clock, which can be extended. After the lease another
-// worker may claim the row with another token.
+// Claim is the exclusive right to process the message of row Number while the row has this Token.
+// Claim lasts for a lease, measured by the store's clock, which can be extended. After the lease
+// another worker may claim the row with another token.
 type Claim struct {
 	Number int64
 	Token  Token
@@ -116,10 +116,10 @@ type Reclaimed struct {
 // a lease by the store's clock. The methods use their own transactions. A lost claim is not an error:
 // the methods return its index and leave its row unchanged.
 type Leases interface {
-	// Claim claims due rows, the longest due first, and rows in progress whose lease has ended. It
-	// skips rows that another call has locked.
+	// Claim claims due rows, the longest due first, and rows in progress whose lease has ended.
+	// Claim skips rows that another call has locked.
 	Claim(ctx context.Context, o ClaimOptions) ([]Claimed, error)
-	// Held returns the rows that are claimed with the token. It is called after a Claim whose
+	// Held returns the rows that are claimed with the token. Held is called after a Claim whose
 	// response was lost.
 	Held(ctx context.Context, consumer string, t Token) ([]Claimed, error)
 	// Extend makes the leases end after this duration from now, unless they end later already. A
@@ -132,16 +132,16 @@ type Leases interface {
 	// End ends claims outside of a batch. RowCompleted is for effects outside of the store.
 	End(ctx context.Context, endings []ClaimEnding) (lost []int, err error)
 	// Reclaim gives rows that are in progress with one of the old tokens a new token, after a commit
-	// with unknown outcome. It waits for transactions that are ending one of the claims, and
+	// with unknown outcome. Reclaim waits for transactions that are ending one of the claims, and
 	// returns the state of each row afterwards.
 	Reclaim(ctx context.Context, numbers []int64, from []Token, to Token) ([]Reclaimed, error)
 	// StartCalls records, for each valid claim, that an external call for its message is about to be
 	// made, and extends its lease to this duration from now unless it ends later already. A repeated
-	// call with the same token, after a lost response, counts once. It returns the calls of each row
-	// in the order of the claims: how many were started, when the first was started, and how many
-	// have a known outcome. A row with fewer known outcomes than started calls has an unknown
-	// outcome: a process may have made the call and crashed, or received no response. The record is
-	// kept as long as the row.
+	// call with the same token, after a lost response, counts once. StartCalls returns the calls of
+	// each row in the order of the claims: how many were started, when the first was started, and
+	// how many have a known outcome. A row with fewer known outcomes than started calls has an
+	// unknown outcome: a process may have made the call and crashed, or received no response. The
+	// record is kept as long as the row.
 	StartCalls(ctx context.Context, claims []Claim, lease time.Duration) ([]CallStarted, error)
 	// LookUpMarkers returns one verdict for each mark, from committed markers: Seen, Conflict or
 	// Newer if there is a marker, as Begin would return. Fresh means that no marker was visible. It

@@ -7,8 +7,8 @@ func (o Outcome) String() string {
 	return enum.Name([]string{Applied: "applied", Waiting: "waiting", Parked: "parked", DeadLettered: "dead_lettered", Discarded: "discarded"}, o, "Outcome")
 }
 
-// Outcome is the outcome of an identity in its marker. It can hold every stored number, so that an outcome
-// of a newer release can be reported.
+// Outcome is the outcome of an identity in its marker. Outcome can hold every stored number, so that an
+// outcome of a newer release can be reported.
 type Outcome int64
 
 // The outcomes. Their numbers are stored and never change.

@@ -11,8 +11,8 @@ var (
 		"PARKED", "BLOCKED", "DEAD_LETTERED", "DISCARDED"}
 )
 
-// KnownOutcome returns the outcome with a stored number. It returns false if this release does not write the
-// number and therefore does not know its meaning.
+// KnownOutcome returns the outcome with a stored number. KnownOutcome returns false if this release does not
+// write the number and therefore does not know its meaning.
 func KnownOutcome(number int64) (Outcome, bool) {
 	for _, o := range []Outcome{Applied, Waiting, Parked, DeadLettered, Discarded} {
 		if number == int64(o) {

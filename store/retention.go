@@ -37,11 +37,11 @@ type StoredRetention struct {
 	Held     string
 	Oldest   time.Time
 	// Cutoff is Keep before the earliest of now, Progress and the lanes' progress. Markers whose last
-	// change is before Cutoff may be removed. It is zero if Keep is 0. Markers before Low may have
-	// been removed already.
+	// change is before Cutoff may be removed. Cutoff is zero if Keep is 0. Markers before Low may
+	// have been removed already.
 	Cutoff, Low time.Time
 	// First is the time of the oldest marker that may be removed. A store that would have to read all
-	// markers for that returns the cutoff of its last complete pass. It is zero if there are none.
+	// markers for that returns the cutoff of its last complete pass. First is zero if there are none.
 	// Cutoff minus First is the lag of the reaper.
 	First time.Time
 	// LastDay is the number of markers written in the last day, rounded to a hundred thousand and
@@ -53,8 +53,8 @@ type StoredRetention struct {
 	Days MarkerDays
 }
 
-// MarkerDays describes the daily partitions of a store with Limits.PartitionedBy. It is zero for
-// other stores.
+// MarkerDays describes the daily partitions of a store with Limits.PartitionedBy. MarkerDays is
+// zero for other stores.
 type MarkerDays struct {
 	// Kept is the number of partitions, including those created ahead, and First is the start of the
 	// first. Due is the number of partitions that are entirely before the cutoff and still exist,
@@ -121,8 +121,8 @@ func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 	return call.Elsewhere || call.Next.Done && (o.DryRun || call.Bodies < int64(o.Most))
 }
 
-// Reaper is implemented by a store that removes old markers and rows. It stores the retention settings and
-// the progress of each consumer.
+// Reaper is implemented by a store that removes old markers and rows. Reaper stores the retention settings
+// and the progress of each consumer.
 //
 // A marker may be removed if its last change is before the cutoff, its message was applied, discarded or
 // dead-lettered, and its identity has no row. Before a removal the cutoff is committed as the scope's
@@ -145,7 +145,7 @@ type Reaper interface {
 	// Retentions returns the stored retention of a consumer, or of all consumers with "", by name.
 	Retentions(ctx context.Context, consumer string) ([]StoredRetention, error)
 	// Removed returns the time before which markers of the consumer may have been removed: the latest
-	// low-water mark of its scopes, or zero. It is cheap.
+	// low-water mark of its scopes, or zero. Removed is cheap.
 	Removed(ctx context.Context, consumer string) (before time.Time, err error)
 	// Advance raises the low-water marks of the consumer's scopes to its cutoff and returns the cutoff;
 	// zero if nothing may be removed. semel.ErrState: nothing may be removed because Keep is 0, Off is

@@ -10,9 +10,9 @@ import (
 
 // StoredRow is a stored inbox row.
 type StoredRow struct {
-	// Number is the number of the row in its store. It never changes.
+	// Number is the number of the row in its store. Number never changes.
 	Number int64
-	// Revision changes with every write. Acts name the revision that they saw.
+	// Revision changes with every write. An operator's change names the revision that the operator saw.
 	Revision    int64
 	Key         semel.Key
 	Fingerprint semel.Fingerprint
@@ -87,18 +87,18 @@ type RowFilter struct {
 // RowRevision names a row and the revision that the caller saw.
 type RowRevision struct{ Number, Revision int64 }
 
-// Seen returns the number and the revision of the row, for an act on it.
+// Seen returns the number and the revision of the row, for a change of the row.
 func (r StoredRow) Seen() RowRevision { return RowRevision{r.Number, r.Revision} }
 
 // Act is an audited action of an operator.
 type Act struct {
-	// Number is set by an Auditor. Later acts usually have greater numbers; numbers can have gaps.
+	// Number is set by an Auditor. Later records usually have greater numbers; numbers can have gaps.
 	Number int64
 	// Verb is "retry", "discard", ...
 	Verb string
 	// Who is never empty. A store may reject an empty Why.
 	Who, Why string
-	// Result is set by the store: "done" or the failure, and for an act of a Resolver its
+	// Result is set by the store: "done" or the failure, and for a change by a Resolver its
 	// Resolution.
 	Result string
 	Row    int64
@@ -116,17 +116,17 @@ type Pending struct {
 	Next, Oldest time.Duration
 }
 
-// Inbox is implemented by a store whose rows operators can list and change. Acts are recorded in the
-// transaction of the change. Recorded acts are never changed.
+// Inbox is implemented by a store whose rows operators can list and change. The transaction of each change
+// also writes an audit record (Act). Audit records are never changed.
 type Inbox interface {
 	// Rows returns rows in ascending order of their numbers, and rows of one stream by version and then
 	// by number. A row that can only be read in part is returned with a LastError that says so.
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
 	// Pending counts the waiting rows of a consumer.
 	Pending(ctx context.Context, consumer string) (Pending, error)
-	// Discard sets rows to StateDiscarded, and their markers to Discarded. It returns one error for each
-	// row, in their order; see Requeuer. semel.ErrChanged: the row has another revision. semel.ErrState:
-	// its state does not allow the act.
+	// Discard sets rows to StateDiscarded, and their markers to Discarded. Discard returns one error for
+	// each row, in their order; see Requeuer. semel.ErrChanged: the row has another revision.
+	// semel.ErrState: its state does not allow the change.
 	Discard(ctx context.Context, a Act, rows ...RowRevision) []error
 	// Acts returns the acts on a row, or on all rows with 0, oldest first.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)

@@ -43,7 +43,8 @@ func (o CommitOutcome) String() string {
 // transaction type that handlers use. A store is safe for concurrent use.
 type TxStore[Tx any] interface {
 	// Scope returns the number of (consumer, source, generation), and assigns one if there is
-	// none. The same arguments always return the same number. It runs in its own transaction.
+	// none. The same arguments always return the same number. Scope runs in its own
+	// transaction.
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	// Begin opens a transaction, writes the marks and returns one verdict for each mark.
 	// Of marks with the same identity, only the first can be Fresh; the later ones are Seen, or
@@ -52,11 +53,11 @@ type TxStore[Tx any] interface {
 	// wrote the mark. After an error no transaction is open and nothing is written. Cancelling
 	// ctx ends the call, but not the returned batch.
 	Begin(ctx context.Context, o TxOptions, marks []Mark) (Batch[Tx], []Verdict, error)
-	// Limits returns what the store cannot do. It may be called at any time.
+	// Limits returns what the store cannot do. Limits may be called at any time.
 	Limits() Limits
-	// Classify returns the class of an error of the store's driver. It is also called for a
-	// handler's error if the batch does not implement TxStatus. A bare context error is
-	// the handler's own; a store wraps those of its calls, for ClassContended or ClassDown.
+	// Classify returns the class of an error of the store's driver. Classify is also called for
+	// a handler's error if the batch does not implement TxStatus. A bare context error is the
+	// handler's own; a store wraps those of its calls, for ClassContended or ClassDown.
 	Classify(err error) Class
 	// IsStoreFault reports whether an error of ClassContended or ClassDown is one that a message cannot
 	// have caused: another transaction holds a lock or committed first, or the server lacks something
@@ -118,8 +119,8 @@ type Mark struct {
 	// other code has applied the identity. The check takes no lock; Ending.Claims verifies the
 	// claim again at the commit.
 	Claim Claim
-	// Version is the message's position in its stream; the zero value if it has none. It is
-	// also stored in the message's inbox row.
+	// Version is the message's position in its stream; the zero value if it has none. Version
+	// is also stored in the message's inbox row.
 	Version versions.Position
 	// Line, if not empty, names the queue in which messages are processed in order, such as a
 	// key or a lane; 1 to 256 bytes. All scopes share one namespace of lines, so a name
@@ -203,16 +204,17 @@ func (v Verdict) Already(o Outcome) bool { return v.Kind == Seen && v.Was == o }
 // Batch is an open transaction with its marks. One goroutine calls its methods, except Kill.
 type Batch[Tx any] interface {
 	// Tx returns the transaction for the handler of mark i, or for a handler of the whole batch
-	// if i is All. It is valid until the batch ends.
+	// if i is All. Tx is valid until the batch ends.
 	Tx(i int) Tx
 	// Commit removes the marks in e.Trim, writes the rows, ends the claims and commits. The
 	// batch has ended afterwards, whatever the result. The caller passes a ctx with a deadline
 	// that a stop of the consumer does not cancel.
 	Commit(ctx context.Context, e Ending) Result
-	// Rollback ends the batch and discards its changes. It cannot fail: if the server does not
-	// receive the ROLLBACK, the store closes the connection, which has the same effect.
+	// Rollback ends the batch and discards its changes. Rollback cannot fail: if the server
+	// does not receive the ROLLBACK, the store closes the connection, which has the same
+	// effect.
 	Rollback(ctx context.Context)
-	// Kill closes the connection of a batch whose handler does not return. It may be called
+	// Kill closes the connection of a batch whose handler does not return. Kill may be called
 	// from any goroutine, and after the batch has ended.
 	Kill()
 }
@@ -238,7 +240,7 @@ type TxStatus interface {
 	// server returned the error, its connection is lost, or its transaction has ended. A batch that
 	// does not see its handlers' statements sends a query to its server. If the server responds before
 	// ctx ends, the error is the handler's own (ClassRetry); otherwise the store is down (ClassDown).
-	// It is called before the batch ends.
+	// ClassifyHandler is called before the batch ends.
 	ClassifyHandler(ctx context.Context, err error) Class
 }
 
@@ -297,7 +299,7 @@ const (
 	CommitUnknown
 )
 
-// Result is what Commit returns.
+// Result is the result of Batch.Commit.
 type Result struct {
 	Outcome CommitOutcome
 	// Class, if not committed, is the class of Err: ClassContended or ClassDown if ctx ended.
@@ -367,6 +369,6 @@ type Limits struct {
 	// FitIdentity, for a store whose table of markers cannot hold every identity, such as a column of
 	// type uuid, returns the canonical form of an id, so that two spellings of one id have one marker.
 	// An error says why the store cannot hold the identity; the message then has no usable identity.
-	// nil means that the store holds every identity. It is safe for concurrent use.
+	// nil means that the store holds every identity. FitIdentity is safe for concurrent use.
 	FitIdentity func(source, id string) (string, error)
 }

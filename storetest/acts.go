@@ -179,7 +179,7 @@ func (s suite[Tx]) refusals(t *T) {
 	})
 }
 
-// records tests which acts are recorded, and how they are listed.
+// records tests which audit records are written, and how they are listed.
 func (s suite[Tx]) records(t *T) {
 	s.run(t, "acts_are_listed_oldest_first",
 		"Acts are listed in the order in which they were done, of one row or of all rows, up to a limit.", func(t *T, h *fixture[Tx]) {

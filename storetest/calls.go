@@ -44,7 +44,7 @@ func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.Store
 	return r
 }
 
-// calls tests what rows remember of calls.
+// calls tests the record of calls in rows.
 func (s suite[Tx]) calls(t *T) {
 	s.run(t, "E3_a_call_is_remembered_before_it_is_made",
 		"A worker that claims a row after a process died during a call learns that the outcome is unknown, and when the first call began.", func(t *T, h *fixture[Tx]) {
@@ -120,7 +120,7 @@ func (s suite[Tx]) calls(t *T) {
 		})
 }
 
-// resolutions tests operators' reports of what became of a call.
+// resolutions tests operators' reports about the outcomes of calls.
 func (s suite[Tx]) resolutions(t *T) {
 	s.run(t, "E3_a_call_resolved_as_done_completes_its_row",
 		"If an operator resolves a call as done, the row is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {

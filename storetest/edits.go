@@ -180,7 +180,7 @@ var auditKey = []byte("0123456789abcdef0123456789abcdef")
 
 func (h *fixture[Tx]) auditor() admin.Auditor { return h.Store.(admin.Auditor) }
 
-// does records acts that belong to no row.
+// does writes audit records that belong to no row.
 func (h *fixture[Tx]) does(verbs ...string) {
 	h.t.Helper()
 	for _, verb := range verbs {
@@ -197,7 +197,7 @@ func (h *fixture[Tx]) wantSealed(o admin.Sealing, want int) {
 	}
 }
 
-// sealed returns the verbs of the chain's lines in order. It reads a few lines at a time.
+// sealed returns the verbs of the chain's lines in order. sealed reads a few lines at a time.
 func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	h.t.Helper()
 	for after := int64(math.MinInt64); ; {
@@ -212,7 +212,7 @@ func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	}
 }
 
-// wantChain checks that the chain consists of these acts and is unbroken.
+// wantChain checks that the chain consists of these audit records and is unbroken.
 func (h *fixture[Tx]) wantChain(key []byte, want ...string) {
 	h.t.Helper()
 	verbs, lines := h.sealed()
@@ -342,7 +342,7 @@ func (s suite[Tx]) audited(t *T) {
 		})
 }
 
-// wantUnsealed checks which acts are not sealed.
+// wantUnsealed checks which audit records are not sealed.
 func (h *fixture[Tx]) wantUnsealed(want ...string) {
 	h.t.Helper()
 	var verbs []string

@@ -344,7 +344,8 @@ func (h *fixture[Tx]) firstSeen() {
 		h.wantKinds(h.asks(h.first(stream, 7, store.Applied)), gap)
 	}
 	h.wantAt("trimmed", 0)
-	// A stream that has begun does not begin again; a stream of which only a copy was seen begins.
+	// The stream "parked" has begun, so version 3 does not move it. The stream "copied" has not begun, because
+	// only a marker without a version was written: duplicates of that marker do not start it, and version 8 does.
 	b, _ = h.begin(h.first("parked", 3, store.Parked))
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("parked", 4)

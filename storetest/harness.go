@@ -41,7 +41,7 @@ type Abilities struct {
 	Lines bool
 	// Retention: store.Reaper, with ages in batches.
 	Retention bool
-	// Days: store.Limits.PartitionedBy, for the consumer "billing". Markers are removed by the day, so cases
+	// Days: store.Limits.PartitionedBy, for the consumer "billing". The store drops daily partitions, so cases
 	// in which single markers are removed do not run.
 	Days bool
 	// Leases: store.Leases, with claims in batches.
@@ -148,8 +148,8 @@ func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 // Failure is a case that a store failed.
 type Failure struct{ Name, Law, Text string }
 
-// Check runs every case and returns the failures instead of failing t. It shows whether the suite finds a planted
-// fault.
+// Check runs every case and returns the failures instead of failing t. Check shows whether the suite finds a
+// planted fault.
 func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
 	return failing(t, func(t *T) { all(t, h) })
 }

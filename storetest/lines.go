@@ -64,7 +64,8 @@ func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	return m
 }
 
-// ends claims a row of a line and ends the claim in a batch. It reports whether the commit freed another row.
+// ends claims a row of a line and ends the claim in a batch. ends reports whether the commit freed another
+// row.
 func (h *fixture[Tx]) ends(line string, number int64, event store.RowEvent) (freed bool) {
 	h.t.Helper()
 	m := h.claimsIn(line, number)

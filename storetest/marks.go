@@ -330,8 +330,8 @@ func (s suite[Tx]) race(t *T, commits bool) {
 	}
 }
 
-// copyOf delivers a copy in a goroutine of its own and returns its verdict. It returns the verdict of a duplicate only
-// if the effect is visible.
+// copyOf delivers a copy in a goroutine of its own and returns its verdict. copyOf returns the verdict of a duplicate
+// only if the effect is visible.
 func (h *fixture[Tx]) copyOf(id string) store.Verdict {
 	b, v, err := h.Store.Begin(h.t.context(), store.TxOptions{}, h.markAll(id))
 	if err != nil {

@@ -62,7 +62,7 @@ func (s resumesFinished) TakeReplay(ctx context.Context, number int64, t store.T
 	return s.Replay(ctx, number)
 }
 
-// recordsProgress records an act whenever progress is saved.
+// recordsProgress writes an audit record whenever progress is saved.
 type recordsProgress struct{ *memstore.Store }
 
 func (s recordsProgress) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {

@@ -182,7 +182,7 @@ func (s suite[Tx]) stops(t *T) {
 		})
 }
 
-// replayActs tests which acts of replays are recorded.
+// replayActs tests which audit records replays write.
 func (s suite[Tx]) replayActs(t *T) {
 	if !s.h.Can.Inbox {
 		return

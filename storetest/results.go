@@ -156,7 +156,7 @@ func (h *keys) note(id string, t store.Token, note string) error {
 	return err
 }
 
-// left returns the notes of abandoned keys, by key. It checks the limits of each call.
+// left returns the notes of abandoned keys, by key. left checks the limits of each call.
 func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 	h.t.Helper()
 	all := map[string]admin.AbandonedKey{}

@@ -96,8 +96,8 @@ func (h *fixture[Tx]) commit(b store.Batch[Tx], e store.Ending) {
 	}
 }
 
-// deliver does what the engine does with a batch: it marks, applies the effects of fresh messages and commits. It
-// returns the verdicts.
+// deliver does what the engine does with a batch: it marks, applies the effects of fresh messages and commits.
+// deliver returns the verdicts.
 func (h *fixture[Tx]) deliver(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
@@ -199,7 +199,7 @@ func (t *T) must(err error) {
 	}
 }
 
-// wantErr checks that the error of an act wraps want.
+// wantErr checks that the error of a call wraps want.
 func (t *T) wantErr(act string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {

@@ -146,7 +146,8 @@ func (s suite[Tx]) clockAhead(t *T) {
 		})
 }
 
-// wrongTimes tests messages with wrong times, and scopes that are created after markers were removed.
+// wrongTimes tests messages whose timestamps are in the future, and a clock or a retention that changes after markers
+// were removed.
 func (s suite[Tx]) wrongTimes(t *T) {
 	old, ahead := store.Verdict{Kind: store.Old}, store.Verdict{Kind: store.Old, Ahead: true}
 	s.run(t, "H4_a_message_dated_in_the_future_is_old_after_a_removal",
@@ -281,7 +282,7 @@ func (s suite[Tx]) newer(t *T) {
 		})
 }
 
-// marked writes a marker with an outcome. It returns false if the store refuses.
+// marked writes a marker with an outcome. marked returns false if the store refuses.
 func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)
@@ -303,7 +304,7 @@ func (s suite[Tx]) unknownStates(t *T) {
 		})
 }
 
-// hasRow writes a row in a state. It returns false if the store refuses.
+// hasRow writes a row in a state. hasRow returns false if the store refuses.
 func (h *fixture[Tx]) hasRow(id string, state store.RowState) bool {
 	h.t.Helper()
 	m := h.mark(id)

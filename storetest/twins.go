@@ -32,7 +32,8 @@ func (h *fixture[Tx]) discards(r store.StoredRow) store.StoredRow {
 	return h.number(r.Number)
 }
 
-// markerOwner tests which row closes what (law 16): the marker of an identity belongs to one of its rows at a time.
+// markerOwner tests law 16: the marker of an identity belongs to one of its rows at a time, and
+// closing another row does not change the marker.
 func (s suite[Tx]) markerOwner(t *T) {
 	s.run(t, "law_16_a_discard_of_the_first_row_leaves_the_marker_of_a_conflict_that_waits",
 		"The marker belongs to one row: closing the first content does not end a conflict that an operator has retried, which then takes effect once.", func(t *T, h *fixture[Tx]) {
@@ -180,7 +181,7 @@ func (s suite[Tx]) reopened(t *T) {
 		})
 }
 
-// concurrentActs tests several operators who act on one identity.
+// concurrentActs tests several operators who change the rows of one identity at the same time.
 func (s suite[Tx]) concurrentActs(t *T) {
 	s.run(t, "trap_144_of_twenty_concurrent_retries_one_succeeds",
 		"If many operators retry a row at once, one succeeds and the others get ErrChanged; the message takes effect once.", func(t *T, h *fixture[Tx]) {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twinStates returns the ways to bring a row of an identity into each state that it may have before an act.
+// twinStates returns the ways to bring a row of an identity into each state that it may have before an operator's change.
 func (s suite[Tx]) twinStates() []string {
 	states := []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
 	if s.h.Can.Steps {

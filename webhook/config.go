@@ -39,7 +39,7 @@ type Config struct {
 	// default 30 days. The retention of consumers must be longer.
 	Repeats time.Duration
 	// Observe, if not nil, is called with the outcome of each request, from the goroutine of the
-	// request. It must not block.
+	// request. Observe must not block.
 	Observe func(Observation)
 }
 

@@ -23,8 +23,8 @@ const ofAddress = 4
 const leastOfAddress = 16
 
 // addressOf returns the client address for the limits: the IPv4 address, or the /64 network of an IPv6
-// address, because one client usually has all of it. It returns "" for this host: those requests come
-// from a proxy, and the addresses of its clients are unknown.
+// address, because one client usually has all of it. addressOf returns "" for this host: those
+// requests come from a proxy, and the addresses of its clients are unknown.
 func addressOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Receiver receives webhooks. It is an http.Handler and the source of a consumer. Create it with New.
-// While no consumer runs on it, requests wait and then get 503.
+// Receiver receives webhooks. Receiver is an http.Handler and the source of a consumer. Create it
+// with New. While no consumer runs on it, requests wait and then get 503.
 type Receiver struct {
 	config   Config
 	verifier *Verifier

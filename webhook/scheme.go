@@ -83,7 +83,7 @@ var (
 	ErrEarly = fmt.Errorf("%w: its time is too far ahead; compare the clocks", ErrSignature)
 )
 
-// Verifier checks signatures of one scheme. It is safe for concurrent use.
+// Verifier checks signatures of one scheme. Verifier is safe for concurrent use.
 type Verifier struct {
 	scheme    Scheme
 	keys      [][]byte
@@ -147,8 +147,8 @@ func (v *Verifier) timely(c claim, now time.Time) error {
 }
 
 // Verify checks that one of the secrets signed body, the raw bytes of the request, and that the signed time
-// is within the tolerance of now. It returns the signed headers, with names in lower case. The error wraps
-// ErrSignature.
+// is within the tolerance of now. Verify returns the signed headers, with names in lower case. The error
+// wraps ErrSignature.
 func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Headers, error) {
 	headers, c, err := v.read(h)
 	if err != nil {
@@ -167,7 +167,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	return out, nil
 }
 
-// signed reports whether a signature matches a secret. It compares all of them, in constant time.
+// signed reports whether a signature matches a secret. signed compares all of them, in constant
+// time.
 func (v *Verifier) signed(c claim, body []byte) bool {
 	right := false
 	for _, key := range v.keys {

@@ -32,14 +32,14 @@ func (r Resolution) Fits() error {
 	return nil
 }
 
-// Resolver is implemented by an Inbox with Leases in which operators can resolve unknown outcomes. Acts are
-// recorded as those of an Inbox, with the Resolution as their Result. A Requeuer that is a Resolver
-// rejects, with semel.ErrState, a row that was parked with semel.ReasonOutcomeUnknown, because a retry
-// could repeat the call.
+// Resolver is implemented by an Inbox with Leases in which operators can resolve unknown outcomes. Each change
+// is recorded with an audit record, as by an Inbox, whose Result is the Resolution. A Requeuer that is a
+// Resolver rejects, with semel.ErrState, a row that was parked with semel.ReasonOutcomeUnknown, because a
+// retry could repeat the call.
 type Resolver interface {
 	// Resolve completes rows and marks them as Applied (ResolvedDone), or clears their calls and makes them
-	// due now with Waiting markers (ResolvedNotDone). The rows must be parked, dead-lettered or
-	// waiting for a retry, and have an unknown outcome. It returns one error for each row, as a Requeuer
-	// does. semel.ErrConflict: the identity is applied, or another row of it waits.
+	// due now with Waiting markers (ResolvedNotDone). The rows must be parked, dead-lettered or waiting for
+	// a retry, and have an unknown outcome. Resolve returns one error for each row, as a Requeuer does.
+	// semel.ErrConflict: the identity is applied, or another row of it waits.
 	Resolve(ctx context.Context, r Resolution, a store.Act, rows ...store.RowRevision) []error
 }

@@ -20,7 +20,7 @@ type Control struct {
 	Limit Order
 }
 
-// Order says who changed a setting and why. It is zero if the setting was never changed.
+// Order says who changed a setting and why. Order is zero if the setting was never changed.
 type Order struct {
 	By, Why string
 	// At is by the store's clock.
@@ -28,8 +28,8 @@ type Order struct {
 }
 
 // Controls is implemented by a store that keeps the operators' settings of each consumer. Processes
-// read them before they fetch, and then every few seconds. Each change is recorded with an act that
-// belongs to no row, in the same transaction; the Why of the act starts with the consumer's name.
+// read them before they fetch, and then every few seconds. The transaction of each change also writes
+// an audit record (store.Act) without a row, whose Why starts with the consumer's name.
 // After an error nothing has changed, unless the response of a commit was lost.
 type Controls interface {
 	// Control returns the settings of a consumer; the zero value if there are none.

@@ -42,14 +42,14 @@ type Derivations interface {
 	// reports whether it was added. The store sets First. semel.ErrUnsupported: the store keeps
 	// markers of one generation only.
 	AddDerivation(ctx context.Context, d Derivation) (added bool, err error)
-	// RetireDerivation sets whether a derivation is retired, and records the act. A retired derivation is
-	// no longer the Former of another. semel.ErrChanged: it has this value already or does not exist;
-	// nothing is changed.
+	// RetireDerivation sets whether a derivation is retired, and writes an audit record. A retired
+	// derivation is no longer the Former of another. semel.ErrChanged: the derivation has this value
+	// already or does not exist; nothing is changed.
 	RetireDerivation(ctx context.Context, consumer string, generation int64, retired bool, a store.Act) error
 	// Owner returns the owner of a consumer's name; "" if it has none.
 	Owner(ctx context.Context, consumer string) (string, error)
-	// SetOwner replaces the owner was by owner; either may be "". It reports whether was was the stored
-	// owner.
+	// SetOwner replaces the owner was by owner; either may be "". SetOwner reports whether was was the
+	// stored owner.
 	SetOwner(ctx context.Context, consumer, was, owner string) (set bool, err error)
 	// Consumers returns the sorted names of all consumers that have records in the store.
 	Consumers(ctx context.Context) ([]string, error)

@@ -15,7 +15,7 @@ import (
 type StoredEdit struct {
 	// Number is 1 for the first edit of a row, 2 for the second and so on.
 	Number int
-	// Who edited it, At by the store's clock.
+	// Who is the user who made the edit. At is the time of the edit by the store's clock.
 	Who string
 	At  time.Time
 	// Was is the body before the edit; nil unless it was requested, and if it was removed together with
@@ -33,10 +33,10 @@ type StoredEdit struct {
 // content of the identity, even that of the edit, is a conflict.
 type Editor interface {
 	store.Inbox
-	// Edit replaces the body of a row and keeps the old one, in the transaction of the act, whose Why
-	// contains the hashes of both bodies (EditAct). semel.ErrChanged: the row has another revision.
-	// semel.ErrConflict: the identity, or for a conflict its first content, is applied or waits.
-	// semel.ErrState: MayEdit rejects it. Nothing is changed then.
+	// Edit replaces the body of a row and keeps the old body. The same transaction writes an audit record
+	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged: the row has another
+	// revision. semel.ErrConflict: the identity, or for a conflict its first content, is applied or waits.
+	// semel.ErrState: MayEdit rejects the edit. After these errors nothing is changed.
 	Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error
 	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)
@@ -68,8 +68,8 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	return fmt.Errorf("row %d %s: %w", r.Number, why, semel.ErrState)
 }
 
-// EditAct returns an act whose Why contains the hashes of both bodies. With a secret the hashes are keyed, so that
-// a short body cannot be guessed from its hash.
+// EditAct returns an audit record whose Why contains the hashes of both bodies. With a secret the hashes are keyed,
+// so that a short body cannot be guessed from its hash.
 func EditAct(a store.Act, before, after, secret []byte) store.Act {
 	name, h := "sha256", sha256.New()
 	if secret != nil {

@@ -9,8 +9,8 @@ import (
 // a message again. A row that is written with Mark.Cause is an output of that cause.
 type Emitter interface {
 	// Emit makes the outputs of causes due again under their identities, each in its own transaction,
-	// which is committed when Emit returns. It returns counts; outputs that an earlier Emit made due
-	// are not counted again. After an error some outputs are due, and Emit can be called again.
+	// which is committed when Emit returns. Emit returns counts; outputs that an earlier Emit made
+	// due are not counted again. After an error some outputs are due, and Emit can be called again.
 	// Without causes it only reports whether the store supports it.
 	//
 	// An output is made due if its row is completed, its marker is Applied, all its calls have a known
@@ -42,8 +42,8 @@ type Emitted struct {
 	Again int
 	// Recent is the number of outputs that ended less than EmitOptions.Every ago.
 	Recent int
-	// Forgotten is the number of outputs whose first call is so long ago that the provider may not
-	// remember their keys.
+	// Forgotten is the number of outputs whose first call was so long ago that the provider may
+	// have forgotten their keys.
 	Forgotten int
 	// Left is the number of all other outputs: waiting, parked, discarded, completed in a transaction,
 	// or without a body.

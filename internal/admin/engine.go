@@ -18,7 +18,7 @@ type CommitResultWriter interface {
 // error of a later check counts as a store that is down.
 type SchemaChecker interface {
 	// Check returns nil if the tables fit this release, or an error that wraps semel.ErrSchema
-	// and names the remedy. It is safe for concurrent use.
+	// and names the remedy. Check is safe for concurrent use.
 	Check(ctx context.Context) error
 }
 

@@ -96,7 +96,7 @@ type Erasing struct {
 	// DryRun only counts. An identity that is selected itself and also as an output of a selected identity
 	// may be counted twice in different calls.
 	DryRun bool
-	// Act contains who and why for the act that is recorded for each identity.
+	// Act contains who and why for the audit record that Erase writes for each identity.
 	Act store.Act
 }
 
@@ -112,8 +112,8 @@ type Erased struct {
 // ErasureLeft is an identity of which nothing was erased.
 type ErasureLeft struct {
 	Key semel.Key
-	// Row is the row that prevents the erasure, and State its state; 0 if unknown. It may belong to an
-	// output of the message.
+	// Row is the row that prevents the erasure, and State its state; 0 if unknown. Row may belong to
+	// an output of the message.
 	Row   int64
 	State store.RowState
 	Why   ErasureWhy
@@ -150,8 +150,8 @@ type Eraser interface {
 	// Erased rows have reason "erased" and StoredRow.BodyRemoved. Erase does not wait for transactions
 	// that write one of the rows; such identities are left.
 	//
-	// An act is recorded for each identity, with the number of its first row. Without a row the number is
-	// 0 and the result of the act is a hash of the identity.
+	// Erase writes an audit record for each identity, with the number of the identity's first row. If the
+	// identity has no row, the number is 0 and the record's Result is a hash of the identity.
 	Erase(ctx context.Context, o Erasing) (Erased, error)
 	// Scrub removes old versions of changed rows from the database files, as far as the database supports
 	// it. With whole it rewrites tables, which takes long and may block writers; otherwise it does only

@@ -39,9 +39,9 @@ type Generations interface {
 	Generations(ctx context.Context, consumer string) ([]StoredGeneration, error)
 	// BeginGenerations makes generation 0 the active one of a consumer that has none.
 	BeginGenerations(ctx context.Context, consumer string) error
-	// OpenGeneration creates the next generation in GenerationBuilding and returns its number. It
-	// records a. semel.ErrState: another generation is being built, or the consumer has no
-	// generations; nothing is changed.
+	// OpenGeneration creates the next generation in GenerationBuilding and returns its number.
+	// OpenGeneration records a. semel.ErrState: another generation is being built, or the
+	// consumer has no generations; nothing is changed.
 	OpenGeneration(ctx context.Context, consumer string, a store.Act) (number int64, err error)
 	// FenceGeneration fences a building or active generation for this duration, at most LongestFence,
 	// by the store's clock, and returns after all batches that began before have ended. No batch may
@@ -51,8 +51,8 @@ type Generations interface {
 	// LiftFences removes the fences of all generations of a consumer.
 	LiftFences(ctx context.Context, consumer string) error
 	// SwitchGeneration makes the building generation active and the active generation old, in one
-	// transaction. Both must be fenced until the commit. It records a. semel.ErrState: they are not
-	// fenced; nothing is changed.
+	// transaction. Both must be fenced until the commit. SwitchGeneration records a.
+	// semel.ErrState: they are not fenced; nothing is changed.
 	SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error
 	// EndGeneration sets a building or old generation to GenerationDropped and records a.
 	// semel.ErrState: it has another state; nothing is changed.

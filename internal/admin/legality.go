@@ -19,10 +19,10 @@ func (r *refusal) Error() string { return r.text }
 
 func (r *refusal) Unwrap() error { return r.is }
 
-// Verb is an act of an operator on rows, as it is recorded.
+// Verb is an operator's command that changes rows.
 type Verb string
 
-// The acts.
+// The commands.
 const (
 	// Retry makes a row due now, so that a running consumer processes it.
 	Retry Verb = "retry"
@@ -43,7 +43,7 @@ const (
 	Suppress Verb = "suppress"
 )
 
-// Event returns what the act does to a row in state s.
+// Event returns what the command does to a row in state s.
 func (v Verb) Event(s store.RowState) store.RowEvent {
 	switch v {
 	case Retry, Send:
@@ -63,7 +63,7 @@ func (v Verb) Event(s store.RowState) store.RowEvent {
 	return store.RowDiscarded
 }
 
-// Recorded returns the verb as acts record it, which is the name of the command.
+// Recorded returns the verb in audit records, which is the name of the command.
 func (v Verb) Recorded() string {
 	if v == Send {
 		return string(Retry)
@@ -71,11 +71,11 @@ func (v Verb) Recorded() string {
 	return string(v)
 }
 
-// MakesDue reports whether the act makes rows due.
+// MakesDue reports whether the command makes rows due.
 func (v Verb) MakesDue() bool { return v == Retry || v == Send || v == Release }
 
-// From returns the states in which the act can change a row; nil for Skip, which does not depend on the state
-// alone.
+// From returns the states in which the command can change a row; nil for Skip, because Skip does not depend on
+// the state alone.
 func (v Verb) From() (all []store.RowState) {
 	if v == Skip {
 		return nil
@@ -89,9 +89,9 @@ func (v Verb) From() (all []store.RowState) {
 	return all
 }
 
-// May returns nil if the command v may act on a row. It is MayAct or MaySkip, and three rules of the commands:
-// retry does not send a suppressed intent, nothing retries a message without an identity of its own, and skip acts
-// on the first row of a line only.
+// May returns nil if the command v may change a row. May calls MayAct or MaySkip, and checks three rules of the
+// commands: retry does not send a suppressed intent, no command retries a message without an identity of its own,
+// and skip changes only the first row of a line.
 func (v Verb) May(r *store.StoredRow, due bool) error {
 	switch {
 	case v == Retry && r.Reason == reasonname.Suppressed && r.State == store.StateParked:
@@ -110,12 +110,12 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 	return err
 }
 
-// MayAct returns nil if a row allows an act with this event. Otherwise the error wraps semel.ErrState and says why
-// not and what to do. due reports that a waiting row is due already: then RowRetried returns ErrDueAlready. MayAct
-// does not know the other rows of the identity, which MayRun judges.
+// MayAct returns nil if a row allows an operator's change with this event. Otherwise the error wraps semel.ErrState
+// and says why not and what to do. due reports that a waiting row is due already: then the error for RowRetried is
+// ErrDueAlready. MayAct does not know the other rows of the identity; MayRun judges those.
 //
-// Commands call it for what they have read, and stores for what they have locked, so that both refuse the same
-// rows with the same words.
+// Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked, so that
+// both refuse the same rows with the same words.
 func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	_, legal := r.State.After(e)
 	switch {

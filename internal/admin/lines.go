@@ -17,17 +17,17 @@ import (
 // batch, a mark whose message stays in the inbox.
 type Lines interface {
 	// Skip removes rows from their lines without changing their states, and unblocks the first rows of
-	// these lines. It returns one error for each row, as a Requeuer does; MaySkip says which rows
-	// it rejects.
+	// these lines. Skip returns one error for each row, as a Requeuer does; MaySkip says which rows it
+	// rejects.
 	Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 	// First returns the number of the first row of the line that the given row is in; 0 if it is
 	// not in a line.
 	First(ctx context.Context, number int64) (int64, error)
 	// Sweep unblocks rows that are blocked although they are the first of their lines, because other
-	// code removed the rows before them. It returns their number.
+	// code removed the rows before them. Sweep returns their number.
 	Sweep(ctx context.Context) (freed int64, err error)
 	// Dissolve removes all rows of a consumer from their lines, makes the blocked rows due and
-	// returns the number of rows. It is called for a consumer that no longer uses lines. It uses
-	// many transactions; after an error it can be called again.
+	// returns the number of rows. Dissolve is called for a consumer that no longer uses lines.
+	// Dissolve uses many transactions; after an error it can be called again.
 	Dissolve(ctx context.Context, consumer string) (rows int64, err error)
 }

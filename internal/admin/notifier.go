@@ -7,11 +7,11 @@ import "context"
 // time to time.
 type Notifier interface {
 	// Listen calls due when rows of the consumer may be due, and once when it starts to listen.
-	// It returns nil when ctx ends. due must not block and is safe for concurrent use. After an
-	// error the caller may call Listen again. semel.ErrUnsupported means that notifications
-	// are not configured.
+	// Listen returns nil when ctx ends. due must not block and is safe for concurrent use.
+	// After an error the caller may call Listen again. semel.ErrUnsupported means that
+	// notifications are not configured.
 	Listen(ctx context.Context, consumer string, due func()) error
-	// Notify notifies listeners that rows of the consumer are due. It is called after the
+	// Notify notifies listeners that rows of the consumer are due. Notify is called after the
 	// commit that made them due; notifications within the transaction would serialize all
 	// commits. If notifications are not configured, Notify does nothing.
 	Notify(ctx context.Context, consumer string) error

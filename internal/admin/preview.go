@@ -19,8 +19,8 @@ type PreviewQuery struct {
 // because another transaction may change the markers at any time.
 type Previewer interface {
 	// Preview returns for each mark the verdict that Begin would return now: Fresh, Seen,
-	// Conflict or Newer. It ignores versions, lines and ages. It writes nothing, waits for no
-	// lock and does not see open transactions. It returns an error that wraps
+	// Conflict or Newer. Preview ignores versions, lines and ages. Preview writes nothing,
+	// waits for no lock and does not see open transactions. Preview returns an error that wraps
 	// semel.ErrUnsupported if the verdicts of this consumer cannot be predicted.
 	Preview(ctx context.Context, consumer string, generation int64, all []PreviewQuery) ([]store.Verdict, error)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// QueueStore is implemented by a store.TxStore whose handlers queue their statements, which are sent together. It
-// collects the statements while no transaction is open, and executes those of several claims in one
+// QueueStore is implemented by a store.TxStore whose handlers queue their statements, which are sent together.
+// QueueStore collects the statements while no transaction is open, and executes those of several claims in one
 // transaction, so that many workers share one commit.
 type QueueStore[Tx any] interface {
 	// Combinable returns a batch for the handler of one claim, without an open transaction. Its

@@ -124,8 +124,8 @@ var (
 
 // Replays is implemented by a store that keeps the replays of its consumers. One process at a time runs a replay,
 // with a token and a lease by the store's clock. A consumer has at most one replay per generation that has not
-// ended. Acts are recorded in the transaction of the change and belong to no row; their Why starts with the
-// consumer's name.
+// ended. The transaction of each change also writes an audit record (store.Act) without a row, whose Why starts
+// with the consumer's name.
 type Replays interface {
 	// NewReplay starts a replay with the Consumer, Kind, Generation, Effects and Progress of r and returns
 	// its number. ErrReplayOpen: a replay of the consumer has not ended.

@@ -18,6 +18,6 @@ type Results[Tx any] interface {
 	// the Tx of a batch with the mark. A second result replaces the first.
 	KeepResult(ctx context.Context, tx Tx, of ResultOf, result []byte) error
 	// Results returns the result of each key, or nil if there is none. An empty result is not
-	// nil. It reads in its own transactions.
+	// nil. Results reads in its own transactions.
 	Results(ctx context.Context, of []ResultOf) ([][]byte, error)
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Recorder is implemented by an Inbox that can record acts of people without changing a row.
+// Recorder is implemented by an Inbox that can write an audit record without changing a row.
 type Recorder interface {
-	// Record writes an act. It changes nothing else. Act.Row is 0 if the act does not concern
-	// a row.
+	// Record writes an audit record and changes nothing else. Act.Row is 0 if the record does not
+	// concern a row.
 	Record(ctx context.Context, a store.Act) error
 }
 
 // ErrDueAlready is returned if a row that should be made due is due already. Nothing was changed or
-// recorded. It wraps semel.ErrState.
+// recorded. ErrDueAlready wraps semel.ErrState.
 var ErrDueAlready = fmt.Errorf("it is due already: %w", semel.ErrState)
 
 // ErrOpen is returned if another row of the identity waits, is in progress, or may have been applied in
-// part. Nothing was changed or recorded. It wraps semel.ErrConflict.
+// part. Nothing was changed or recorded. ErrOpen wraps semel.ErrConflict.
 var ErrOpen = fmt.Errorf("another content of this identity is not closed: %w", semel.ErrConflict)
 
 // Requeuer is implemented by an Inbox with Leases in which operators can retry, release, reopen and suppress
-// rows. Acts are recorded as those of an Inbox, and Act.Row is ignored.
+// rows. Each change is recorded with an audit record (store.Act), as by an Inbox; Act.Row is ignored.
 //
-// An act on several rows judges each row on its own and returns one error for each row, in their order; nil
-// means that the row is changed and the act recorded. A row with an error is unchanged, unless the error is
-// of a commit whose outcome is unknown. A store may change many rows in one transaction: after a crash each
-// row is either changed, with its act, or not. semel.ErrChanged: the row has another revision.
-// semel.ErrState: its state does not allow the act.
+// Each method judges every row on its own and returns one error for each row, in the order of the rows; nil
+// means that the row is changed and its audit record is written. A row with an error is unchanged, unless the
+// error is of a commit whose outcome is unknown. A store may change many rows in one transaction: after a crash
+// each row is either changed, with its audit record, or not. semel.ErrChanged: the row has another revision.
+// semel.ErrState: the state of the row does not allow the change.
 type Requeuer interface {
 	// Requeue makes parked, dead-lettered or waiting rows due now and sets their markers to Waiting, if
 	// MayAct and MayRun allow it. ErrDueAlready: the row is due. semel.ErrConflict: the identity

@@ -57,9 +57,9 @@ func lets(r *store.StoredRow, number int64) error {
 // ReasonReopened is the reason of a reopened row that has no other reason to be parked.
 const ReasonReopened semel.Reason = "reopened"
 
-// ReopenedReason returns the reason of a reopened row that had reason was. It replaces the reasons of gaps and
-// lines, because rows with these reasons are unblocked automatically, and a reopened row waits for an
-// operator.
+// ReopenedReason returns the reason of a reopened row that had reason was. ReopenedReason replaces the reasons
+// of gaps and lines, because rows with these reasons are unblocked automatically, and a reopened row waits for
+// an operator.
 func ReopenedReason(was semel.Reason) semel.Reason {
 	switch was {
 	case reasonname.None, semel.ReasonGap, reasonname.Behind:

@@ -12,8 +12,8 @@ type StoredStream struct {
 	Consumer, Source string
 	Generation       int64
 	Name             string
-	// Last is the last version that was applied or skipped. It is -1 for a stream that starts with
-	// its first message if only duplicates were delivered so far.
+	// Last is the last version that was applied or skipped. Last is -1 for a stream that starts
+	// with its first message if only duplicates were delivered so far.
 	Last int64
 	// Blocked is the number of rows that wait for an earlier version or were parked because it did
 	// not arrive in time. First is their smallest version, Row the number of its row, and Oldest

@@ -75,7 +75,8 @@ func (v *Verifier) broken(l Line, behind *Line) {
 // otherLink is the finding for a line whose link to the previous line was changed.
 const otherLink = "the hash of the line before it is not what was sealed"
 
-// whatChanged names the part of the line that differs from what was sealed, if it can tell.
+// whatChanged returns the name of the part of the line that differs from the sealed record, if the
+// part can be determined.
 func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	fits := func(change func(*admin.Seal)) bool {
 		s := l.Seal
@@ -93,8 +94,8 @@ func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	return "its content or its hash was changed"
 }
 
-// compare reports an act that is missing from the table of changes, or differs there from its
-// line.
+// compare reports an audit record that is missing in its table, or that differs from the copy in
+// the line.
 func (v *Verifier) compare(l Line, sequence int64) {
 	switch {
 	case !l.Compared:
@@ -111,7 +112,7 @@ func (v *Verifier) compare(l Line, sequence int64) {
 // longestShown limits how many characters of a text a finding shows.
 const longestShown = 60
 
-// differences lists the fields whose values differ from what was sealed; empty if none do.
+// differences lists the fields whose values differ from the sealed record; empty if all are equal.
 func differences(sealed, stands store.Act) string {
 	var all []string
 	for _, part := range []struct{ name, sealed, stands string }{

@@ -1,5 +1,6 @@
-// Package audit seals acts of operators into a hash chain: it computes the hash of each line,
-// links each line to the one before, and verifies a chain.
+// Package audit seals the audit records of operators' changes (store.Act) into a hash chain: the
+// package computes the hash of each line, links each line to the line before, and verifies a
+// chain.
 //
 // The hash of each line covers the hash of the line before it. So a line cannot be changed,
 // removed, inserted or moved without computing new hashes for all lines after it. A person who

@@ -6,21 +6,21 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// ExpectEnd makes the verifier check that the chain ends at end, as recorded by its store or
-// file. If the verifier has a key, it also checks the proof of a keyed end. Findings call the
-// end by name.
+// ExpectEnd makes the verifier check that the last line of the chain is the one in end, which a
+// store or a file recorded. If the verifier has a key and the line is keyed, the verifier also
+// checks end.Proof. Findings refer to end by name.
 func (v *Verifier) ExpectEnd(end admin.SealHead, name string) {
 	v.expect(PointOf(end), name, false)
 	v.ends = append(v.ends, namedEnd{end, name})
 }
 
-// namedEnd is an expected end and its name in findings.
+// namedEnd is an expected last line of the chain, and the name by which findings refer to the line.
 type namedEnd struct {
 	admin.SealHead
 	name string
 }
 
-// atEnd reports an end with a wrong or missing proof, and lines after the end.
+// atEnd reports a wrong or missing proof of an expected head, and lines after the head.
 func (v *Verifier) atEnd(e namedEnd) {
 	switch {
 	case len(v.key) > 0 && e.Keyed && e.Proof != proof(v.key, e.SealHead):

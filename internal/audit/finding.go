@@ -11,9 +11,9 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// Changed: a line, or the act that it sealed, was changed.
+	// Changed: a line, or the audit record that the line sealed, was changed.
 	Changed Kind = "changed"
-	// Removed: a line, or the act that it sealed, is gone.
+	// Removed: a line, or the audit record that the line sealed, was removed.
 	Removed Kind = "removed"
 	// Reordered: a line is at another place than where it was sealed.
 	Reordered Kind = "reordered"
@@ -21,8 +21,8 @@ const (
 	Inserted Kind = "inserted"
 	// CutOff: lines are missing at the end.
 	CutOff Kind = "cut off"
-	// Late: an act was sealed, or is still not sealed, long after it was done. A change of the
-	// act before it was sealed cannot be detected.
+	// Late: an audit record was sealed long after it was written, or is still not sealed. If
+	// the record was changed before it was sealed, the change cannot be detected.
 	Late Kind = "sealed late"
 	// Unkeyed: lines before the first keyed line. Anybody who could write the tables at that
 	// time could have written them.
@@ -35,7 +35,7 @@ type Finding struct {
 	// 0.
 	Sequence int64 `json:"sequence"`
 	To       int64 `json:"to,omitempty"`
-	// Act is the number of the act; 0 if it is unknown.
+	// Act is the number of the audit record; 0 if the number is unknown.
 	Act  int64  `json:"act,omitempty"`
 	Kind Kind   `json:"kind"`
 	What string `json:"what"`

@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// LongestUnsealed is the longest time between an act and its seal that is not reported.
-// Processes seal acts within seconds, but possibly no process runs for a night. Until an act
-// is sealed, changes to it are not detected. A chain that was deleted and written again has
-// late seals too.
+// LongestUnsealed is the longest time between an audit record and its seal that is not reported.
+// Processes seal audit records within seconds, but possibly no process runs for a night. Until a
+// record is sealed, changes to the record are not detected. A chain that was deleted and written
+// again has late seals too.
 const LongestUnsealed = 24 * time.Hour
 
 // lateLines is a run of consecutive lines that were sealed late; by is the longest delay among

@@ -27,7 +27,7 @@ type written struct {
 	End      *wroteEnd `json:"end,omitempty"`
 }
 
-// wroteAct is the JSON of an act. Times are microseconds since 1970. Texts that are not valid
+// wroteAct is the JSON of an audit record. Times are microseconds since 1970. Texts that are not valid
 // UTF-8, or begin with "base64:", are written as "base64:" and their Base64.
 type wroteAct struct {
 	Number int64  `json:"number"`

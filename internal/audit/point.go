@@ -15,7 +15,7 @@ type Point struct {
 	Hash     admin.SealHash
 }
 
-// PointOf returns the point of a chain's end.
+// PointOf returns the sequence and hash of the line that a head describes.
 func PointOf(end admin.SealHead) Point { return Point{end.Sequence, end.Hash} }
 
 // String writes the sequence, a colon, and the hash in hexadecimal digits.

@@ -64,14 +64,15 @@ func Hash(key []byte, s admin.Seal) admin.SealHash {
 	return sum(h)
 }
 
-// Next returns the line that seals the act after end. The line is keyed if key is not empty.
+// Next returns the line that seals an audit record and follows the line described by end. The line
+// is keyed if key is not empty.
 func Next(key []byte, end admin.SealHead, act store.Act, at time.Time) admin.Seal {
 	s := admin.Seal{Sequence: end.Sequence + 1, Act: act, At: at, Keyed: len(key) > 0, Previous: end.Hash}
 	s.Hash = Hash(key, s)
 	return s
 }
 
-// HeadOf returns the end of a chain whose last line is last.
+// HeadOf returns the head of a chain whose last line is last.
 func HeadOf(key []byte, last admin.Seal) admin.SealHead {
 	end := admin.SealHead{Sequence: last.Sequence, Keyed: last.Keyed, Hash: last.Hash}
 	if last.Keyed {
@@ -87,10 +88,10 @@ func proof(key []byte, end admin.SealHead) admin.SealHash {
 	return sum(h)
 }
 
-// MaySeal returns an error if lines must not be added after end. A keyed chain needs the key;
-// otherwise anybody who can write the table could extend it. With o.Continue and a key, the
-// chain must have an end with a valid proof; otherwise somebody who can delete lines would get
-// new lines signed in their place.
+// MaySeal returns an error if no line may be added after the line described by end. A keyed chain
+// needs the key; otherwise anybody who can write the table could extend it. With o.Continue and a
+// key, the chain must have an end with a valid proof; otherwise somebody who can delete lines would
+// get new lines signed in their place.
 func MaySeal(o *admin.Sealing, end admin.SealHead) error {
 	const remedy = "semel audit seal --begin starts sealing here; use it only if you know the cause: %w"
 	switch {

@@ -7,11 +7,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Line is a line to verify, with its act from the table of changes if both are to be compared.
+// Line is a line to verify, and the audit record of the line's number if both are to be compared.
 type Line struct {
 	admin.Seal
-	// Compared reports that Now is set from the table of changes; a nil Now then means that the
-	// act is missing there.
+	// Compared reports that Now was read from the table of audit records; a nil Now then means that
+	// the record is missing in that table.
 	Compared bool
 	Now      *store.Act
 }
@@ -47,7 +47,7 @@ type known struct {
 type tip struct {
 	admin.Seal
 	stands int64
-	// wrong is what is known to be wrong with the line; empty for nothing.
+	// wrong describes the fault of the line; empty if no fault was found.
 	wrong string
 	// others are further lines that were sealed at the same sequence.
 	others []tip

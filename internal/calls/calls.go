@@ -73,8 +73,8 @@ func Known(first, now time.Time) time.Time {
 	return first
 }
 
-// Unmeasured is the age of a call with an unknown time. It is longer than any window, and
-// small enough to add a duration without overflow.
+// Unmeasured is the age of a call with an unknown time. Unmeasured is longer than any window,
+// and small enough to add a duration without overflow.
 const Unmeasured = Always / 4
 
 // Step is the next action for a call whose start has been recorded.

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Ledger is what a row remembers about its calls. The statements of the SQL stores implement
-// the same rules.
+// Ledger is a row's record of its calls: how many were made, and which outcomes are known. The
+// statements of the SQL stores implement the same rules.
 type Ledger struct {
 	// Started counts the calls that were begun, Finished those with a known outcome.
 	Started, Finished int

@@ -51,8 +51,8 @@ type Held interface {
 	Rows(ctx context.Context, of Identity) ([]Row, error)
 	// Caused returns the rows that a message caused.
 	Caused(ctx context.Context, cause []byte) ([]Row, error)
-	// Lock locks a row, so that no other transaction changes it. It returns false if another transaction has
-	// locked the row or the row may not be erased any more.
+	// Lock locks a row, so that no other transaction changes it. Lock returns false if another transaction
+	// has locked the row or the row may not be erased any more.
 	Lock(ctx context.Context, number int64) (bool, error)
 	// EraseRow erases a locked row except its topic and type. EraseKept erases results and leased keys.
 	EraseRow(ctx context.Context, r *Row) error

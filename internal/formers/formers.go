@@ -1,5 +1,6 @@
-// Package formers handles marks with a previous identity, for every store. It adds the marks of previous
-// identities to those of a batch, and combines the verdicts on both into one verdict for each original mark.
+// Package formers handles marks with a previous identity, for every store. The package adds the marks of
+// previous identities to those of a batch, and combines the verdicts on both into one verdict for each
+// original mark.
 package formers
 
 import (
@@ -8,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Batch contains the previous identities of a batch's marks. It is nil if no mark has one; its methods may be
-// called on nil.
+// Batch contains the previous identities of a batch's marks. Batch is nil if no mark has one; its methods may
+// be called on nil.
 type Batch struct {
 	asked []store.Mark
 	all   []store.Mark // asked, followed by the marks of previous identities

@@ -23,7 +23,7 @@ type Cover struct {
 	Test, Name, Path string
 }
 
-// Covers returns what the subtests in the files cover, sorted by number. It reads string
+// Covers returns what the subtests in the files cover, sorted by number. Covers reads string
 // literals in calls of t.Run and in tables of cases.
 func Covers(files []*File) []Cover {
 	var covers []Cover

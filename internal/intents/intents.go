@@ -1,6 +1,6 @@
 // Package intents converts an intent to the message for its sender, recognises an intent that is written again,
-// and judges the store's verdict. It has no side effects, so that the simulator can test the same rules that
-// consumers follow.
+// and judges the store's verdict. The package has no side effects, so that the simulator can test the same
+// rules that consumers follow.
 package intents
 
 import (
@@ -91,8 +91,8 @@ func without(headers, others semel.Headers) (rest semel.Headers) {
 // fingerprintIntent is the version of the fingerprints of intents. Package identity does not use it.
 const fingerprintIntent = 15
 
-// Print returns the fingerprint of an intent. It ignores the causing message, because trace context differs
-// between copies of one message.
+// Print returns the fingerprint of an intent. Print ignores the causing message, because trace context
+// differs between copies of one message.
 func Print(n *semel.Intent) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "intent/1")

@@ -1,5 +1,5 @@
 // Package keyclaim holds the claim of a leased key while a call is made under it: it extends
-// the lease, tells the caller when the claim may be lost, and records the end of the claim.
+// the lease, tells the caller when the claim may be lost, and records the outcome of the claim.
 // Consumers and package leasedkey share it.
 package keyclaim
 
@@ -25,7 +25,7 @@ type Claim struct {
 	Lease time.Duration
 	// Unheeded: the call continues even if the store does not answer.
 	Unheeded bool
-	// Refused, if not nil, is called after each failed attempt to record the end of the claim,
+	// Refused, if not nil, is called after each failed attempt to record the outcome of the claim,
 	// with the store's error and the wait before the next attempt.
 	Refused func(err error, wait time.Duration)
 
@@ -57,10 +57,10 @@ func (c *Claim) Until() time.Time {
 	return c.until
 }
 
-// Holds reports whether the lease is still valid, as far as this process knows. The
-// function lost is called once when the claim is lost, with store.ErrClaimLost if another
-// process holds the claim, and otherwise with the reason why the lease could not be extended.
-// It replaces the function of an earlier call; nil removes that.
+// Holds reports whether the lease is still valid, as far as this process knows. The function
+// lost is called once when the claim is lost, with store.ErrClaimLost if another process holds
+// the claim, and otherwise with the reason why the lease could not be extended. Holds replaces
+// the function of an earlier call; nil removes that.
 func (c *Claim) Holds(lost func(error)) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -121,8 +121,8 @@ const (
 	mostWait  = time.Second
 )
 
-// End records how the claim ends and stops extending it. It retries until the store answers or
-// ctx ends, and keeps extending the lease meanwhile. It returns store.ErrClaimLost if another
+// End records how the claim ends and stops extending it. End retries until the store answers or
+// ctx ends, and keeps extending the lease meanwhile. End returns store.ErrClaimLost if another
 // process holds the claim, and otherwise the store's last error; in that case the end may have
 // been recorded, unless the error is permanent.
 func (c *Claim) End(ctx context.Context, e keystore.Ending) error {

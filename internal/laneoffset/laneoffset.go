@@ -30,10 +30,11 @@ type Advance struct {
 type Store interface {
 	// Offsets returns the offsets of these lanes, in their order.
 	Offsets(ctx context.Context, consumer string, lanes []string) ([]LaneOffset, error)
-	// AdvanceOffsets raises all offsets or none, and returns the offsets before, in order. It does
-	// not lower an offset that is already higher. If an offset is below its Least, or missing,
-	// nothing is written, and the caller recognises the lane in the returned offsets (see Lacks).
-	// Each lane may be named once. After an error either nothing or everything is written.
+	// AdvanceOffsets raises all offsets or none, and returns the offsets before, in order.
+	// AdvanceOffsets does not lower an offset that is already higher. If an offset is below its
+	// Least, or missing, nothing is written, and the caller recognises the lane in the returned
+	// offsets (see Lacks). Each lane may be named once. After an error either nothing or
+	// everything is written.
 	AdvanceOffsets(ctx context.Context, consumer string, to []Advance) (before []LaneOffset, err error)
 }
 

@@ -56,8 +56,8 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 // wraps itself.
 const most = 10_000
 
-// unreadable returns a description of the fault of err, empty if there is none. It examines at
-// most left errors.
+// unreadable returns a description of the fault of err, empty if there is none. unreadable
+// examines at most left errors.
 func unreadable(err error, left *int) (fault string) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -100,7 +100,7 @@ func wrapped(err error) []error {
 	return all
 }
 
-// find returns the first D that err wraps. It skips errors that panic, and examines at most
+// find returns the first D that err wraps. find skips errors that panic, and examines at most
 // left errors.
 func find[D error](err error, left *int) (found D, ok bool) {
 	defer func() {

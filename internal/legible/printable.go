@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes a text safe for one line of a log or a terminal. It escapes control
+// Printable makes a text safe for one line of a log or a terminal. Printable escapes control
 // characters, line breaks, invisible and direction-changing characters, invalid UTF-8,
 // backslashes, and a space at either end, with the escapes of Go. Other text is returned
 // unchanged. Different texts stay different.

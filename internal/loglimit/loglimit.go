@@ -37,8 +37,8 @@ type Handler struct {
 	gates *gates
 }
 
-// New returns a handler that limits the lines for next. It returns next if that is a Handler already, so that all
-// loggers share one limit.
+// New returns a handler that limits the lines for next. New returns next if that is a Handler already, so that
+// all loggers share one limit.
 func New(next slog.Handler) slog.Handler {
 	if _, bounded := next.(*Handler); bounded {
 		return next

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// standBehind stores a message in the inbox because an earlier message of its line is there. It is marked in its
+// standBehind stores a message in the inbox because an earlier message of its line is there. The message is marked in its
 // worker's next flight, and is unblocked by the commit that ends the message before it.
 func (m *Machine) standBehind(it *Item) {
 	why := it.failing()

@@ -34,8 +34,8 @@ const breakerTries = 5
 // PartBreaker is the part in reports that the breaker has opened or closed.
 const PartBreaker = "breaker"
 
-// failsForGood records that an item's handler has failed permanently. It reports whether the breaker keeps the
-// item, which is then tried again after wait.
+// failsForGood records that an item's handler has failed permanently. failsForGood reports whether the breaker
+// keeps the item, which is then tried again after wait.
 func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	b := &m.breaker
 	if m.config.BreakerThreshold == 0 || m.config.OneAttempt || f.Free {

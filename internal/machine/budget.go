@@ -2,10 +2,10 @@ package machine
 
 import "time"
 
-// budgetState spreads retries over time (C5). It is a token bucket, stored as the time at which the bucket was or
-// will be empty (the generic cell rate algorithm, ITU-T I.371, 1993): each retry moves that time forward by
-// RetryCost, each first attempt back by RetryShare, and at most RetrySaved is saved. A retry that finds the bucket
-// empty is planned for later; no message is charged for that.
+// budgetState spreads retries over time (C5). budgetState is a token bucket, stored as the time at which the
+// bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993): each retry moves that time
+// forward by RetryCost, each first attempt back by RetryShare, and at most RetrySaved is saved. A retry that finds
+// the bucket empty is planned for later; no message is charged for that.
 type budgetState struct {
 	empty  Time
 	tellAt Time // the earliest time of the next report

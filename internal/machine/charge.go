@@ -161,8 +161,8 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 	m.requeue(it)
 }
 
-// alreadyThere ends a message whose effect exists already, as a constraint has reported. It writes a marker if the
-// consumer has markers.
+// alreadyThere ends a message whose effect exists already, as a constraint has reported. alreadyThere writes a
+// marker if the consumer has markers.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked && it.Claim == nil {
 		m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate, Err: it.failed().last})
@@ -215,7 +215,8 @@ func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	}
 }
 
-// holdAsking holds an item that asks the store again later. It reports whether the wait was reported.
+// holdAsking holds an item that asks the store again later. holdAsking reports whether the wait was
+// reported.
 func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	if m.leaving(it) {
 		m.leave(it)
@@ -245,7 +246,8 @@ const (
 	waitAgain = time.Minute
 )
 
-// tellWaiting reports what an item waits for if it has waited long enough. It returns whether it made a report.
+// tellWaiting reports what an item waits for if it has waited long enough. tellWaiting returns whether it made
+// a report.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.troubled()
 	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.since == 0 {

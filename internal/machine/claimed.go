@@ -22,7 +22,8 @@ type claimState struct {
 	// moments are the next times at which rows written by this process are due, in order.
 	moments  []Time
 	failures int
-	// most is the maximum number of claims in advance. It grows while all claims begin in time.
+	// most is the maximum number of claims in advance. most grows while all claims begin in
+	// time.
 	most int
 	// fresh are claims that may not have begun yet, or not again, in order of release time. freed are the claims
 	// to be released in this step.

@@ -243,7 +243,8 @@ func (m *Machine) own(en Entry, v store.Verdict) bool {
 }
 
 // Ending returns how entry i ends if the flight's commit succeeds, and why; source.EndUnknown if it does not end.
-// It reads only data that no event changes before the flight ends, so the shell may call it during the commit.
+// Ending reads only data that no event changes before the flight ends, so the shell may call it during the
+// commit.
 func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 	en, v := f.Entries[i], f.verdicts[i]
 	switch v.Kind {

@@ -18,14 +18,14 @@ type fetchState struct {
 	canceled bool
 	ends     bool // with canceled: the run would end after it
 	over     bool // the source has ended
-	// empty reports that the source had no more deliveries at the last response, which answered that question. It
-	// is valid until the next Fetch is due.
+	// empty reports that the source had no more deliveries at the last response, which answered that question.
+	// empty is valid until the next Fetch is due.
 	empty    bool
 	began    Time // start of the last Fetch
 	until    Time
 	failures int
-	// limit is the time at which the Fetch in progress is cancelled. It is set at first and after a failure, so
-	// that a source without deliveries responds and is known to work. 0 means no limit.
+	// limit is the time at which the Fetch in progress is cancelled. limit is set at first and after a failure,
+	// so that a source without deliveries responds and is known to work. 0 means no limit.
 	limit      Time
 	unanswered int  // Fetches in a row that ended before the source was reached
 	active     Time // when there last was, or could have been, a delivery

@@ -101,8 +101,8 @@ func (m *Machine) notBegun(e Marked) {
 	m.mayLeaveAgain(f, 0)
 }
 
-// sift selects the entries to run: fresh marks, except those in a line behind a message that must wait. It trims
-// fresh marks that may not run.
+// sift selects the entries to run: fresh marks, except those in a line behind a message that must wait. sift
+// trims fresh marks that may not run.
 func (m *Machine) sift(f *Flight) {
 	var waited []*line
 	f.fresh = make([]int, 0, len(f.Entries))

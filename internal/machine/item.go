@@ -33,8 +33,8 @@ type progress struct {
 	previous, next *Item // neighbours in the live list
 }
 
-// failure contains why an item is not simply applied. It is allocated separately, like trouble, because few items
-// have one and every item is in memory while it waits.
+// failure contains why an item is not simply applied. failure is allocated separately, like trouble, because few
+// items have one and every item is in memory while it waits.
 type failure struct {
 	reason      semel.Reason
 	first, last error

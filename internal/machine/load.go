@@ -20,7 +20,8 @@ type Load struct {
 	// Workers is the number of workers, Stuck the number of those whose handler or callback has exceeded its
 	// timeout.
 	Workers, Stuck int
-	// Serial reports that batches run one at a time, because they contend with one another.
+	// Serial reports that batches run one at a time, because concurrent batches waited for each
+	// other's locks.
 	Serial bool
 }
 

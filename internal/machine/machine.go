@@ -1,6 +1,6 @@
-// Package machine makes the engine's decisions: step(event, now) → actions. It starts no goroutine, reads no
-// clock, holds no lock and does no I/O, so that a simulator can generate events from a seed and get the same
-// history again.
+// Package machine makes the engine's decisions: step(event, now) → actions. The package starts no goroutine,
+// reads no clock, holds no lock and does no I/O, so that a simulator can generate events from a seed and get
+// the same history again.
 //
 // A delivery (Item) is in exactly one state: queued, in a flight, held (waits for a time), awaited (held because a
 // newer release marked it), riding (waits for an earlier copy of the same identity), being copied to the dead

@@ -2,11 +2,14 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// downState is the state of a store that is down (law 13). One flight at a time finds out whether it works again,
-// no other flight begins, and no message that would have to wait is fetched. The store works again when that
-// flight's transaction has opened; its handler may take long, and nothing waits for it. A store that opened
-// transactions but failed to commit them, such as one with a full disk, works again when it commits; until then
-// the next worker asks after a further delay.
+// downState is the state of a store that is down (law 13). One flight at a time tests whether the store works again.
+// Meanwhile no other flight begins, and no message that would have to wait is fetched. Which result of the test counts
+// depends on how the store failed:
+//
+//   - If the store could not open a transaction, it counts as working when the flight's transaction has opened. The
+//     other flights do not wait for the flight's handler, which may take long.
+//   - If the store opened transactions and failed to commit them, for example because its disk was full, it counts as
+//     working when a transaction has committed. Until then another flight tests the store after each delay.
 type downState struct {
 	down  bool
 	asks  *Flight // finds out whether the store works, until its transaction has opened

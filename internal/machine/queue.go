@@ -64,10 +64,10 @@ func emptied(queue []*Item) []*Item {
 	return queue[:0]
 }
 
-// tidy makes space at the end of a full queue. It removes items that have left, before the head and behind it, so
-// that a queue that is never empty, or whose worker is stuck, does not grow indefinitely. It also frees memory
-// after a time with more items. Afterwards half of the space is free, so that a push has a constant cost at any
-// length.
+// tidy makes space at the end of a full queue. tidy removes items that have left, before the head and behind it,
+// so that a queue that is never empty, or whose worker is stuck, does not grow indefinitely. tidy also frees
+// memory after a time with more items. Afterwards half of the space is free, so that a push has a constant cost
+// at any length.
 func (q *queue) tidy() {
 	if len(q.items) < cap(q.items) {
 		return

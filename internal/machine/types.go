@@ -171,9 +171,9 @@ type (
 		End        bool
 		Failed     bool
 		Unanswered bool
-		// More, without Items, means that the source has more to deliver. It is set in the response to CancelFetch
-		// with Idle, and of a Fetch without deliveries that was not cancelled, if Config.IdleExit or Config.Ends
-		// is set. In other responses it means nothing. Deliveries of paused lanes do not count.
+		// More, without Items, means that the source has more to deliver. More is set in the response to
+		// CancelFetch with Idle, and of a Fetch without deliveries that was not cancelled, if Config.IdleExit or
+		// Config.Ends is set. In other responses it means nothing. Deliveries of paused lanes do not count.
 		More bool
 		Err  error // why it failed
 	}

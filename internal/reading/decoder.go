@@ -2,7 +2,7 @@ package reading
 
 import "github.com/semel-go/semel"
 
-// Decoder makes a message from what a source read. It runs in the goroutine that computes
+// Decoder makes a message from what a source read. Decoder runs in the goroutine that computes
 // identity and fingerprint, and uses the same room, so that the text is parsed only once.
 type Decoder interface {
 	// Decode is called once per delivery, before anything reads the message. A source that

@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Room holds the parser, hash and buffers with which one goroutine reads deliveries. It
+// Room holds the parser, hash and buffers with which one goroutine reads deliveries. Room
 // remembers the last parsed text and the value in it that became the message body, and
-// recognizes both by their address in memory. So Body returns that value without parsing
-// again. The zero value is ready to use. Results are valid until the room parses another text.
+// recognizes both by their address in memory. So Body returns that value without parsing again.
+// The zero value is ready to use. Results are valid until the room parses another text.
 type Room struct {
 	parser   strictjson.Parser
 	text     []byte
@@ -34,7 +34,7 @@ type Room struct {
 	parses int
 }
 
-// Parse parses a text as strict JSON. It always parses, because the same address may hold
+// Parse parses a text as strict JSON. Parse always parses, because the same address may hold
 // other bytes now. Its error is a *strictjson.Error.
 func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 	r.parses++
@@ -46,7 +46,7 @@ func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 // Became records that v, a value of the last parsed text, is the message body, byte for byte.
 func (r *Room) Became(v strictjson.Value) { r.body, r.inner = v.Raw(), v }
 
-// Body returns the parsed message body. It parses the body unless the body is the last parsed
+// Body returns the parsed message body. Body parses the body unless the body is the last parsed
 // text, or the value passed to Became.
 func (r *Room) Body(body []byte) (strictjson.Value, error) {
 	if r.body != nil && same(r.body, body) {

@@ -1,6 +1,6 @@
-// Package recording is the flight recorder of a consumer. It keeps the last events and actions
-// of the consumer's machine in a ring of limited size. The actions of the machine depend only
-// on its events, so a recording from production can be replayed like a test.
+// Package recording is the flight recorder of a consumer. The package keeps the last events and
+// actions of the consumer's machine in a ring of limited size. The actions of the machine
+// depend only on its events, so a recording from production can be replayed like a test.
 //
 // A recording consists of lines of JSON. The ring consists of segments. Each segment begins
 // with a picture of the machine's whole state, so the oldest segment can be dropped at any

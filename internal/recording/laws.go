@@ -25,9 +25,9 @@ func (b *Broken) String() string { return b.Law + ": " + b.How }
 // as spinning.
 const mostStill = 100_000
 
-// watch checks each step against the laws, as far as events and actions alone show a
-// violation. It needs a few words of memory for each worker, so that production can afford it.
-// The simulator checks a machine against all laws.
+// watch checks each step against the laws, as far as events and actions alone show a violation.
+// watch needs a few words of memory for each worker, so that production can afford it. The
+// simulator checks a machine against all laws.
 type watch struct {
 	workers []watched
 	still   int

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// reader makes values of the machine's types from the decoded JSON of a writer. It panics if the
-// JSON does not fit them; Replay turns the panic into an error.
+// reader makes values of the machine's types from the decoded JSON of a writer. reader panics if
+// the JSON does not fit them; Replay turns the panic into an error.
 type reader struct {
 	known   *known
 	picture bool            // a picture is read

@@ -66,8 +66,8 @@ func (r *Recorder) Tell(law string) {
 	}
 }
 
-// Begin starts the recording of a machine that has made no step yet. It replaces the recording
-// of the previous machine.
+// Begin starts the recording of a machine that has made no step yet. Begin replaces the
+// recording of the previous machine.
 func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) *Tape {
 	t := &Tape{size: r.size, name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
 	t.watch.workers = make([]watched, c.Workers)
@@ -92,8 +92,8 @@ func (t *Tape) Event(e machine.Event, now time.Duration) {
 	t.last = now
 }
 
-// Actions records the actions of the step. It returns the law that they violate, if it is the
-// first violation of this machine.
+// Actions records the actions of the step. Actions returns the law that they violate, if it is
+// the first violation of this machine.
 func (t *Tape) Actions(all []machine.Action) *Broken {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -86,8 +86,8 @@ func decode(text []byte, into any) {
 }
 
 // Replay runs the recorded events through a machine of this build, starting from the picture,
-// and compares the actions byte for byte. It stops at the first difference. each, if not nil,
-// is called with each step.
+// and compares the actions byte for byte. Replay stops at the first difference. each, if not
+// nil, is called with each step.
 func (f *File) Replay(each func(Step)) (result Result, err error) {
 	p := &player{each: each}
 	defer func() {
@@ -129,7 +129,7 @@ func (p *player) begin(text []byte) {
 	}
 }
 
-// play replays a step: the line of its event and, if it ended, the line of its actions. It
+// play replays a step: the line of its event and, if it ended, the line of its actions. play
 // reports whether the next step is to be replayed.
 func (p *player) play(step [][]byte) (more bool) {
 	var heard line

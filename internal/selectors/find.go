@@ -26,8 +26,8 @@ func (s Selector) Value(m *semel.Message) (Value, error) {
 	return values[0], nil
 }
 
-// Select returns the values of several selectors and parses the body at most once. It returns
-// the error of the first selector that fails, a *Error.
+// Select returns the values of several selectors and parses the body at most once. Select
+// returns the error of the first selector that fails, a *Error.
 func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	values, err := Append(nil, m, selectors)
 	if err != nil {

@@ -53,8 +53,8 @@ func (v Value) IsMissing() bool { return v.kind == Missing }
 func (v Value) IsNull() bool { return v.kind == Null }
 
 // Bytes returns the bytes of the value: the text of a string, a number as the producer wrote
-// it, true or false, or the JSON of an object or array. It returns nil if the value is missing
-// or null.
+// it, true or false, or the JSON of an object or array. Bytes returns nil if the value is
+// missing or null.
 func (v Value) Bytes() []byte {
 	if v.kind == Missing || v.kind == Null {
 		return nil
@@ -77,8 +77,8 @@ func (v Value) Number() string {
 }
 
 // Decimal returns a number as an exact decimal, which does not depend on how the number is
-// written: 1.0, 1 and 1e0 are "1". Numbers that would need more than 20 zeros keep an
-// exponent. It returns "" if the value is not a number.
+// written: 1.0, 1 and 1e0 are "1". Numbers that would need more than 20 zeros keep an exponent.
+// Decimal returns "" if the value is not a number.
 func (v Value) Decimal() string {
 	if v.kind != Number {
 		return ""

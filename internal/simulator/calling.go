@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// provider is the system that handlers call. It charges once for each key that it remembers.
+// provider is the system that handlers call. provider charges once for each key that it
+// remembers.
 type provider struct {
 	// known maps each key that the provider still remembers to the time of its first charge.
 	known map[string]time.Duration

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// checker watches one life of a machine. It knows the machine's events and the contents of the store, but no
-// internal state of the machine.
+// checker watches one life of a machine. checker knows the machine's events and the contents of the store,
+// but no internal state of the machine.
 type checker struct {
 	p *process
 	w *world

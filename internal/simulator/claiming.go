@@ -192,7 +192,7 @@ func (f *flight) extend() {
 }
 
 // lookAhead does what precedes a flight's transaction: it claims rows again whose commit has an unknown outcome,
-// and records the start of suspected rows. It reports whether the flight may continue.
+// and records the start of suspected rows. lookAhead reports whether the flight may continue.
 func (f *flight) lookAhead() bool {
 	if f.known != nil {
 		return true
@@ -220,8 +220,8 @@ func (f *flight) lookAhead() bool {
 	return true
 }
 
-// retake claims a row again. The old transaction may still try to end it, and then finds another token. It reports
-// whether the response of the store arrived.
+// retake claims a row again. The old transaction may still try to end it, and then finds another token. retake
+// reports whether the response of the store arrived.
 func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) bool {
 	w := f.p.w
 	from := len(c.Tokens)

@@ -120,8 +120,8 @@ func (w *world) overtaken(f *flight) {
 	}
 }
 
-// intendElsewhere writes the intents of a message that another process applies. It reports whether that is
-// possible.
+// intendElsewhere writes the intents of a message that another process applies. intendElsewhere reports
+// whether that is possible.
 func (w *world) intendElsewhere(t *model.Transaction, m *model.Message) bool {
 	return w.sender == nil || w.intend(t, m, "", causeOf(m)) == nil
 }
@@ -215,7 +215,7 @@ func (w *world) write(m *model.Message, o store.Outcome) {
 // identity.
 func (w *world) olderRelease(m *model.Message, most time.Duration) {
 	t := &model.Transaction{Open: true}
-	w.store.Write(t, model.Mark{ID: m.Former, As: machine.AsApplied, Print: byFirstRule(m)})
+	w.store.Write(t, model.Mark{ID: m.Former, As: machine.AsApplied, Print: formerPrint(m)})
 	long, commits := w.choices.Wait(most), w.choices.Often(3)
 	w.fault("copy in the release before", "%s for %v, commits: %v", m.Name(), long, commits)
 	w.after(long, func() {
@@ -252,7 +252,7 @@ func formerOf(i *machine.Item) string {
 
 // formerlyFree reports whether no transaction has marked, or is marking, a message's previous identity.
 func (w *world) formerlyFree(m *model.Message) bool {
-	return m.Former == "" || w.store.Locks[m.Former] == nil && w.store.Judge(m.Former, byFirstRule(m)).Kind == store.Fresh
+	return m.Former == "" || w.store.Locks[m.Former] == nil && w.store.Judge(m.Former, formerPrint(m)).Kind == store.Fresh
 }
 
 // outcomeOf returns the outcome of a message's identity; 0 if there is none. Under a previous identity it is the
@@ -264,7 +264,7 @@ func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	}
 	for _, o := range w.Messages {
 		former, there := w.store.Markers[o.Former]
-		if there && o.ID == m.ID && !o.Foreign && !model.Conflicts(former.Print, byFirstRule(o)) {
+		if there && o.ID == m.ID && !o.Foreign && !model.Conflicts(former.Print, formerPrint(o)) {
 			return former.Outcome
 		}
 	}
@@ -274,14 +274,15 @@ func (w *world) outcomeOf(m *model.Message) store.Outcome {
 // keptAsConflict reports whether a message conflicts with the marker of its previous identity, and is stored, or
 // settled by the policy, as a conflict.
 func (w *world) keptAsConflict(m *model.Message) bool {
-	if m.Former == "" || !model.Conflicts(w.store.Markers[m.Former].Print, byFirstRule(m)) {
+	if m.Former == "" || !model.Conflicts(w.store.Markers[m.Former].Print, formerPrint(m)) {
 		return false
 	}
-	return w.Plan.Config.OnConflict == machine.EndKeepFirst || w.store.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: byFirstRule(m)}] != nil
+	return w.Plan.Config.OnConflict == machine.EndKeepFirst || w.store.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: formerPrint(m)}] != nil
 }
 
-// byFirstRule returns the fingerprint of a message that all processes compute if there are previous identities.
-func byFirstRule(m *model.Message) semel.Fingerprint {
+// formerPrint returns the fingerprint of a message under its previous identity. While the policy has previous
+// identities, all simulated processes compute this fingerprint, also those with a newer rule for fingerprints.
+func formerPrint(m *model.Message) semel.Fingerprint {
 	print := m.Print
 	print.Version, print.Sum[15] = 1, 1
 	return print

@@ -78,8 +78,8 @@ func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
 	return all
 }
 
-// intend writes the intents of a message in a transaction. It returns the failure of a handler that cannot write
-// them.
+// intend writes the intents of a message in a transaction. intend returns the failure of a handler that cannot
+// write them.
 func (w *world) intend(t *model.Transaction, m *model.Message, step string, cause *semel.Message) *machine.Failure {
 	all := w.intentsOf(m, step)
 	verdicts := make([]store.Verdict, len(all))
@@ -118,7 +118,8 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 	return nil
 }
 
-// writes writes the intents of a handler before it returns. It reports whether the handler can continue.
+// writes writes the intents of a handler before it returns. writes reports whether the handler can
+// continue.
 func (f *flight) writes(entry int, m *model.Message, step string) bool {
 	w := f.p.w
 	if w.sender == nil || f.tx.Cut || f.tx.Broken || w.store.Down {

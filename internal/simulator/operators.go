@@ -178,8 +178,8 @@ func (w *world) dueBefore(r *model.Row) bool {
 	})
 }
 
-// requeue makes a parked row due if it is unchanged since it was seen, and records the act, in one transaction. It
-// reports whether it did.
+// requeue makes a parked row due if it is unchanged since it was seen, and records the act, in one transaction.
+// requeue reports whether it did.
 func (w *world) requeue(r *model.Row, revision int, a act) bool {
 	s := w.store
 	m, marked := s.Markers[r.Key.ID]

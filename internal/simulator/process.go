@@ -150,7 +150,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	p.check.after(e)
 }
 
-// step calls Step of the machine. It returns the text of a panic as fault.
+// step calls Step of the machine. step returns the text of a panic as fault.
 func (p *process) step(e machine.Event) (actions []machine.Action, fault string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,6 +1,6 @@
-// Package simulator tests the machine. It runs one or two real machines in a simulated world: a source with lanes, a
-// store with transactions that the machines share, handlers that misbehave, and a virtual clock. The seed makes every
-// choice, so a seed always gives the same history, byte for byte.
+// Package simulator tests the machine. The package runs one or two real machines in a simulated world: a source with
+// lanes, a store with transactions that the machines share, handlers that misbehave, and a virtual clock. The seed
+// makes every choice, so a seed always gives the same history, byte for byte.
 //
 // A run has two phases. In the first phase faults happen: crashes at every point, lost replies, lanes that are assigned
 // and revoked, a store that is slow or down, a process that is frozen and gets all events late. In the second phase no
@@ -71,8 +71,8 @@ func (w *world) result() Result {
 	return r
 }
 
-// Shrink looks for a shorter run that breaks the same law as the run of the seed, with at most tries tries. It returns
-// the shortest run that it found, and its number of decisions.
+// Shrink looks for a shorter run that breaks the same law as the run of the seed, with at most tries tries. Shrink
+// returns the shortest run that it found, and its number of decisions.
 func Shrink(seed uint64, make Maker, tries int) (Result, int) {
 	first := Run(seed, make, false)
 	if first.Broken == nil {

@@ -225,7 +225,7 @@ func (c *checker) keyed(f *machine.Flight) {
 }
 
 // suspicion is what the checker knows of a message that was alone when contention or the store ended its
-// transaction (case 1). It is the machine's rule, computed from the machine's events.
+// transaction (case 1). suspicion is the machine's rule, computed from the machine's events.
 type suspicion struct {
 	raised           bool
 	commits, outages int

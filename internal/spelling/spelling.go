@@ -1,8 +1,8 @@
 // Package spelling suggests the word that was probably meant.
 package spelling
 
-// Nearest returns the known word with the smallest edit distance to word, and the first of several. It returns
-// nothing if every known word needs at least most changes, or as many changes as word has letters.
+// Nearest returns the known word with the smallest edit distance to word, and the first of several. Nearest
+// returns nothing if every known word needs at least most changes, or as many changes as word has letters.
 func Nearest(word string, known []string, most int) string {
 	best := ""
 	for _, k := range known {

@@ -7,9 +7,9 @@ import (
 )
 
 // CutAhead handles a row whose last change is in the future because the store's clock was
-// ahead. It moves the times in until, so that the row waits from now as long as it was to wait
-// from that change. It returns how far in the future the change is; 0 if it is within the
-// clock slack.
+// ahead. CutAhead moves the times in until, so that the row waits from now as long as it was to
+// wait from that change. CutAhead returns how far in the future the change is; 0 if it is
+// within the clock slack.
 func CutAhead(changed, now time.Time, until ...*time.Time) time.Duration {
 	by := changed.Sub(now)
 	if by <= timing.ClockSlack {

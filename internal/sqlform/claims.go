@@ -17,7 +17,7 @@ type claimArg struct {
 	T int64 `json:"t"`
 }
 
-// EndingArgument is the end of a claim as an argument of statements.
+// EndingArgument is a store.ClaimEnding as an argument of statements.
 type EndingArgument struct {
 	claimArg
 	State   string `json:"state"`
@@ -26,10 +26,12 @@ type EndingArgument struct {
 	Reason  string `json:"reason"`
 	Error   string `json:"error"`
 	Ran     int64  `json:"ran"`
-	// Taken is the number of starts that a release takes back. Any other end has -1 and takes
-	// back all.
+	// Taken is the number of started attempts that a release of the claim removes from the row's
+	// count: 0 or 1. For all other events Taken is -1: then the statement removes all started
+	// attempts that have not finished.
 	Taken int64 `json:"taken"`
-	// Stream, in hex, and Place tell where a blocked row waits; 0 leaves them unchanged.
+	// Stream, in hex, and Place are the stream and the place at which a blocked row waits; 0 leaves
+	// them unchanged.
 	Stream string `json:"stream"`
 	Place  int64  `json:"place"`
 	Call   int64  `json:"call"`
@@ -77,7 +79,7 @@ func ClosingClaims(c Crypt, p *Postgres, endings []store.ClaimEnding) (text stri
 	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
 }
 
-// EndingOf returns the end of a claim as an argument of statements.
+// EndingOf returns e as an argument of statements.
 func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
 	next, _ := store.StateInProgress.After(e.Event)
 	a := EndingArgument{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),

@@ -19,14 +19,15 @@ func LimitFault(perSecond int) error {
 // that writes it succeeded.
 var ErrControlUnwritten = errors.New("the setting was not written, because a trigger or a rule of the table of controls prevents it: drop the trigger or rule; nothing was changed")
 
-// OfConsumer returns an act on a consumer in the form in which it is recorded: without a row,
-// and with the consumer's name in its text.
+// OfConsumer returns the audit record of an operator's change to a consumer: a without a row
+// number, and with the consumer's name in Why.
 func OfConsumer(a store.Act, consumer string) store.Act {
 	a.Row, a.Why = 0, "consumer "+consumer+": "+a.Why
 	return a
 }
 
-// OfLimit returns an act that sets a limit, in the form in which it is recorded.
+// OfLimit returns the audit record of an operator's change to a consumer's limit: a with the
+// consumer's name and the new limit in Why.
 func OfLimit(a store.Act, consumer string, perSecond int) store.Act {
 	wanted := "no limit"
 	if perSecond > 0 {
@@ -35,7 +36,8 @@ func OfLimit(a store.Act, consumer string, perSecond int) store.Act {
 	return OfConsumer(a, consumer+", "+wanted)
 }
 
-// OfGeneration returns an act on a generation, in the form in which it is recorded.
+// OfGeneration returns the audit record of an operator's change to a generation: a with the
+// consumer's name and the generation's number in Why.
 func OfGeneration(a store.Act, consumer string, number int64) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, generation %d", consumer, number))
 }

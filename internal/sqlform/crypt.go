@@ -34,8 +34,8 @@ func NewCrypt(cipher store.Cipher, since time.Time) Crypt {
 }
 
 // RefusesPlain returns why a row with this envelope must not be processed: it is in plain text
-// although encryption is required now. It returns "" for other rows. The clock of this process
-// decides, because anybody who can write the row could give it any date.
+// although encryption is required now. RefusesPlain returns "" for other rows. The clock of
+// this process decides, because anybody who can write the row could give it any date.
 func (c Crypt) RefusesPlain(envelope []byte) string {
 	if !c.required() || bytes.HasPrefix(envelope, []byte(hides)) {
 		return ""
@@ -232,7 +232,7 @@ func (c Crypt) Size(envelope []byte, kept int) int {
 // that no other value begins with it.
 var marked = []byte("\x00semel encrypted\xf5\x9b\x1e\x07")
 
-// Hide encrypts a value that belongs to an id and is outside of an envelope. It leaves nil
+// Hide encrypts a value that belongs to an id and is outside of an envelope. Hide leaves nil
 // unchanged.
 func (c Crypt) Hide(kind string, id, plain []byte) ([]byte, error) {
 	if c.Cipher == nil || plain == nil {
@@ -245,7 +245,7 @@ func (c Crypt) Hide(kind string, id, plain []byte) ([]byte, error) {
 	return append(bytes.Clone(marked), text...), nil
 }
 
-// Show is the inverse of Hide. It returns values in plain text unchanged.
+// Show is the inverse of Hide. Show returns values in plain text unchanged.
 func (c Crypt) Show(kind string, id, text []byte) ([]byte, error) {
 	if !bytes.HasPrefix(text, marked) {
 		return text, nil
@@ -305,7 +305,7 @@ func (c Crypt) hideError(begins string, data []byte, text string) string {
 	return begins + base64.StdEncoding.EncodeToString(hidden)
 }
 
-// ShowError is the inverse of errorOf and RowError. It returns "encrypted" if decryption
+// ShowError is the inverse of errorOf and RowError. ShowError returns "encrypted" if decryption
 // fails, and plain text unchanged.
 func (c Crypt) ShowError(of semel.Key, row int64, kept string) string {
 	data, text := about(ofError, rowID(row)), ""

@@ -6,12 +6,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// idAside is the first byte of a key that contains another key: the key of an id that lies
-// outside of the days of a table of markers. See Dated.
+// idAside is the first byte of the key of a marker whose id belongs to none of the daily
+// partitions. The original key follows. See Dated.
 const idAside = 5
 
-// Dated contains the statements of a store whose markers are in a table of days: those that
-// replace the usual ones, and those that maintain the table.
+// Dated contains the statements of a store whose markers are in a table with daily partitions:
+// statements that replace the usual ones, and statements that maintain the table.
 type Dated struct {
 	Begin, Mark, Judge, Look, Marker, KnownMarkers                string
 	FirstDue, LastDay, MarkerBytes, Reap                          string
@@ -25,11 +25,11 @@ type Dated struct {
 }
 
 // Moving contains the statements that move the markers of a running consumer from the common
-// table into a table of days.
+// table into a table with daily partitions.
 type Moving struct {
 	// NewMoving writes the row of a move. StandIn creates the relations that the consumer's
 	// processes mark in until the move ends, under the names of the final table. DaysFrom
-	// returns the days to create.
+	// returns the days for which partitions must be created.
 	NewMoving, StandIn, DaysFrom string
 	// Running returns the open transactions, and Ended reports whether they have ended.
 	// ScopesOf returns the consumer's scopes, and Copy copies some markers of a scope.
@@ -38,8 +38,8 @@ type Moving struct {
 	// incomplete.
 	ByTime, NoMoreByTime string
 	// The end of a move: HoldOff blocks other processes from marking. CopyOutside and Settle
-	// copy the rest. TakeName gives the table its final name, and RenameDay does so for a day.
-	// EndMoving ends the move, together with MoveRows of Dated.
+	// copy the rest. TakeName gives the table its final name, and RenameDay gives a daily
+	// partition its final name. EndMoving ends the move, together with MoveRows of Dated.
 	HoldOff, CopyOutside, Settle, TakeName, RenameDay, EndMoving string
 	// Fence prevents marking in the common table, and Fenced reports whether the fence exists.
 	// Left reports whether markers remain there, Clear removes some of them, and Cleared
@@ -47,20 +47,20 @@ type Moving struct {
 	Impatient, Fence, Fenced, Left, Clear, Cleared string
 }
 
-// WithDays returns the statements with those of a table of days in place of the usual ones.
+// WithDays returns p with the statements in d, which use a table with daily partitions.
 // Statements about the whole schema come from of, the statements of the store without such a
 // table.
 func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Look, own.Marker, own.KnownMarkers = d.Begin, d.Mark, d.Judge, d.Look, d.Marker, d.KnownMarkers
 	own.FirstDue, own.LastDay, own.MarkerBytes, own.Reap = d.FirstDue, d.LastDay, d.MarkerBytes, d.Reap
-	own.BeginClaims, own.BeginQueuedClaims = "", "" // they check less than Look of a table of days
+	own.BeginClaims, own.BeginQueuedClaims = "", "" // they check less than d.Look
 	own.Lint, own.LintRows = of.Lint, of.LintRows
 	own.Index, own.Unindexed, own.Unindex, own.Reaper = of.Index, of.Unindexed, of.Unindex, of.Reaper
 	return &own
 }
 
-// The numbers that the judging statement of a table of days returns in place of an outcome.
+// The numbers that Dated.Judge returns in place of an outcome.
 const (
 	below   = -1
 	ahead   = -2
@@ -69,12 +69,12 @@ const (
 	standsAside = 256
 )
 
-// Answer is the judgement of a mark by a table of days.
+// Answer is the verdict for a mark in a table with daily partitions.
 type Answer struct {
 	store.Verdict
 	// Aside: the marker is stored under AsideKey.
 	Aside bool
-	// Unready: the id is later than the created days, and the day of tomorrow is missing.
+	// Unready: the id is later than all daily partitions, and the partition of tomorrow is missing.
 	Unready bool
 }
 
@@ -101,10 +101,10 @@ func (m *Mark) SetAside() {
 	}
 }
 
-// AsideKey returns the key of a marker whose id lies outside of the days.
+// AsideKey returns the key of a marker whose id belongs to none of the daily partitions.
 func AsideKey(key []byte) []byte { return append([]byte{idAside}, key...) }
 
-// InnerKey is the inverse of AsideKey. It returns other keys unchanged.
+// InnerKey is the inverse of AsideKey. InnerKey returns other keys unchanged.
 func InnerKey(key []byte) []byte {
 	if len(key) > 0 && key[0] == idAside {
 		return bytes.Clone(key[1:])

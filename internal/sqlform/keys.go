@@ -14,7 +14,7 @@ import (
 
 // Key is the stored state of a leased key. Times are microseconds by the store's clock.
 type Key struct {
-	// Ended tells how the last claim ended; 0 if it has not ended.
+	// Ended is the outcome of the last claim; 0 if the last claim has not ended.
 	Ended              keystore.Event
 	Token              store.Token
 	First, Until, Over int64
@@ -90,7 +90,7 @@ func (k *Key) answer(s keystore.State, now int64) keystore.Answer {
 	return a
 }
 
-// Extend extends the lease of a claim. It returns false if the claim is not valid.
+// Extend extends the lease of a claim. Extend returns false if the claim is not valid.
 func (k *Key) Extend(t store.Token, now int64, lease time.Duration) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
@@ -100,8 +100,7 @@ func (k *Key) Extend(t store.Token, now int64, lease time.Duration) bool {
 	return true
 }
 
-// End ends a claim. lost reports that the claim is not valid. written reports that the key has
-// to be written, or removed for keystore.Forget.
+// End records the outcome of a claim.
 func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost bool) {
 	switch {
 	case k.Token != t:
@@ -121,7 +120,7 @@ func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost b
 	return true, false
 }
 
-// Note stores a note with a claim, in the place of the result. It returns false if the claim
+// Note stores a note with a claim, in the place of the result. Note returns false if the claim
 // is not valid.
 func (k *Key) Note(t store.Token, note []byte) bool {
 	if k.Ended != 0 || k.Token != t {
@@ -131,8 +130,8 @@ func (k *Key) Note(t store.Token, note []byte) bool {
 	return true
 }
 
-// Left reports whether a key with a note is abandoned: no process has worked on it for at
-// least quiet. It also returns for how long.
+// Left reports whether a key with a note is abandoned: no process has worked on it for at least
+// quiet. Left also returns for how long.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := micro(now - k.Until)
 	open := k.Ended == 0 || k.Ended == keystore.Release || k.Ended == keystore.Abandon

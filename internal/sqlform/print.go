@@ -20,8 +20,8 @@ const keyedSumSize = 4 + aes.BlockSize
 // no conflict.
 const keyedPrint = 256
 
-// hiddenPrint is the version of a fingerprint whose key is missing. It can be compared only
-// with others of the same identity and key. Package identity does not use this version.
+// hiddenPrint is the version of a fingerprint whose key is missing. hiddenPrint can be compared
+// only with others of the same identity and key. Package identity does not use this version.
 const hiddenPrint = 14
 
 // The objects of fingerprints: an id in the form of its table, a stream, or a leased key.

@@ -70,7 +70,8 @@ func (r *Replay) StopBy(a store.Act, now time.Time) error {
 	return nil
 }
 
-// OfReplay returns an act on a replay, in the form in which it is recorded.
+// OfReplay returns the audit record of an operator's change to a replay: a with the consumer's name
+// and the replay's number in Why.
 func OfReplay(a store.Act, r *admin.Replay) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, replay %d", r.Consumer, r.Number))
 }
@@ -81,5 +82,5 @@ func Told(p admin.ReplayProgress) (string, error) {
 	return Plain(string(text)), err
 }
 
-// Untold is the inverse of Told. It ignores fields of newer releases.
+// Untold is the inverse of Told. Untold ignores fields of newer releases.
 func Untold(text string, p *admin.ReplayProgress) error { return json.Unmarshal([]byte(text), p) }

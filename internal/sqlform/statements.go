@@ -54,16 +54,16 @@ type Statements struct {
 	ReopenRows string
 	// OverRow ends a claim whose marker does not wait for its row.
 	OverRow string
-	// Rows of the inbox and acts on them. RowColumns are the columns of a row that Rows and
-	// the statements of claims return. ConflictRow is Row or Repeat, as needed. ActedRows
-	// locks rows and returns them with their markers, for acts. DiscardRows and RecordActs
-	// work on several rows, too.
+	// Rows of the inbox, and operators' changes to rows. RowColumns are the columns of a row that
+	// Rows and the statements of claims return. ConflictRow is Row or Repeat, as needed. ActedRows
+	// locks rows and returns them with their markers, for an operator's change. RecordActs writes
+	// the audit records of several changes, and DiscardRows discards several rows.
 	Row, ConflictRow, Repeat, RowColumns, Rows, ActedRows, DiscardRows, SuppressRows string
 	RecordActs, Acts                                                                 string
-	// Unsealed reads acts without a line in the chain. Seal writes a line. SealEnd reads the
-	// end of the chain, and SetSealEnd writes it. Seals reads lines with their acts, and
-	// AuditedActs acts with the sequences of their lines. Erased reads acts without a row that
-	// have a given result.
+	// Unsealed reads audit records (acts) without a line in the chain. Seal writes a line. SealEnd
+	// reads the head of the chain, and SetSealEnd writes it. Seals reads lines with their audit
+	// records, and AuditedActs reads audit records with the sequences of their lines. Erased reads
+	// the audit records that belong to no row and have a given result.
 	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs, Erased string
 	// Editable reads what decides whether the body of a row may be replaced, and EditRow
 	// replaces it. KeepEdit stores the body before the edit, and Edits reads the stored edits.
@@ -148,8 +148,9 @@ type Postgres struct {
 	Receive string
 	// Limit and Unlimited set how long the server lets a statement run.
 	Limit, Unlimited string
-	// SampleLimit limits the work of the server for a sample. SampleTables reads its estimates
-	// of tables, and SampleOutcomes those of markers by outcome.
+	// SampleLimit limits the work of the server for a sample. SampleTables reads the server's
+	// estimates of the sizes of tables. SampleOutcomes reads the server's estimates of the
+	// numbers of markers, by outcome.
 	SampleLimit, SampleTables, SampleOutcomes string
 	// Close is Unguard with its own error if the guard is missing.
 	Close string
@@ -200,10 +201,10 @@ type Postgres struct {
 	IndexCauses, UnindexedCauses, UnindexCauses string
 	// Reaper creates a procedure that does the work of a reaper.
 	Reaper string
-	// Dated returns whether the markers of a consumer are in a table of days, and the kind of
-	// its ids. DatedRows returns that for the consumers of rows. LockDated and NewDated create
-	// such a table, and UndatedMarkers checks that the common table has no markers of the
-	// consumer. Moving is Dated for a consumer whose markers are being moved.
+	// Dated returns whether the markers of a consumer are in a table with daily partitions, and
+	// the kind of the ids. DatedRows returns the same for the consumers of rows. LockDated and
+	// NewDated create such a table, and UndatedMarkers checks that the common table has no
+	// markers of the consumer. Moving is Dated for a consumer whose markers are being moved.
 	Dated, DatedRows, LockDated, NewDated, UndatedMarkers, Moving string
 	// Questions about a table before it is adopted.
 	OldKey, OldUnlogged, SetupName string
@@ -251,7 +252,7 @@ type SQLite struct {
 	ForgetEditBodies, ForgetEdits string
 }
 
-// begins precedes the name of each statement in an SQL file.
+// begins is the text before the name of each statement in an SQL file.
 const begins = "-- name: "
 
 // Texts returns the statements of SQL files by name. Each statement ends where the next one

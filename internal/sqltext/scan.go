@@ -40,7 +40,8 @@ func (t Token) Is(keyword string) bool { return t.Kind == Name && !t.Quoted && t
 // IsSign reports whether the token is this operator.
 func (t Token) IsSign(sign string) bool { return t.Kind == Operator && t.Word == sign }
 
-// scanner splits SQL into tokens. It knows only enough of SQL to distinguish code from quotes and comments.
+// scanner splits SQL into tokens. scanner knows only enough of SQL to distinguish code from quotes and
+// comments.
 type scanner struct {
 	Dialect
 	text   string

@@ -8,8 +8,8 @@ import (
 // Statement contains the tokens of one statement without spaces and comments; at least one.
 type Statement []Token
 
-// Split splits tokens into statements at the semicolons outside of the bodies of triggers and functions. It leaves
-// out empty statements.
+// Split splits tokens into statements at the semicolons outside of the bodies of triggers and functions. Split
+// leaves out empty statements.
 func Split(tokens []Token) []Statement {
 	var all []Statement
 	var one Statement
@@ -98,7 +98,7 @@ func (s Statement) toSavepoint() bool {
 }
 
 // Ending returns the first statement of text that would end the transaction or does not begin like a statement;
-// nil if there is none. It returns an error if the text cannot be parsed.
+// nil if there is none. Ending returns an error if the text cannot be parsed.
 func (d Dialect) Ending(text string) (Statement, error) {
 	tokens, err := d.Scan(text)
 	if err != nil {
@@ -112,15 +112,15 @@ func (d Dialect) Ending(text string) (Statement, error) {
 	return nil, nil
 }
 
-// Ends reports whether a statement of text ends its transaction. It returns false for a text that cannot be
-// parsed, because a database rejects it too.
+// Ends reports whether a statement of text ends its transaction. Ends returns false for a text that cannot
+// be parsed, because a database rejects it too.
 func (d Dialect) Ends(text string) bool { return d.has(text, Statement.Ends, enders...) }
 
 // enders are the words with which statements that may end a transaction begin.
 var enders = []string{"abort", "commit", "end", "prepare", "rollback"}
 
-// Copies reports whether a statement of text is a COPY. It returns false for a text that cannot be parsed, because
-// a database rejects it too.
+// Copies reports whether a statement of text is a COPY. Copies returns false for a text that cannot be parsed,
+// because a database rejects it too.
 func (d Dialect) Copies(text string) bool { return d.has(text, Statement.Copies, "copy") }
 
 // has reports whether is returns true for a statement of text. Such statements begin with one of words, so that a

@@ -1,5 +1,5 @@
 // Package steps computes which steps of a message are completed and which step runs next, from the message's row.
-// It has no side effects, so that the simulator can test the same rules that consumers follow.
+// The package has no side effects, so that the simulator can test the same rules that consumers follow.
 package steps
 
 import (

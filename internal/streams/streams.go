@@ -40,9 +40,10 @@ type Batch struct {
 	of    []*Stream // by mark; nil for a mark without a version check
 	next  []bool    // by mark: it has the next version of its stream
 	came  bool      // End made a row due that was to be blocked
-	// met are the marks whose versions start a stream but are not judged. known indexes all.
-	met   []int
-	known map[key]*Stream
+	// unjudged has the indexes of the marks that start a stream and whose versions Judge does not check.
+	// known indexes all.
+	unjudged []int
+	known    map[key]*Stream
 }
 
 type key struct {
@@ -106,7 +107,7 @@ func (b *Batch) Judge(verdicts []store.Verdict) {
 		return
 	}
 	b.begin()
-	b.meet(verdicts)
+	b.startUnjudged(verdicts)
 	for i, s := range b.of {
 		m := &b.marks[i]
 		if s == nil || verdicts[i].Kind != store.Fresh || m.As != store.Applied && m.As != store.Discarded {
@@ -134,17 +135,17 @@ func (s *Stream) beginAt(n int64) {
 	}
 }
 
-// meet starts streams with fresh versions that are not judged, the smallest version of each
-// stream first, so that a later version does not overtake an earlier one that waits in the
-// same batch.
-func (b *Batch) meet(verdicts []store.Verdict) {
+// startUnjudged starts the streams of fresh messages whose versions Judge does not check (see
+// begins). A stream starts at the smallest of these versions in the batch. Otherwise a later
+// version could take effect before an earlier version that waits in the inbox.
+func (b *Batch) startUnjudged(verdicts []store.Verdict) {
 	for i := range b.marks {
 		if verdicts[i].Kind == store.Fresh && begins(&b.marks[i]) {
-			b.met = append(b.met, i)
+			b.unjudged = append(b.unjudged, i)
 		}
 	}
-	slices.SortStableFunc(b.met, func(i, j int) int { return cmp.Compare(b.marks[i].Version.Number, b.marks[j].Version.Number) })
-	for _, i := range b.met {
+	slices.SortStableFunc(b.unjudged, func(i, j int) int { return cmp.Compare(b.marks[i].Version.Number, b.marks[j].Version.Number) })
+	for _, i := range b.unjudged {
 		if s := b.known[keyOf(&b.marks[i])]; s != nil {
 			s.beginAt(b.marks[i].Version.Number)
 		}
@@ -158,7 +159,7 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {
 		return nil
 	}
-	for _, i := range b.met {
+	for _, i := range b.unjudged {
 		if m := &b.marks[i]; b.known[keyOf(m)] == nil && !slices.Contains(trim, i) {
 			all = append(all, &Stream{Scope: m.Scope, Name: m.Version.Stream, Last: m.Version.Number - 1})
 		}
@@ -171,7 +172,7 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 func Received(marks []store.Mark, verdicts []store.Verdict) []*Stream {
 	b := Of(marks)
 	if b != nil {
-		b.meet(verdicts)
+		b.startUnjudged(verdicts)
 	}
 	return b.Begun(nil)
 }
@@ -185,7 +186,7 @@ func (b *Batch) begin() {
 }
 
 // End adjusts the end of a batch to its streams: rows and claims that would be blocked, or
-// parked because of a gap, are released if their turn has come. It returns the streams that
+// parked because of a gap, are released if their turn has come. End returns the streams that
 // advance, with their new Last and Print. A rolled back or unfinished message does not advance
 // its stream, and neither do the versions after it.
 func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {

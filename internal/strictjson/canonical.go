@@ -53,7 +53,7 @@ func (c *canonical) byte(b byte) {
 	c.used++
 }
 
-// value writes value i. It recurses for each level of nesting.
+// value writes value i. value recurses for each level of nesting.
 func (c *canonical) value(i uint32) {
 	n := &c.nodes[i]
 	switch first := c.source[n.start]; first {
@@ -88,7 +88,7 @@ func (c *canonical) number(n *node) {
 	c.text('d', number)
 }
 
-// text writes a tag, a length and a text. It copies a fixed number of bytes for short texts;
+// text writes a tag, a length and a text. text copies a fixed number of bytes for short texts;
 // the bytes after the text are overwritten later.
 func (c *canonical) text(tag byte, text []byte) {
 	if len(text) > shortText || cap(text) < shortText {

@@ -1,6 +1,6 @@
-// Package strictjson reads JSON without repairing it. It rejects texts that different readers
-// may understand differently: invalid UTF-8, lone surrogates, repeated member names, or text
-// after the value. Repairing such a text could give two messages the same identity.
+// Package strictjson reads JSON without repairing it. The package rejects texts that different
+// readers may understand differently: invalid UTF-8, lone surrogates, repeated member names, or
+// text after the value. Repairing such a text could give two messages the same identity.
 //
 // A document is parsed once into a flat list of nodes; look-ups and the canonical form use
 // that list. Strings with escapes are decoded once. All other text refers to the source, which
@@ -48,7 +48,7 @@ func kindOf(c byte) Kind {
 	return Number
 }
 
-// Error says where and why a text was rejected. It contains nothing from the text.
+// Error says where and why a text was rejected. Error contains nothing from the text.
 type Error struct {
 	// Offset is the byte offset of the fault, starting at 0.
 	Offset int
@@ -79,8 +79,8 @@ type Document struct {
 	nodes  []node
 	// text holds the decoded text of all strings that have escapes.
 	text []byte
-	// order contains, for each object, the number of its names and their nodes, sorted by
-	// name. It begins with the entry of an empty object.
+	// order contains, for each object, the number of its names and their nodes, sorted by name.
+	// order begins with the entry of an empty object.
 	order []uint32
 	// scratch and decimal are buffers for WriteCanonical.
 	scratch, decimal []byte

@@ -41,7 +41,7 @@ type finder struct {
 }
 
 // value resolves the pointers of set against the value at i, which their first depth tokens
-// lead to. It returns the end of the value if unresolved pointers remain.
+// lead to. value returns the end of the value if unresolved pointers remain.
 func (f *finder) value(i int, set uint64, depth int) (end int) {
 	here := f.ending(set, depth)
 	switch deeper := set &^ here; {

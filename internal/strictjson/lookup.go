@@ -34,7 +34,7 @@ func (v Value) child(t token) (Value, bool) {
 // Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.document.kind(v.index) }
 
-// Raw returns the value exactly as in the source, without the space around it. It shares the
+// Raw returns the value exactly as in the source, without the space around it. Raw shares the
 // memory of the source.
 func (v Value) Raw() []byte {
 	n := &v.document.nodes[v.index]

@@ -138,8 +138,8 @@ func isDecimal(number []byte) bool {
 	return len(number) <= maxAddedZeros && !(point && number[len(number)-1] == '0')
 }
 
-// appendDigits appends all digits of a number without sign. It returns the exponent of the
-// power of ten to multiply them with.
+// appendDigits appends all digits of a number without sign. appendDigits returns the exponent
+// of the power of ten to multiply them with.
 func appendDigits(dst, number []byte) (digits []byte, exponent int64) {
 	for i, c := range number {
 		if c|0x20 == 'e' {

@@ -71,8 +71,8 @@ func (d *Document) ascending(names []name) bool {
 	return true
 }
 
-// appendInOrder records the names in the order of places. It reports false, and records
-// nothing, if that order is not ascending.
+// appendInOrder records the names in the order of places. appendInOrder reports false, and
+// records nothing, if that order is not ascending.
 func (d *Document) appendInOrder(names []name, places []uint8) bool {
 	if len(places) != len(names) {
 		return false

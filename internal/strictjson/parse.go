@@ -85,7 +85,7 @@ func peek(source []byte, i int) (int, byte) {
 	return i, source[i]
 }
 
-// at returns the byte at i, 0 at the end. It does not skip space like peek, but is inlined.
+// at returns the byte at i, 0 at the end. at does not skip space like peek, but is inlined.
 // Only bytes up to a space need a call of peek, and compact JSON has none.
 func at(source []byte, i int) byte {
 	if i < len(source) {
@@ -130,7 +130,7 @@ func (p *Parser) add(start, end int) *node {
 	return &p.document.nodes[len(p.document.nodes)-1]
 }
 
-// word parses true, false and null. It returns the error if no value begins at i.
+// word parses true, false and null. word returns the error if no value begins at i.
 func (p *Parser) word(i int, c byte) (int, *Error) {
 	word := ""
 	switch c {

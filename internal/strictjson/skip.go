@@ -54,7 +54,7 @@ func stringEnds(word uint64) uint64 {
 }
 
 // skipNested returns the end of the array or object that is open at i, after its closing
-// bracket. It processes eight bytes at a time; the number of quotes before a byte shows
+// bracket. skipNested processes eight bytes at a time; the number of quotes before a byte shows
 // whether the byte is inside a string.
 func skipNested(text []byte, i int) int {
 	depth := 1

@@ -17,8 +17,8 @@ func (p *Parser) str(start int) (int, *Error) {
 	return p.anyString(start, i)
 }
 
-// quick skips words without special bytes. It returns the index of the first special byte, or
-// of the last bytes that are less than a word.
+// quick skips words without special bytes. quick returns the index of the first special byte,
+// or of the last bytes that are less than a word.
 func quick(source []byte, i int) int {
 	for len(source)-i >= 8 {
 		if found := special(binary.LittleEndian.Uint64(source[i:])); found != 0 {
@@ -121,9 +121,9 @@ func appendDecoded(dst, source []byte) []byte {
 	}
 }
 
-// appendEscape appends the character that the escape at the start of source means. It returns
-// the length of the escape; or 0 and the problem, which is empty if the text ends within the
-// escape.
+// appendEscape appends the character that the escape at the start of source means. appendEscape
+// returns the length of the escape; or 0 and the problem, which is empty if the text ends
+// within the escape.
 func appendEscape(dst, source []byte) (text []byte, length int, problem string) {
 	if len(source) < 2 {
 		return dst, 0, ""

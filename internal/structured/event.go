@@ -1,5 +1,5 @@
-// Package structured strictly parses events in the JSON format. It rejects texts that two parsers could understand
-// differently.
+// Package structured strictly parses events in the JSON format. The package rejects texts that two parsers could
+// understand differently.
 package structured
 
 import (
@@ -127,8 +127,8 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 }
 
 // checkExtension is less strict than the specification, which allows only lower-case letters and digits, because
-// producers use other names. It rejects a name that differs from a defined attribute only in case, because header
-// names are not case-sensitive, and a value that has no defined text.
+// producers use other names. checkExtension rejects a name that differs from a defined attribute only in case,
+// because header names are not case-sensitive, and a value that has no defined text.
 func checkExtension(name string, v strictjson.Value) error {
 	if name == "" {
 		return errors.New("an attribute has no name")

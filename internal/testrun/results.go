@@ -35,7 +35,7 @@ func newResults(out *lines) *results {
 	return &results{out: out, printed: map[string]*strings.Builder{}, cpu: map[string]time.Duration{}, parents: map[string]bool{}}
 }
 
-// take reads an event. It returns false if the line is not an event.
+// take reads an event. take returns false if the line is not an event.
 func (r *results) take(line string) bool {
 	var e event
 	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {

@@ -93,7 +93,7 @@ func share(ctx context.Context, workers int, batches iter.Seq[[]*semel.Message],
 	return outcome{applied: int(s.applied.Load()), deadlocks: int(s.deadlocks.Load())}, errors.Join(failures...)
 }
 
-// work applies batches. It repeats a batch that the server aborted because of a deadlock.
+// work applies batches. work repeats a batch that the server aborted because of a deadlock.
 func (s *sharing) work(ctx context.Context) error {
 	for !s.over() {
 		i := int(s.next.Add(1)) - 1

@@ -46,9 +46,9 @@ type kafkaTopic struct {
 }
 
 // MeasureKafka measures the path from a broker into the database, including joining and leaving
-// the group. It compares Semel in the Queue form, with default workers and with one worker,
-// with a plain loop (contestants Hand and Again). The loop is one goroutine with the same form
-// and batches, without deduplication.
+// the group. MeasureKafka compares Semel in the Queue form, with default workers and with one
+// worker, with a plain loop (contestants Hand and Again). The loop is one goroutine with the
+// same form and batches, without deduplication.
 func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
 	var rows []Row
 	plan := slices.DeleteFunc(kafkaPlan(o.Bodies), func(c Conditions) bool { return !o.Only(c) })

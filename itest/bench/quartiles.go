@@ -47,8 +47,8 @@ func (r Row) Rate(who Contestant) Quartiles {
 	return QuartilesOf(rates)
 }
 
-// Ratio returns the quartiles of one contestant's rate divided by another's, round by round. It
-// returns zero if one of them was not measured.
+// Ratio returns the quartiles of one contestant's rate divided by another's, round by round.
+// Ratio returns zero if one of them was not measured.
 func (r Row) Ratio(one, other Contestant) Quartiles {
 	var ratios []float64
 	for i := range min(len(r.Runs[one]), len(r.Runs[other])) {

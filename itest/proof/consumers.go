@@ -54,7 +54,7 @@ func (c *Consumers) Counts() (sum semel.Counts) {
 	return sum
 }
 
-// End drains the consumers and returns the errors that Over has not received. It may be called
+// End drains the consumers and returns the errors that Over has not received. End may be called
 // again.
 func (c *Consumers) End() (failed error) {
 	c.stop()

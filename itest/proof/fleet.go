@@ -49,8 +49,8 @@ func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) (*Fleet,
 
 // OnPostgres starts a server for the fleet.
 func (f *Fleet) OnPostgres() (err error) {
-	// A statement is recognised by its text. The server keeps the first 1,024 bytes by
-	// default.
+	// The proof recognises a running statement by its text in pg_stat_activity. By default the server
+	// keeps only the first 1,024 bytes of a statement's text, which is too short.
 	f.Server = services.StartPostgres(f.T, services.Options{Settings: []string{"track_activity_query_size = 8192"}})
 	f.Activity, err = processes.OpenActivity(f.Server.DSN())
 	f.began = time.Now()

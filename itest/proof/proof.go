@@ -74,7 +74,7 @@ type Ledger interface {
 	// Wrong returns what Semel did wrong, or nil. A planted fault must cause it.
 	Wrong() error
 	// Fault returns why the ledger is no proof: Semel did something wrong, or too few faults
-	// happened. It returns nil if the ledger is a proof.
+	// happened. Fault returns nil if the ledger is a proof.
 	Fault() error
 }
 

@@ -52,8 +52,8 @@ func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
 	})
 }
 
-// Evenly calls send for n records, distributed evenly over a time. It publishes the last tenth
-// only as a trickle until Rest is called, because faults must happen under load.
+// Evenly calls send for n records, distributed evenly over a time. Evenly publishes the last
+// tenth only as a trickle until Rest is called, because faults must happen under load.
 func (p *Publisher) Evenly(ctx context.Context, n int, within time.Duration, send func(i int)) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

@@ -101,7 +101,7 @@ func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) 
 }
 
 // Patiently looks after the members until the condition holds, for at most that long, and reports
-// whether it holds. It checks the condition once in every interval.
+// whether it holds. Patiently checks the condition once in every interval.
 func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) (bool, error)) (is bool, err error) {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

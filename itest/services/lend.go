@@ -37,8 +37,8 @@ func (l *Lent[S]) Open(t testing.TB) S {
 	return s
 }
 
-// Emptying returns a statement that empties the tables of a PostgreSQL schema, except some. It
-// bypasses triggers and foreign keys.
+// Emptying returns a statement that empties the tables of a PostgreSQL schema, except some.
+// Emptying bypasses triggers and foreign keys.
 func Emptying(schema string, but ...string) string {
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 	for i, table := range but {

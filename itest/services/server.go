@@ -117,8 +117,8 @@ func (s *Server) FailoverDSN() string {
 // Standby returns the synchronous standby, or nil if [Options] did not ask for one.
 func (s *Server) Standby() *Server { return s.standby }
 
-// Start starts a server that was stopped or killed, and returns when it answers. It waits until
-// the lock file of a killed server is gone.
+// Start starts a server that was stopped or killed, and returns when it answers. Start waits
+// until the lock file of a killed server is gone.
 func (s *Server) Start() {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)

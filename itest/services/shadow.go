@@ -14,11 +14,11 @@ import (
 // Shadows is the schema that Shadow creates.
 const Shadows = "shadows"
 
-// Shadow simulates a hostile role that may create objects in a schema of the search_path. It
-// creates functions and operators that PostgreSQL prefers to the built-in ones of the same
-// names, because their argument types match exactly. Each of them raises an error. The names
-// are those of all built-in functions and operators that the sources use. Shadow returns the
-// connection string with the schema at the end of the search_path.
+// Shadow simulates a hostile role that may create objects in a schema of the search_path.
+// Shadow creates functions and operators that PostgreSQL prefers to the built-in ones of the
+// same names, because their argument types match exactly. Each of them raises an error. The
+// names are those of all built-in functions and operators that the sources use. Shadow returns
+// the connection string with the schema at the end of the search_path.
 func Shadow(t testing.TB, dsn string, sources ...string) string {
 	t.Helper()
 	functions, operators := map[string]bool{}, map[string]bool{}

@@ -16,8 +16,8 @@ const smallSize = "4m"
 const mountAnd = `mount -t tmpfs -o size=` + smallSize + `,mode=700,uid=$1,gid=$2 semel "$3" && shift 3 && exec "$@"`
 
 // within returns the start of a command that runs a program as the owner of the server, with a
-// small file system at folder. It returns nil if that is not allowed here: it needs root, or a
-// kernel that allows unprivileged namespaces.
+// small file system at folder. within returns nil if that is not allowed here: it needs root,
+// or a kernel that allows unprivileged namespaces.
 func (p programs) within(t testing.TB, folder string) []string {
 	t.Helper()
 	p.makeFolder(t, folder)

@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package upgrade proves that consecutive releases work together on one store, as they do during a rolling deployment.
-// It builds the binary of an earlier commit and the present one, runs both, one after the other and at once, kills them
-// in turn with SIGKILL, and computes the ledger from an effect log that belongs to the test.
+// The package builds the binary of an earlier commit and the present one, runs both, one after the other and at once,
+// kills them in turn with SIGKILL, and computes the ledger from an effect log that belongs to the test.
 package upgrade
 
 import (

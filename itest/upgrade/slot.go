@@ -49,7 +49,7 @@ func (s *slot) writePolicy(follow bool) error {
 	return os.WriteFile(filepath.Join(s.proof.Folder, s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
 }
 
-// start starts the release. It logs single messages, which the ledger is computed from.
+// start starts the release. start logs single messages, which the ledger is computed from.
 func (s *slot) start(follow bool) error {
 	if err := s.writePolicy(follow); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (s *slot) end(args ...string) error {
 	return nil
 }
 
-// migrate lets the release upgrade the tables. It returns errNewer if the release reports that they belong to a newer
-// release.
+// migrate lets the release upgrade the tables. migrate returns errNewer if the release reports that they belong to a
+// newer release.
 func (s *slot) migrate() error {
 	if err := s.writePolicy(false); err != nil {
 		return err

@@ -3,8 +3,8 @@ package control
 import "time"
 
 // bucket is a token bucket: it fills at the rate of the limit, and holds the messages of one second
-// at most. It begins empty, so that the first second has no more than its share. Taking more than
-// it holds leaves a debt, of one second at most, which delays the next messages.
+// at most. bucket begins empty, so that the first second has no more than its share. Taking more
+// than it holds leaves a debt, of one second at most, which delays the next messages.
 type bucket struct {
 	perSecond int // 0: there is no limit
 	tokens    float64

@@ -67,8 +67,8 @@ func New(store any, o Options) *Control {
 	return &Control{options: o, store: controls, changed: make(chan struct{})}
 }
 
-// Start reads the controls before anything is fetched. It fails if they cannot be read, because a
-// paused consumer must not fetch.
+// Start reads the controls before anything is fetched. Start fails if they cannot be read,
+// because a paused consumer must not fetch.
 func (g *Control) Start(ctx context.Context) error {
 	if g == nil {
 		return nil
@@ -230,13 +230,13 @@ func (g *Control) Reasons() (all []string) {
 	return all
 }
 
-// ordered says on one line who ordered something, and why.
+// ordered returns one line about who changed a setting, and why.
 func ordered(o admin.Order) string {
 	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
 }
 
-// comes waits for changed, and no longer than wait if that is not 0. It reports whether ctx has not
-// ended.
+// comes waits for changed, and no longer than wait if that is not 0. comes reports whether ctx has
+// not ended.
 func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
 	var passed <-chan time.Time
 	if wait > 0 {

@@ -1,6 +1,6 @@
 // Package delivery reads what a source delivers: it finds out whether a message is the consumer's, its
-// identity, its type, its fingerprint, and its version. It uses only the message and the rules, and no
-// store.
+// identity, its type, its fingerprint, and its version. The package uses only the message and the
+// rules, and no store.
 package delivery
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 // Delivery is a delivery on its way through the engine. Each Delivery is allocated by itself, so that
-// one that waits does not keep the others of its fetch in memory. It holds nothing twice: most of the
-// cost of a message is writing it into memory that is not cached yet.
+// one that waits does not keep the others of its fetch in memory. Delivery holds nothing twice: most
+// of the cost of a message is writing it into memory that is not cached yet.
 type Delivery struct {
 	Item machine.Item
 	// Message is what the handler sees: a copy, because a source may deliver

@@ -81,8 +81,8 @@ func (r reader) version(c *Rules, m *semel.Message) (stream string, number int64
 	return stream, number, guard.Readable(err)
 }
 
-// fit returns an identity in the form in which the store can hold it. It is separate from find: if fit
-// were a type of ours around the user's identity, each body would be parsed a second time.
+// fit returns an identity in the form in which the store can hold it. fit is separate from find: if
+// fit were a type of ours around the user's identity, each body would be parsed a second time.
 func (c *Rules) fit(source, id string) (_, _ string, err error) {
 	if c.FitIdentity == nil || id == "" {
 		return source, id, nil

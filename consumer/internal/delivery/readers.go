@@ -15,8 +15,8 @@ import (
 // that no delivery is late and the order of deliveries stays.
 type Readers struct {
 	rooms []*reading.Room
-	// alone is held while a function of the user runs. It is a channel and not a mutex, so that
-	// virtual time passes while others wait for it.
+	// alone is held while a function of the user runs. alone is a channel and not a mutex, so
+	// that virtual time passes while others wait for it.
 	alone chan struct{}
 }
 
@@ -110,8 +110,8 @@ func (f *fetched) finish(r reader) {
 	}
 }
 
-// one reads a delivery into memory of its own: one that waits must not keep the memory of all that were
-// fetched with it.
+// one reads a delivery into memory of its own. Otherwise a delivery that waits would keep the
+// memory of all deliveries of the same fetch.
 func (f *fetched) one(r reader, i int) {
 	p := new(Delivery)
 	r.room.Begin()

@@ -198,8 +198,8 @@ func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
 	return nil
 }
 
-// placeAlone is place for a message that did not come from a fetch. It does not protect the caller's
-// goroutine against runtime.Goexit in the user's function.
+// placeAlone is place for a message that did not come from a fetch. placeAlone does not protect the
+// caller's goroutine against runtime.Goexit in the user's function.
 func (p *Delivery) placeAlone(c *Rules) error {
 	room := reading.Borrow()
 	defer room.Return()

@@ -101,8 +101,8 @@ func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, er
 	return kind, false, nil
 }
 
-// typed sets the type of the message to the one that Rules.Type selects. It is called after identity
-// and fingerprint were found, so that a change of Rules.Type changes neither.
+// typed sets the type of the message to the one that Rules.Type selects. typed is called after
+// identity and fingerprint were found, so that a change of Rules.Type changes neither.
 func (p *Delivery) typed(c *Rules, kind string) {
 	if c.Type != nil && kind != "" {
 		p.Message.Attributes.Type = kind

@@ -8,7 +8,8 @@ import (
 const typeless = 100
 
 // TypeWatch warns if a handler or the filter uses the types of messages although no message has a type. Then
-// producers probably write the type to a place that the policy does not name. It is safe for concurrent use.
+// producers probably write the type to a place that the policy does not name. TypeWatch is safe for
+// concurrent use.
 type TypeWatch struct {
 	// warn is called at most once, with the number of messages.
 	warn        func(messages int)

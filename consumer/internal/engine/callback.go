@@ -30,8 +30,8 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	})
 }
 
-// watchCall watches one call. It calls stuck once if the call takes too long, and then over once when
-// the call has returned.
+// watchCall watches one call. watchCall calls stuck once if the call takes too long, and then over
+// once when the call has returned.
 func watchCall(c *Config, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {

@@ -10,7 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stand returns the rows of the claims of a flight that were still valid when its batch began.
+// stand returns the rows of a flight's claims that were still valid when the batch of the flight
+// began.
 func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == store.Fresh {
@@ -64,8 +65,9 @@ func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 
 // keepAfter extends the leases of a flight that did not commit and may run again, until it does,
 // but for keptAfter at most. After a long flight it extends them at once, because a store with a
-// single writer could not extend leases while the batch was open. It returns until when the claims
-// may wait, 0 if the flight has none. The next Begin reports claims that are lost nevertheless.
+// single writer could not extend leases while the batch was open. keepAfter returns until when the
+// claims may wait, 0 if the flight has none. The next Begin reports claims that are lost
+// nevertheless.
 func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	e := p.engine
 	rows := f.asked()

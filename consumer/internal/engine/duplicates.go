@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hold sends intents again and calls OnDuplicate for the duplicates of a queue, as the policy says. It
-// returns the indexes, in order, of the settlements that must wait because that failed.
+// hold sends intents again and calls OnDuplicate for the duplicates of a queue, as the policy says.
+// hold returns the indexes, in order, of the settlements that must wait because that failed.
 func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
 	if s.config.OnDuplicate == nil && !s.config.ReEmit {
 		return nil, nil
@@ -64,8 +64,8 @@ func resultsOf(items []*machine.Item) []resultOf {
 	return of
 }
 
-// callOnDuplicate calls Config.OnDuplicate. It returns an error if that panics, or if ctx has ended
-// before.
+// callOnDuplicate calls Config.OnDuplicate. callOnDuplicate returns an error if that panics, or if
+// ctx has ended before.
 func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result []byte) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -26,7 +26,8 @@ type pilot[Tx any] struct {
 	engine *Engine[Tx]
 	orders chan machine.Action
 	scopes []scopes.Of // of the last flight's marks; its memory is reused
-	// What the pilot is doing, for the error of a run that cannot end it.
+	// handling and committing report what the pilot does now, for the error of a run that cannot stop
+	// the pilot.
 	handling, committing atomic.Bool
 
 	mutex  sync.Mutex
@@ -55,7 +56,7 @@ type flight[Tx any] struct {
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool
 	watch  watch
-	// job is the handler that runs. The flight holds it to save an allocation.
+	// job is the handler that runs. The field is part of the flight so that a run does not allocate a job.
 	job runner.Job[Tx]
 }
 
@@ -265,8 +266,8 @@ func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
 	return out
 }
 
-// commit commits the flight. It has its own time-out and does not end with the run, because the outcome
-// would then be unknown.
+// commit commits the flight. commit has its own time-out and does not end with the run, because the
+// outcome would then be unknown.
 func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	e := p.engine
 	f := p.current(a.Flight)

@@ -31,8 +31,8 @@ type Step[Tx any] struct {
 	Run  func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) (output []byte, err error)
 }
 
-// run runs the handlers of a flight in order. It ends at the first failure, at
-// the budget, or when it is told to stop.
+// run runs the handlers of a flight in order. run ends at the first failure, at the budget, or
+// when it is told to stop.
 func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	e := p.engine
 	f := p.current(a.Flight)
@@ -124,7 +124,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	out.Done = len(a.Fresh)
 }
 
-// call runs the flight's job and returns the handler's error. It also returns an error if the
+// call runs the flight's job and returns the handler's error. call also returns an error if the
 // handler panicked, if it returned after its context was cancelled, or if its transaction can no
 // longer commit.
 func (f *flight[Tx]) call() (err error) {
@@ -234,7 +234,8 @@ func (w *watch) look() {
 	}
 }
 
-// late does what is due, and returns the item of a handler that does not return.
+// late is called by the timer of a handler. late cancels the handler's context after the timeout.
+// If the handler has not returned stuckAfter later, late returns the handler's item.
 func (w *watch) late() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

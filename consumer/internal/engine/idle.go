@@ -84,8 +84,8 @@ func (t *intake) mayAsk(cancel context.CancelFunc) bool {
 	return !t.canceled || t.idle
 }
 
-// noteLeft stores and logs what is left if the run ended idle. It returns an error if lanes stand still
-// by a fault.
+// noteLeft stores and logs what is left if the run ended idle. noteLeft returns an error if lanes stand
+// still by a fault.
 func (e *Engine[Tx]) noteLeft() error {
 	if !e.done.Idle {
 		return nil

@@ -21,7 +21,7 @@ type Lines struct {
 }
 
 // Name appends the name of the line in which a message keeps its order: the line of its key, or of
-// its lane. It appends nothing for a message without a line, such as one that was refused.
+// its lane. Name appends nothing for a message without a line, such as one that was refused.
 func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	switch {
 	case !c.ByKey && !c.ByLane || p.Item.Refused != nil:
@@ -36,8 +36,8 @@ func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	return line(to, c.Consumer, 'k', p.Message.Key)
 }
 
-// line appends the name of a line: the consumer, the kind of the line, and the key or lane. It
-// appends a hash of that if it is too long.
+// line appends the name of a line: the consumer, the kind of the line, and the key or lane.
+// line appends a hash of that if it is too long.
 func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
 	long := len(consumer)+2+len(name) > lines.MaxName
 	first := len(to)
@@ -63,8 +63,8 @@ func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	return (*names)[first:len(*names):len(*names)]
 }
 
-// AddScopes adds the scopes of an item's identity and previous identity. It leaves out the first if
-// it was the last to be added.
+// AddScopes adds the scopes of an item's identity and previous identity. AddScopes leaves out the
+// first if it was the last to be added.
 func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
 		all = append(all, of)

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lap returns how long the current part of the flight took and begins the next part. It reads the clock
-// once, and only if a meter is set.
+// lap returns how long the current part of the flight took and begins the next part. lap reads the
+// clock once, and only if a meter is set.
 func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 	if !p.engine.Reporter.Measures() {
 		return 0
@@ -56,7 +56,8 @@ func (e *Engine[Tx]) noteOver() {
 	e.over = true
 }
 
-// Load returns what the run has in memory. It is zero after the run.
+// Load returns the numbers of messages and bytes that the run has in memory. After the run Load
+// returns the zero value.
 func (e *Engine[Tx]) Load() measure.Load {
 	e.mutex.Lock()
 	l, over := e.load, e.over

@@ -66,9 +66,9 @@ func (p *pilot[Tx]) abandon() {
 	}
 }
 
-// leaveSource waits for the source's calls under way, and closes the source. It runs at the same time as
-// leaveCrew, which may take all of the time. It waits at most half of the time, so that Close has the
-// rest.
+// leaveSource waits for the source's calls under way, and closes the source. leaveSource runs at the
+// same time as leaveCrew, which may take all of the time. leaveSource waits at most half of the time, so
+// that Close has the rest.
 func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
 	err := e.closeSource(over)
@@ -88,7 +88,7 @@ func (e *Engine[Tx]) leaveInbox(over time.Time) error {
 	return e.Inbox.Close(ctx)
 }
 
-// closeSource closes the source. It does not wait longer than over.
+// closeSource closes the source. closeSource does not wait longer than over.
 func (e *Engine[Tx]) closeSource(over time.Time) error {
 	var closing worker.Group
 	ended := make(chan error, 1)

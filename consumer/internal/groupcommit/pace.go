@@ -80,8 +80,8 @@ func (p *pace) took(n int, d time.Duration) {
 }
 
 // recentMedian approximates the median of recent durations. An outlier moves it no further than
-// any other duration does. It moves faster if many durations in a row lie on the same side, so
-// that what was measured on new, slow connections is soon forgotten.
+// any other duration does. recentMedian moves faster if many durations in a row lie on the same
+// side, so that what was measured on new, slow connections is soon forgotten.
 type recentMedian struct {
 	of    time.Duration // 0: nothing is known
 	above bool          // the last duration was above the median

@@ -21,8 +21,8 @@ type Guard struct {
 	Plan faults.Plan
 }
 
-// LogPanic logs a panic with its stack. It leaves out the panic's value, which may contain a
-// payload.
+// LogPanic logs a panic with its stack. LogPanic leaves out the panic's value, which may
+// contain a payload.
 func LogPanic(logger *slog.Logger, consumer, where string, value any) {
 	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", legible.Panic(value), "stack", string(debug.Stack()))
 }

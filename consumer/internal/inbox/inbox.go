@@ -20,7 +20,7 @@ import (
 )
 
 // Inbox claims due rows of its consumer's inbox when the machine orders that, and releases claims that
-// the machine does not use. It does not end the claims of rows that ran: their flights do.
+// the machine does not use. Inbox does not end the claims of rows that ran: their flights do.
 type Inbox struct {
 	Options
 	Keeper *keeper
@@ -140,7 +140,7 @@ func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 }
 
 // unreleased returns the claims whose leases have not ended yet, so that they must still be released.
-// It forgets the others.
+// unreleased forgets the others.
 func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	now := time.Now()
 	for _, h := range all {

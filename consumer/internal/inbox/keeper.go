@@ -37,7 +37,7 @@ type keptClaim struct {
 	lost context.CancelCauseFunc
 }
 
-// Begin keeps claims until a deadline. It calls lost when one of them is lost.
+// Begin keeps claims until a deadline. Begin calls lost when one of them is lost.
 func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelCauseFunc) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -58,9 +58,9 @@ func noted(text string) string {
 	return strings.ToValidUTF8(text[:admin.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
 }
 
-// Record has the store remember how identities are found. It returns an error if the consumer must
-// not start, because the store remembers something else. With onlyRead it does not write: it returns
-// an error if it would have to, except if the store remembers nothing of the consumer yet.
+// Record has the store remember how identities are found. Record returns an error if the consumer
+// must not start, because the store remembers something else. With onlyRead it does not write: it
+// returns an error if it would have to, except if the store remembers nothing of the consumer yet.
 func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	store, ask := n.Kept, n.asked()
 	switch {
@@ -150,7 +150,7 @@ func (n *Names) passes(ctx context.Context, err error) bool {
 }
 
 // settle returns the derivation that must be recorded before the consumer may start, nil if there is
-// none. It returns an error if the consumer must not start.
+// none. settle returns an error if the consumer must not start.
 func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivation, err error) {
 	own, former := find(all, a.Text), find(all, a.former)
 	switch {
@@ -214,7 +214,7 @@ func texts(all []admin.Derivation) string {
 }
 
 // Generations returns the generations of the identity and of the previous identity that a start would
-// use. It writes nothing.
+// use. Generations writes nothing.
 func (n *Names) Generations(ctx context.Context) (now, former int64, err error) {
 	store, ask := n.Kept, n.asked()
 	if store == nil || !n.Marked || ask.Text == "" {

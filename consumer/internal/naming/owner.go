@@ -66,8 +66,8 @@ func (n *Names) WarnSimilar(ctx context.Context) error {
 // letter may differ.
 const mostDifferent = 2
 
-// similarTo returns the name among names that is nearly the same as name. It returns "" if there is
-// none, or if names contains name.
+// similarTo returns the name among names that is nearly the same as name. similarTo returns "" if
+// there is none, or if names contains name.
 func similarTo(name string, names []string) string {
 	if slices.Contains(names, name) {
 		return ""

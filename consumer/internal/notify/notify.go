@@ -47,7 +47,7 @@ func New(consumer string, logger *slog.Logger, poll time.Duration, st admin.Noti
 	return &Bell{consumer: consumer, logger: logger, poll: poll, store: st, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 
-// Heard receives after notifications of other processes. It is nil for a nil Bell.
+// Heard receives after notifications of other processes. Heard is nil for a nil Bell.
 func (b *Bell) Heard() <-chan struct{} {
 	if b == nil {
 		return nil

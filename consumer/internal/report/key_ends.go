@@ -6,14 +6,15 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// partKeys is the part that does not work while the store of the keys does not record the ends of
-// calls. Each end is tried again for as long as its lease can be extended. If all workers wait for
-// one, no key is claimed, and so no claim would report the outage.
+// partKeys is the reason of the event EventNotReady while the key store fails to record that calls
+// have ended. Each record is tried again for as long as the lease of its key can be extended. The event
+// is needed because all workers may wait in this way: then no worker claims a key, and no failed claim
+// reports the outage.
 const partKeys = "keys"
 
-// FollowEnd returns two functions that report the end of one claim: refused, that the store has
-// not recorded it, which is reported the first time, for each further cause and once a minute; and
-// over, that the store is not asked for it any more.
+// FollowEnd returns two functions that report attempts to record the outcome of one claim. refused
+// reports that the store did not record the outcome: the first time, for each further cause, and
+// once a minute. over reports that no further attempt will be made.
 func (n *Reporter) FollowEnd(key semel.Key) (refused func(error, time.Duration), over func()) {
 	var reported time.Time // when this end was reported last
 	of := outage{causes: map[string]bool{}}

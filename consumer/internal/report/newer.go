@@ -12,7 +12,8 @@ import (
 // mostHeld is the number of held messages that a reason of Ready names.
 const mostHeld = 5
 
-// holds notes a message that is held because a newer release marked it, or what it waits for.
+// holds remembers a message that is held because a newer release marked the message, or marked an
+// earlier message for which it waits.
 func (n *Reporter) holds(r machine.Report) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

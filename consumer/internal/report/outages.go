@@ -26,10 +26,10 @@ type outage struct {
 // mostCauses is how many causes of an outage are remembered.
 const mostCauses = 100
 
-// outageEvery is how often an outage that goes on is logged.
+// outageEvery is the interval at which a continuing outage is logged.
 const outageEvery = time.Minute
 
-// meanwhile says what does not happen while a part does not work.
+// meanwhile maps a part to the consequence while the part does not work.
 var meanwhile = map[string]string{
 	"store":  "nothing is settled",
 	"source": "nothing is fetched",
@@ -73,8 +73,8 @@ func (n *Reporter) down(r machine.Report) {
 	}
 }
 
-// learns reports whether a cause is new to the outage. If there are too many causes, all are
-// forgotten; the log is bounded nevertheless.
+// learns reports whether a cause is new in this outage, and remembers the cause. If there are too
+// many causes, all are forgotten; the log is bounded nevertheless.
 func (o *outage) learns(kind string) bool {
 	if o.causes[kind] {
 		return false

@@ -1,5 +1,5 @@
 // Package report reports what a consumer does: events to observers, lines to the log, figures to
-// meters, and readiness. It bounds how often it logs the same thing.
+// meters, and readiness. The package bounds how often it logs the same thing.
 package report
 
 import (
@@ -41,7 +41,7 @@ type Reporter struct {
 	since map[string]time.Time
 	// sticking counts callbacks that are still running after their time-out; guarded by mutex.
 	sticking int
-	// unended counts ends of calls that the store of the keys refuses; guarded by mutex.
+	// unended counts finished calls whose record the key store refuses; guarded by mutex.
 	unended int
 	flood   flood // guarded by mutex
 	// newer says why messages are held that a newer release marked; guarded by mutex.
@@ -171,7 +171,7 @@ func (n *Reporter) message(level slog.Level, e semel.Event) {
 	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
 }
 
-// Report reports what the machine says.
+// Report reports the events of the machine.
 func (n *Reporter) Report(r machine.Report) {
 	switch r.Kind {
 	case machine.ReportRetry:

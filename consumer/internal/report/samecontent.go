@@ -20,10 +20,10 @@ const (
 )
 
 // recent remembers under which id the most recent contents took effect, to notice producers that
-// use another id when they send a message again. It decides nothing. It is a hint: a restart
-// forgets it, it knows nothing of other processes, and if contents share a set, the oldest is
-// forgotten. It knows more than 99 of 100 of the last 10,000 contents, and about 80 of 100 of the
-// last 65,536. Used by the loop's goroutine, except count.
+// use another id when they send a message again. recent decides nothing. recent is a hint: a
+// restart forgets it, it knows nothing of other processes, and if contents share a set, the
+// oldest is forgotten. recent knows more than 99 of 100 of the last 10,000 contents, and about 80
+// of 100 of the last 65,536. Used by the loop's goroutine, except count.
 type recent struct {
 	sets  []recentSet // nil until something with a fingerprint took effect
 	seed  maphash.Seed

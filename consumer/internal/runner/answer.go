@@ -14,7 +14,7 @@ import (
 )
 
 // answering runs the flight of a claim: it makes the call, and then applies the answer and ends the
-// claim in one transaction. It receives messages as claims does.
+// claim in one transaction. answering receives messages as claims does.
 type answering[Tx, Answer any] struct {
 	*claims[Tx]
 	call  func(ctx context.Context, m *semel.Message) (Answer, error)

@@ -17,8 +17,8 @@ type claims[Tx any] struct {
 	config *Options
 	store  store.TxStore[Tx]
 	leases store.Leases
-	// starts and ends combine the statements of many workers. The result of ends says whether the
-	// claim was still valid.
+	// starts and ends are groups: each combines the calls of several workers in one transaction.
+	// The result of ends says whether the claim was still valid.
 	starts *groupcommit.Group[start, store.CallStarted]
 	ends   *groupcommit.Group[store.ClaimEnding, bool]
 }
@@ -118,8 +118,8 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 type claimed struct {
 	untransacted
 	config *Options
-	// started is what the store knew of earlier calls when it recorded the start of this one; the zero
-	// value if no call is to be made.
+	// started is the store's record of earlier calls at the time when it recorded the start of this
+	// call; the zero value if no call is to be made.
 	started store.CallStarted
 	// asked is the time just before the store was asked for started.
 	asked time.Time

@@ -59,8 +59,8 @@ func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.Can
 }
 
 // leads returns the store's last error if a message is to be applied without a key and without asking
-// the store. It returns nil if the store is to be asked: while it is down, one message in each askOpen
-// asks it.
+// the store. leads returns nil if the store is to be asked: while it is down, one message in each
+// askOpen asks it.
 func (d *FailOpenPath) leads() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

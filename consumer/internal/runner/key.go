@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedKey is the flight of one message under its key. It has no transaction.
+// leasedKey is the flight of one message under its key. leasedKey has no transaction.
 type leasedKey struct {
 	untransacted
 	store *leasedKeys
@@ -29,7 +29,7 @@ type leasedKey struct {
 	refused error
 	// unrecorded is the reason why the effect has no key (fail open); nil if it has one.
 	unrecorded error
-	// outcome is what is known of the call. Only the pilot uses it.
+	// outcome is the outcome of the call, which may be unknown. Only the pilot uses it.
 	outcome store.CallOutcome
 }
 
@@ -38,8 +38,8 @@ var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", store
 // Kill stops extending the lease, so that a handler that does not return loses its claim.
 func (c *leasedKey) Kill() { c.claim.LetGo() }
 
-// holds reports whether the lease still lasts. From then on lost is called when the lease ends or the
-// store reports that the claim is lost.
+// holds reports whether the lease is still valid. From then on lost is called when the lease ends
+// or the store reports that the claim is lost.
 func (c *leasedKey) holds(lost func(error)) bool {
 	return c.claim.Holds(func(error) { lost(errKeyLost) })
 }
@@ -79,8 +79,8 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 	return err
 }
 
-// Rollback frees the key and records what is known of the call. If the store does not answer, the key
-// is free when its lease ends.
+// Rollback frees the key and records the outcome of the call, which may be unknown. If the store
+// does not answer, the key is free when its lease ends.
 func (c *leasedKey) Rollback(ctx context.Context) {
 	event := keystore.Release
 	switch {
@@ -108,8 +108,8 @@ func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 	return out
 }
 
-// complete ends the claimed key and sets r. It returns the store's error if the end could not be
-// recorded and the effect needs no record (fail open).
+// complete ends the claimed key and sets r. complete returns the store's error if the end could
+// not be recorded and the effect needs no record (fail open).
 func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Result) (unrecorded error) {
 	ending := c.ending(e)
 	switch err := c.end(ctx, ending); {

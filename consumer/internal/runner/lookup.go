@@ -35,24 +35,25 @@ type marking[Tx any] struct {
 }
 
 // lookups runs the flight of a message that has no inbox row: it looks up the marker, calls, and
-// then marks. It runs all other flights as answering does.
+// then marks. lookups runs all other flights as answering does.
 type lookups[Tx, Answer any] struct {
 	*answering[Tx, Answer]
-	// unmarked are answers that may be applied again. doubts are messages for which a lookup of the
-	// marker is not enough, because the outcome of an earlier commit is unknown.
+	// unmarked holds answers that may be applied again. doubts holds the messages for which a lookup
+	// of the marker is not enough, because the outcome of an earlier commit is unknown.
 	unmarked unapplied[identityOf, Answer]
 	doubts   unapplied[identityOf, struct{}]
-	// looks and marks combine the statements of many workers.
-	looks *groupcommit.Group[store.Mark, store.Verdict]
-	marks *groupcommit.Group[marking[Tx], store.Result]
+	// lookupGroup looks up the markers of several workers in one statement. markingGroup writes the
+	// markers of several workers in one transaction.
+	lookupGroup  *groupcommit.Group[store.Mark, store.Verdict]
+	markingGroup *groupcommit.Group[marking[Tx], store.Result]
 }
 
 // NewLookups returns the runner of NewCalling with StrategyMarker. The store must implement
 // store.Leases.
 func NewLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
 	r := &lookups[Tx, Answer]{answering: over}
-	r.looks = groupcommit.New(over.store.(store.Leases).LookUpMarkers, r.isOnes, 0)
-	r.marks = groupcommit.New(r.markAll, isApart, over.store.Limits().Batch)
+	r.lookupGroup = groupcommit.New(over.store.(store.Leases).LookUpMarkers, r.isOnes, 0)
+	r.markingGroup = groupcommit.New(r.markAll, isApart, over.store.Limits().Batch)
 	return r
 }
 
@@ -64,7 +65,7 @@ func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, mark
 	}
 	id := ofMark(&marks[0])
 	if _, doubted := r.doubts.take(id); !doubted {
-		v, err := r.looks.Do(ctx, marks[0])
+		v, err := r.lookupGroup.Do(ctx, marks[0])
 		if err != nil {
 			return Begun[Call]{}, err
 		}
@@ -86,8 +87,8 @@ func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, mark
 	return b, nil
 }
 
-// lookup is the flight of a message that is marked after its call. It holds no connection during the
-// call.
+// lookup is the flight of a message that is marked after its call. lookup holds no connection during
+// the call.
 type lookup[Tx, Answer any] struct {
 	untransacted
 	r       *lookups[Tx, Answer]
@@ -126,14 +127,14 @@ func (a *lookup[Tx, Answer]) Queued() int {
 }
 
 // Commit marks the message and applies the answer, together with others that commit at the same time.
-// It writes no row. If the mark is only to be taken back, Commit begins a transaction nevertheless,
-// to find out whether the store accepts transactions.
+// Commit writes no row. If the mark is only to be taken back, Commit begins a transaction
+// nevertheless, to find out whether the store accepts transactions.
 func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
 	if a.seen {
 		return Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	}
 	id := ofMark(&a.mark)
-	r, err := a.r.marks.Do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
+	r, err := a.r.markingGroup.Do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
 	if err != nil { // the outcome of the shared transaction is unknown
 		r = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	guard.Guard
 	Timeouts
-	// Provider is what is known of the other side that handlers call.
+	// Provider describes the system that handlers call.
 	Provider Provider
 	// Keep is how long a leased key is kept after its last change.
 	Keep time.Duration
@@ -29,7 +29,7 @@ type Timeouts struct {
 	Timeout, CommitTimeout time.Duration
 }
 
-// Provider is what is known of the other side that handlers call.
+// Provider describes the system that handlers call.
 type Provider struct {
 	calls.Rule
 	// Lookup asks the other side for the result of the calls for a message; nil if it cannot be asked.

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Call is what handlers that call out get in place of a transaction.
+// Call is the argument of handlers that call other systems, in place of a transaction.
 type Call struct{}
 
 // Runner begins the flights of a consumer. A Runner is safe for concurrent use.

@@ -55,8 +55,8 @@ func (r *Recheck) Note(e machine.Event) {
 	}
 }
 
-// Check checks the tables if it is time to, and returns what is wrong with them. It calls forget if
-// the store has failed since the last check.
+// Check checks the tables if it is time to, and returns what is wrong with them. Check calls forget
+// if the store has failed since the last check.
 func (r *Recheck) Check(ctx context.Context) error {
 	failures, since := r.failures.Load(), time.Since(r.began)
 	if failures == r.checked.Load() && (r.checker == nil || since-time.Duration(r.looked.Load()) < recheckEvery) {

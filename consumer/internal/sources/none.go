@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// None is the source of a consumer that has only its inbox. It delivers nothing. With Ends, it ends at
-// once; otherwise when the run does.
+// None is the source of a consumer that has only its inbox. None delivers nothing. With Ends, it ends
+// at once; otherwise when the run does.
 type None struct{ Ends bool }
 
 // Info implements source.Source. Dead letters are accepted, although None keeps none: a claimed row is

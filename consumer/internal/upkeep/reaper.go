@@ -65,7 +65,8 @@ type ReaperOptions struct {
 	InFlight func() int64
 }
 
-// walk is a pass of the reaper: when it began, and what it has removed.
+// walk is a pass of the reaper: its start time, and the numbers of removed markers, rows and
+// bodies.
 type walk struct {
 	began time.Time
 	sum   store.Reaped
@@ -273,7 +274,7 @@ func (r *Reaper) fit(took time.Duration) {
 	}
 }
 
-// tell logs why nothing is removed, once for each cause.
+// tell logs why the reaper removes nothing, once for each cause.
 func (r *Reaper) tell(base context.Context, err error) {
 	if base.Err() != nil || r.Off {
 		return

@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// sealEvery is how often a run looks for new acts of operators, sealWholeEvery how often it looks at all
-// acts.
+// sealEvery is how often a run looks for new audit records of operators' changes, and sealWholeEvery how
+// often a run looks at all audit records.
 const (
 	sealEvery      = 5 * time.Second
 	sealWholeEvery = time.Hour
 )
 
-// sealedAtOnce is how many acts one call seals at most, so that its transaction is short.
+// sealedAtOnce is the maximum number of audit records that one call seals, so that its transaction is short.
 const sealedAtOnce = 500
 
-// Sealer seals acts of operators. Every process has a Sealer, and the store lets one process at a time
-// seal.
+// Sealer seals the audit records of operators' changes. Every process has a Sealer, and the store lets one
+// process at a time seal.
 type Sealer struct {
 	guard.Guard
 	Store admin.Auditor
@@ -31,11 +31,11 @@ type Sealer struct {
 	// Key is the key of the chain, empty for none.
 	Key []byte
 
-	whole time.Time // when the Sealer last looked at all acts
+	whole time.Time // when the Sealer last looked at all audit records
 	told  string    // the error that was logged last; empty if sealing works
 }
 
-// Task returns the task that seals. It begins at a random time, so that processes that start together
+// Task returns the task that seals. The task begins at a random time, so that processes that start together
 // do not seal together.
 func (s *Sealer) Task() *Task {
 	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
@@ -44,7 +44,7 @@ func (s *Sealer) Task() *Task {
 	}}
 }
 
-// pass seals all acts that are not sealed.
+// pass seals all audit records that are not sealed.
 func (s *Sealer) pass(base context.Context) error {
 	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
 	for {
@@ -74,7 +74,7 @@ func (s *Sealer) seal(base context.Context, whole bool) (done admin.Sealed, err 
 	return done, err
 }
 
-// tell logs why nothing is sealed, once for each cause.
+// tell logs why the Sealer seals nothing, once for each cause.
 func (s *Sealer) tell(base context.Context, err error) {
 	switch {
 	case base.Err() != nil:

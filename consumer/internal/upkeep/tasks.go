@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// Task is periodic maintenance of the store, such as sealing acts or removing old markers. Each
+// Task is periodic maintenance of the store, such as sealing audit records or removing old markers. Each
 // process of a consumer has its tasks; the store lets one process at a time do the work of each.
 type Task struct {
 	at time.Time
@@ -21,8 +21,8 @@ type Task struct {
 // afterGoexit is the wait after which a task is called again that ended its goroutine.
 const afterGoexit = 30 * time.Second
 
-// Run runs tasks one after the other until base ends. It may be called again with the same tasks:
-// foreign code that a task calls may end the goroutine (runtime.Goexit).
+// Run runs tasks one after the other until base ends. Run may be called again with the same
+// tasks: foreign code that a task calls may end the goroutine (runtime.Goexit).
 func Run(base context.Context, tasks []*Task) {
 	for {
 		next := slices.MinFunc(tasks, func(a, b *Task) int { return a.at.Compare(b.at) })

@@ -9,8 +9,9 @@ type shrinker struct {
 	breaks func(list []uint32) (used []uint32, cost int, does bool)
 }
 
-// Shrink makes list shorter, and its numbers smaller, with at most tries runs. breaks runs a list. It returns the
-// choices that the run used, the cost of the run in further tries, and whether the run breaks the same law as list.
+// Shrink makes list shorter, and its numbers smaller, with at most tries runs. breaks runs a list. Shrink returns
+// the choices that the run used, the cost of the run in further tries, and whether the run breaks the same law as
+// list.
 func Shrink(list []uint32, tries int, breaks func(list []uint32) (used []uint32, cost int, does bool)) []uint32 {
 	s := &shrinker{best: list, tries: tries, breaks: breaks}
 	s.shrink()

@@ -229,8 +229,8 @@ func (r *Row) Leases(at, lease time.Duration) {
 	r.dated, r.Until, r.Waiting = at, max(r.Until, at+lease), lease
 }
 
-// Cut restarts the wait of a row that was dated ahead of the store's clock, from now. It returns by how much
-// the row was ahead.
+// Cut restarts the wait of a row that was dated ahead of the store's clock, from now. Cut returns by how
+// much the row was ahead.
 func (r *Row) Cut(at time.Duration) time.Duration {
 	if r.Follows() {
 		return 0

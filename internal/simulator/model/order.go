@@ -45,7 +45,7 @@ func (r *Row) WaitsForTurn() bool {
 }
 
 // FreeTurns makes the rows of a stream due whose turn has come, including rows that are written as waiting in
-// this commit. It reports whether there was such a row.
+// this commit. FreeTurns reports whether there was such a row.
 func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool) {
 	for _, r := range s.Inbox {
 		if !r.WaitsForTurn() || r.Message.Stream != name || r.Message.Version > s.Stream(name).At.Version+1 {
@@ -87,8 +87,8 @@ func (s *Store) behindParked(r *Row) bool {
 	return r.Follows() && s.First(r.Line).As == machine.AsParked
 }
 
-// Enter puts a row at the end of a line. It reports whether a row that was to wait behind others is the first,
-// and so due at once.
+// Enter puts a row at the end of a line. Enter reports whether a row that was to wait behind others is the
+// first, and so due at once.
 func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	r.Place = 0
 	behind := s.First(line) != nil
@@ -106,8 +106,8 @@ func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	return false
 }
 
-// Advance makes the first row of a line due after another row has left the line. It reports whether there was
-// such a row.
+// Advance makes the first row of a line due after another row has left the line. Advance reports whether
+// there was such a row.
 func (s *Store) Advance(left *Row, by holder, now time.Duration) (freed bool) {
 	if left.Line == "" || left.KeepsBack() {
 		return false

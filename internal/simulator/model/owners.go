@@ -110,8 +110,8 @@ func (s *Store) CloseMarker(r *Row) {
 	s.Remember(r.Key.ID, store.Outcome(closed.Outcome), m)
 }
 
-// RowWith reports whether there is a row of an identity with this content. It proves a settlement whose marker
-// belongs to another row now.
+// RowWith reports whether there is a row of an identity with this content. RowWith proves a settlement whose
+// marker belongs to another row now.
 func (s *Store) RowWith(id string, print semel.Fingerprint) bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Key.ID == id && !Conflicts(r.Print, print) })
 }

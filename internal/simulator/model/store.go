@@ -183,7 +183,8 @@ func (s *Store) Opened(t *Transaction) *Transaction {
 	return t
 }
 
-// End closes t and releases its locks. It returns the functions that waited for a lock; the caller runs them.
+// End closes t and releases its locks. End returns the functions that waited for a lock; the caller runs
+// them.
 func (s *Store) End(t *Transaction) []func() {
 	t.Open = false
 	delete(s.Open, t)

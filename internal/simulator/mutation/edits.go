@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Edit makes a change in a function. It finds the place by the names of functions, fields, constants and variables
-// that the code uses, so that it survives other changes of the text. The place must be unique in the function;
-// otherwise the error says what was looked for.
+// Edit makes a change in a function. Edit finds the place by the names of functions, fields, constants and
+// variables that the code uses, so that it survives other changes of the text. The place must be unique in the
+// function; otherwise the error says what was looked for.
 type Edit func(*Function) (Change, error)
 
 // Find returns the change that an edit makes in the function with this name, in the files that match pattern.

@@ -59,8 +59,8 @@ func (s *schema) copy(fn *ast.FuncDecl, c numbered) {
 	fmt.Fprintf(&s.copies, "\n//line mutant%d:1\n%s%s%s\n", c.number, f.between(fn.Pos(), fn.Name.Pos()), copyName(fn, c.number), body)
 }
 
-// handOver makes a function begin with a call of the copy that is switched on. It adds no line, so that all lines
-// keep their numbers.
+// handOver makes a function begin with a call of the copy that is switched on. handOver adds no line, so that all
+// lines keep their numbers.
 func (s *schema) handOver(fn *ast.FuncDecl, changes []numbered) {
 	receiver, instance := "", typeArguments(fn)
 	if fn.Recv != nil {

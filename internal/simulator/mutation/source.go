@@ -45,7 +45,7 @@ type file struct {
 }
 
 // Functions parses the files that match pattern, a slash-separated path in the tree at root such as
-// "internal/machine/*.go", and returns their functions in source order. It ignores tests.
+// "internal/machine/*.go", and returns their functions in source order. Functions ignores tests.
 func Functions(root, pattern string) ([]*Function, error) {
 	paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
 	if err != nil {

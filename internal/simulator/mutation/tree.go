@@ -82,7 +82,8 @@ var semelMutant, _ = strconv.Atoi(os.Getenv("` + number + `"))
 `
 }
 
-// Program builds a command's package with all changes and returns the program's path. It builds each package once.
+// Program builds a command's package with all changes and returns the program's path. Program builds each package
+// once.
 func (t *Tree) Program(pkg string) (string, error) {
 	return t.build(pkg, "build", "-buildvcs=false")
 }
@@ -125,7 +126,7 @@ func (t *Tree) explain(out string) string {
 	})
 }
 
-// Compiling returns the changes that compile. It writes to folder, which must be empty.
+// Compiling returns the changes that compile. Compiling writes to folder, which must be empty.
 func Compiling(root, folder string, changes []Change) ([]Change, error) {
 	for len(changes) > 0 {
 		t, err := Plant(root, folder, changes)
@@ -161,18 +162,19 @@ func Compiling(root, folder string, changes []Change) ([]Change, error) {
 	return changes, nil
 }
 
-// Ran is the result of a program.
+// Ran is the result of a run of a program.
 type Ran struct {
 	Out string
 	// Failed: the exit code was not 0, or the program did not end in time.
 	Failed, TimedOut bool
 }
 
-// Switch returns the environment setting that switches a change on; changes are numbered as for Run.
+// Switch returns the entry NAME=VALUE of the environment that switches on the planted change with this number. The
+// first planted change has number 1; number 0 switches on no change.
 func Switch(change int) string { return fmt.Sprintf("%s=%d", number, change) }
 
-// Run runs a program in a folder of the module with the change of this number switched on: 1 is the first planted
-// change, 0 means none. The program is killed after most.
+// Run runs a program in a folder of the module with one planted change switched on (see Switch). The program is killed
+// after most.
 func (t *Tree) Run(ctx context.Context, change int, most time.Duration, folder, program string, args ...string) (Ran, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

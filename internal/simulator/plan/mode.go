@@ -2,7 +2,8 @@ package plan
 
 import "github.com/semel-go/semel/internal/simulator/chance"
 
-// Mode is a feature that only some seeds have. A search for faults of the feature runs only these seeds.
+// Mode is a feature that is simulated only with some seeds of the random numbers. A search for faults of the feature
+// runs only these seeds.
 type Mode string
 
 // The modes.
@@ -15,7 +16,7 @@ const (
 	Clocks  Mode = "clocks"  // the store's clock is wrong for a while
 )
 
-// Has reports whether a seed has a mode. Every seed has the mode "".
+// Has reports whether a run with this seed simulates the feature. If m is "", Has returns true.
 func (m Mode) Has(seed uint64) bool {
 	if m == "" {
 		return true

@@ -7,7 +7,8 @@ import (
 	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
-// Plan is the policy, the faults and the features of a run. It is drawn before the run starts.
+// Plan is the policy, the faults and the features of a run. Plan is drawn before the run
+// starts.
 type Plan struct {
 	Config machine.Config
 	// Has says which troubles happen. Each happens once in Rate opportunities, on average.
@@ -193,8 +194,8 @@ func Calmed(c machine.Config) machine.Config {
 	return c
 }
 
-// breaks decides whether the consumer has a breaker. It draws no number, so that the other seeds keep their
-// histories.
+// breaks decides whether the consumer has a breaker. breaks draws no number, so that the other seeds keep
+// their histories.
 func breaks(conf *machine.Config) {
 	if conf.Seed%4 == 1 {
 		conf.BreakerThreshold, conf.HaltLater = 1+int(conf.Seed/4%4), conf.Seed/16%2 == 0

@@ -20,10 +20,11 @@ import (
 	"github.com/semel-go/semel/internal/simulator/mutation"
 )
 
-// Fault is a mistake that breaks a law.
+// Fault is a mistake in the code that breaks a law, which is an invariant that the simulator checks.
 type Fault struct {
 	Name string
-	// Law is the law that must be found broken; another law does not count.
+	// Law is the name of the law that the simulator must find broken. A run that breaks another law does
+	// not count as a find.
 	Law string
 	// In is the folder of the package in the module, Func the name of the function as in mutation.Function, and
 	// Edit the change.
@@ -31,7 +32,7 @@ type Fault struct {
 	Edit     mutation.Edit
 	// Test, if not empty, is the test in Package that must fail. Without it the simulator must find the fault.
 	Test, Package string
-	// Mode, if known, is the mode of the seeds that can find it; only these are run.
+	// Mode, if known, is the mode of the seeds that can find the fault; only these seeds are run.
 	Mode plan.Mode
 }
 
@@ -53,8 +54,8 @@ type Tree struct {
 // most is the maximum duration of a program with a fault.
 const most = 5 * time.Minute
 
-// Plant plants the faults in the tree at root. It writes and builds in folder, which must be empty. The error
-// names every fault that can no longer be applied.
+// Plant plants the faults in the tree at root. Plant writes and builds in folder, which must be empty. The
+// error names every fault that can no longer be applied.
 func Plant(root, folder string, faults []Fault) (*Tree, error) {
 	var changes []mutation.Change
 	var errs error

@@ -116,7 +116,8 @@ func (s *Script) drawAges() {
 	}
 }
 
-// publishLate publishes an earlier message again, and new ones right behind it. It returns the time of the last one.
+// publishLate publishes an earlier message again, and new ones right behind it. publishLate returns the time of the
+// last one.
 func (s *Script) publishLate(l *model.Lane, at time.Duration) time.Duration {
 	m := s.Messages[s.Random.Below(len(s.Messages))]
 	at = max(at, m.Age)

@@ -135,8 +135,8 @@ type Search struct {
 	Law  string
 }
 
-// First returns the smallest seed that breaks the law. It runs a few seeds at a time at first, because most faults
-// are found soon, and more at a time later.
+// First returns the smallest seed that breaks the law. First runs a few seeds at a time at first, because most
+// faults are found soon, and more at a time later.
 func First(make simulator.Maker, s Search) (Failure, bool) {
 	chunk, end := 4, s.Start+uint64(s.Seeds)
 	for next := s.Start; next < end; chunk = min(2*chunk, 64) {

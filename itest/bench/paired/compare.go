@@ -129,7 +129,7 @@ func (r Result) Differs() float64 {
 	return max(math.Abs(r.Itself.Lower-1), math.Abs(r.Itself.Upper-1))
 }
 
-// Change returns how much larger the current figure is than the base's. It returns zero if
+// Change returns how much larger the current figure is than the base's. Change returns zero if
 // equal code differs as much, or if the middle half of the rounds contains both larger and
 // smaller figures.
 func (r Result) Change() float64 {

@@ -44,6 +44,6 @@ func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 
 func TestTheDocumentShowsTheseLines(t *testing.T) {
 	code := pages.Read(t, "../../../examples/orders-api/main.go", "../../../examples/http-orders/main.go", "../../../httpkey/example_steps_test.go")
-	// The page also shows lines of functions without the indent that they have there.
+	// The page shows some lines of function bodies without their indent in the source.
 	pages.Shows(t, "../../../docs/guides/http.md", 3, code+strings.ReplaceAll(code, "\n\t", "\n"))
 }

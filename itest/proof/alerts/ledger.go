@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is the result of the proof.
+// Ledger has the result of each alert in a run of the proof, and the number of dashboard queries.
 type Ledger struct {
 	// Scale is the factor by which durations were shortened.
 	Scale int

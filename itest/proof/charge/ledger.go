@@ -19,8 +19,9 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// Ledger is the result of the proof. Lost, doubled and stuck payments are computed only from
-// the provider's log, the topic and the database.
+// Ledger counts payments, calls to the provider, charges and bookings in a run of the proof. Lost,
+// doubled and stuck payments are computed only from the provider's log, the topic and the
+// database.
 type Ledger struct {
 	// Payments is the number of published payments, Records the number of records in the
 	// topic, and Copies the number of records beyond the first of a payment.

@@ -38,8 +38,8 @@ func (r *run) settled(ctx context.Context) error {
 	return err
 }
 
-// decideAll makes a person's decisions. It decides again if the repeated call has an unknown
-// outcome too: its attempts are used up.
+// decideAll makes a person's decisions. decideAll decides again if the repeated call has an
+// unknown outcome too: its attempts are used up.
 func (r *run) decideAll(ctx context.Context) error {
 	r.ledger.decided = map[string]bool{}
 	for range 10 {

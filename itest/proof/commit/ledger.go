@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is the result of the proof.
+// Ledger counts messages, effects and the commits whose connection was cut in a run of the proof.
 type Ledger struct {
 	Direction Direction `json:"lost_of_commit"`
 	// Cuts is the number of commits that were cut, Waiting the number of those during a freeze

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is the result of the proof.
+// Ledger counts messages and effects in a run of the proof, and measures the outage.
 type Ledger struct {
 	proof.RivalsLedger
 	// Before is the minimum number of messages in commits when the primary was killed.

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is the result of the proof.
+// Ledger has the counts of a run of the proof: deliveries, kills and effects.
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	proof.Tally

@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package file proves with real input that the messages of a file take effect once, although
-// the process that applies them is killed repeatedly. It runs the binary, kills it with SIGKILL
-// while it works, and computes the ledger from the database.
+// the process that applies them is killed repeatedly. The package runs the binary, kills it
+// with SIGKILL while it works, and computes the ledger from the database.
 package file
 
 import (

@@ -24,7 +24,7 @@ var inboxKeys = []string{
 const poisoned = 10
 
 // failing makes one handler in a hundred fail, on average twice, and some permanently until the
-// cause is repaired. It counts with a sequence, because a sequence is not rolled back.
+// cause is repaired. failing counts with a sequence, because a sequence is not rolled back.
 const failing = `create sequence luck;
 create table mended (since timestamptz not null);
 create function strike() returns trigger language plpgsql as $$

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// Ledger is the result of the proof. Lost, doubled and stuck messages are computed only from
-// the database and the broker.
+// Ledger counts events, deliveries, effects and injected faults in a run of the proof. Lost,
+// doubled and stuck messages are computed only from the database and the broker.
 type Ledger struct {
 	// Events is the number of published events, each with its own identity. Records is the
 	// number of records in the topic, including copies. Copies are the records beyond the

@@ -2,8 +2,8 @@
 
 // Package kafka proves that the messages of a topic take effect once, although the processes
 // that apply them are killed, frozen, added and removed, and although broker and database are
-// restarted. It runs the binary as a fleet with private servers, and computes the ledger from
-// the database and the broker.
+// restarted. The package runs the binary as a fleet with private servers, and computes the
+// ledger from the database and the broker.
 package kafka
 
 import (

@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is the result of the proof.
+// Ledger counts messages and calls to the provider in a run of the proof, and why calls were
+// repeated.
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	Messages   int `json:"messages"`
@@ -59,8 +60,8 @@ func (l Ledger) Fault() error {
 }
 
 // slack is how much earlier than a lease after the previous call a call may arrive, because a
-// claim is made before its call. It is also how long after its thaw a process may still send a
-// call that it had prepared, and the longest delay between sending and arrival.
+// claim is made before its call. slack is also how long after its thaw a process may still send
+// a call that it had prepared, and the longest delay between sending and arrival.
 const slack = time.Second
 
 // harm is a fault of a member or, with an empty name, of all: Redis was killed, or the machine

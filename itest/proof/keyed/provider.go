@@ -34,8 +34,8 @@ type call struct {
 	unanswered bool
 }
 
-// provider is the endpoint that the members call. It records each call, and sometimes gives no
-// answer.
+// provider is the endpoint that the members call. provider records each call, and sometimes
+// gives no answer.
 type provider struct {
 	url    string
 	server *http.Server

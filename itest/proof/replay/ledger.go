@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Ledger is the result of the proof. Lost, doubled and stuck messages are computed only from
-// the database and the broker.
+// Ledger counts messages, effects, dead letters and replayed dead letters in a run of the proof.
+// Lost, doubled and stuck messages are computed only from the database and the broker.
 type Ledger struct {
 	// Messages is the number of published messages with their own identity, Records the number
 	// of all records.

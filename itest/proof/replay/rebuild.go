@@ -121,7 +121,7 @@ func (r *run) generations(ctx context.Context) (all [2]map[string]int, err error
 }
 
 // folded returns the projection at the switch, computed from the new one's transfers that the
-// active one had. It must equal the active projection.
+// active one had. folded must equal the active projection.
 const folded = `select format('%s %s %s %s %s', account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C"))
 from effects e where generation = 1 and exists (select from effects o where o.delivery = e.delivery and o.generation = 0)
 group by account order by account collate "C"`

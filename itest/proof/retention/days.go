@@ -113,7 +113,7 @@ func (r *run) prepareDay(ctx context.Context) (table string, err error) {
 		"vacuum analyze "+table, "analyze semel_inbox")
 }
 
-// drop runs the reaper until the day is dropped, as a consumer's run does beside its work.
+// drop calls the reaper until it has dropped the daily partition. A running consumer calls the reaper in the same way.
 func (r *run) drop(ctx context.Context, l *DaysLedger) error {
 	for l.Days == 0 && l.Calls < mostCalls {
 		if err := r.reaper.Progressed(ctx, "billing", nil); err != nil {

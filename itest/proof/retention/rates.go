@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Rates measures the cost of a retention while nothing is due, and of many markers. It compares
-// with an empty table of a consumer without retention, in rounds.
+// Rates measures the cost of a retention while nothing is due, and of many markers. Rates
+// compares with an empty table of a consumer without retention, in rounds.
 type Rates struct {
 	// Markers is the number of markers that stay; Rounds is the number of rounds.
 	Markers, Rounds int
@@ -50,7 +50,7 @@ type RatesLedger struct {
 	EmptyV4 string `json:"empty_uuid_v4"`
 }
 
-// Wrong implements proof.Ledger. It returns nil, because people judge the figures.
+// Wrong implements proof.Ledger. Wrong returns nil, because people judge the figures.
 func (RatesLedger) Wrong() error { return nil }
 
 // Fault implements proof.Ledger.

@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is the result of the proof. Expected events are those that were answered with 2xx.
+// Ledger counts events, effects, kills and restarts in a run of the proof. An event is expected to have
+// an effect if the receiver answered it with 2xx.
 type Ledger struct {
 	ledger.Balance
 	Counts

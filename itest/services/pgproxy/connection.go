@@ -24,7 +24,7 @@ type connection struct {
 	toServer, toClient chan chunk
 	done               chan struct{} // closed when both sides are closed
 
-	// mu protects the fields below. It is not held during a read or a write.
+	// mu protects the fields below. mu is not held during a read or a write.
 	mu      sync.Mutex
 	server  net.Conn
 	over    bool
@@ -58,7 +58,7 @@ func (c *connection) adopt(server net.Conn) bool {
 	return !c.over
 }
 
-// shut closes both sides. It may be called several times and from any goroutine.
+// shut closes both sides. shut may be called several times and from any goroutine.
 func (c *connection) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
 	}
 }
 
-// obey applies a rule to the message in gathered. It returns false if the message must not be
+// obey applies a rule to the message in gathered. obey returns false if the message must not be
 // forwarded.
 func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 	if r.do == hold {
@@ -221,7 +221,7 @@ func (c *connection) waitUntil(due time.Time) bool {
 	return true
 }
 
-// note informs tracker, counters, watchers and rules about a message. It returns the rule for
+// note informs tracker, counters, watchers and rules about a message. note returns the rule for
 // the message, or nil, and the number of the last answered request.
 func (c *connection) note(d Direction, message []byte) (*Rule, uint64) {
 	m, asks, answered := c.count(d, message)

@@ -1,5 +1,5 @@
-// Package pgproxy is a proxy between a test and its PostgreSQL server. It breaks the connection
-// at exactly the chosen message.
+// Package pgproxy is a proxy between a test and its PostgreSQL server. The package breaks the
+// connection at exactly the chosen message.
 //
 // The proxy runs in the process of the test and understands version 3 of the frontend/backend
 // protocol. It knows which statement each message runs or answers: in the simple query
@@ -40,7 +40,7 @@ type Proxy struct {
 	listener net.Listener
 	serving  sync.WaitGroup
 
-	// mu protects the fields below. It is never held during a read or a write.
+	// mu protects the fields below. mu is never held during a read or a write.
 	mu       sync.Mutex
 	target   string
 	conns    map[*connection]struct{}
@@ -154,8 +154,8 @@ func (p *Proxy) HoldCancels() (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// awaitCancels waits until requests to cancel may be forwarded. It returns false if their
-// connection ends first.
+// awaitCancels waits until requests to cancel may be forwarded. awaitCancels returns false if
+// their connection ends first.
 func (p *Proxy) awaitCancels(c *connection) bool {
 	p.mu.Lock()
 	held := p.cancels
@@ -194,8 +194,8 @@ func (p *Proxy) Sever() {
 	}
 }
 
-// Close ends the proxy and all its connections, and waits for its goroutines. It may be called
-// again.
+// Close ends the proxy and all its connections, and waits for its goroutines. Close may be
+// called again.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -260,8 +260,8 @@ func (p *Proxy) serve(client net.Conn) {
 	c.forward(first)
 }
 
-// admit registers a connection, so that Sever and Close reach it. It returns nil if connections
-// are refused.
+// admit registers a connection, so that Sever and Close reach it. admit returns nil if
+// connections are refused.
 func (p *Proxy) admit(client net.Conn) *connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()

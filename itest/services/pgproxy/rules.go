@@ -24,7 +24,7 @@ type Message struct {
 // Failed is set if the message is the server's error for the statement.
 func (m Message) Failed() bool { return m.Direction == Reply && m.Type == 'E' }
 
-// Match chooses messages. It is called from the goroutines that forward, concurrently for
+// Match chooses messages. Match is called from the goroutines that forward, concurrently for
 // different connections, and must not block.
 type Match func(Message) bool
 
@@ -72,7 +72,7 @@ const (
 	hold
 )
 
-// Rule is an action for the messages that a Match chooses. It applies until it is removed. If
+// Rule is an action for the messages that a Match chooses. Rule applies until it is removed. If
 // several rules choose a message, the oldest applies.
 type Rule struct {
 	proxy     *Proxy
@@ -133,7 +133,7 @@ func (r *Rule) Wait(ctx context.Context) error {
 	}
 }
 
-// Remove ends the rule and forwards the messages that it holds. It may be called again.
+// Remove ends the rule and forwards the messages that it holds. Remove may be called again.
 func (r *Rule) Remove() {
 	p := r.proxy
 	p.mu.Lock()

@@ -15,8 +15,8 @@ const (
 
 var errNotTheProtocol = errors.New("pgproxy: the client does not speak PostgreSQL's protocol")
 
-// readStartup reads a client's first message and returns all of it, with its code. It declines
-// requests for encryption before.
+// readStartup reads a client's first message and returns all of it, with its code. readStartup
+// declines requests for encryption before.
 func readStartup(client io.ReadWriter) (message []byte, code int, err error) {
 	for {
 		message = make([]byte, 8)

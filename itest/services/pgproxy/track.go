@@ -40,7 +40,7 @@ func newTracker() *tracker {
 
 func (t *tracker) started() bool { return t.answered > 0 }
 
-// sent records a client's message. It returns how many statements the message runs and, if
+// sent records a client's message. sent returns how many statements the message runs and, if
 // there are any, their text.
 func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
 	switch kind {

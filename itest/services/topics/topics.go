@@ -56,7 +56,7 @@ func Record(topic string, partition int32, id, value string) *kgo.Record {
 	return r
 }
 
-// Produce writes records and returns when all replicas have them. It sets their offsets.
+// Produce writes records and returns when all replicas have them. Produce sets their offsets.
 func (c *Cluster) Produce(records ...*kgo.Record) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

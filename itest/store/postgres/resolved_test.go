@@ -26,8 +26,8 @@ var unprepared = map[string]bool{"Bounds": true, "CallEnds": true, "ClaimEnds": 
 	"AttachDay": true, "ByTime": true, "Create": true, "CreateAside": true, "CreateDay": true, "CreateReadable": true, "DropDay": true, "Fence": true, "HoldOff": true, "LockTable": true,
 	"NoMoreByTime": true, "RenameDay": true, "StandIn": true, "TakeName": true}
 
-// behind matches the end of a statement in its file, with comments.
-var behind = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
+// terminator matches the semicolon at the end of a statement, and the comments that follow the semicolon.
+var terminator = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
 
 // exactOwn are Semel's functions.
 var exactOwn = map[string]bool{"semel_expect(bigint)": true, "semel_stand(bigint,bigint)": true, "semel_day_bound(pg_catalog.text,pg_catalog.date)": true, "semel_readable(pg_catalog.bytea)": true}
@@ -80,7 +80,7 @@ func resolve(t *testing.T, db *sql.DB, statements any) {
 		if text == "" {
 			continue
 		}
-		text = behind.ReplaceAllString(placeholders.Replace(text), "")
+		text = terminator.ReplaceAllString(placeholders.Replace(text), "")
 		objects, err := resolved(t, db, text)
 		if err != nil && !unprepared[name] {
 			t.Errorf("%s is neither a part of others nor a statement that can be prepared: %v", name, err)

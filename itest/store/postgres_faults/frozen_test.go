@@ -21,8 +21,8 @@ type order struct{ DSN, Driver string }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// frozenTimeout is the handler timeout of these tests; the server ends a transaction that is idle for ten seconds
-// longer.
+// frozenTimeout is the handler timeout of these tests. The server ends a transaction after it was idle for
+// frozenTimeout plus ten seconds.
 const frozenTimeout = time.Second
 
 // child runs a consumer whose handler writes its effect, reports it, and never returns.

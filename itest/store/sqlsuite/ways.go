@@ -47,8 +47,8 @@ func (w *Ways) First(only func(name string) bool) func(name string) bool {
 }
 
 // Further returns the filter for the cases of a further way: as few as send all statements of the first way, and cases
-// that the first way has not run. It selects all cases if the first way did not run, for example because of -run, and
-// none if one way is enough.
+// that the first way has not run. Further selects all cases if the first way did not run, for example because of -run,
+// and none if one way is enough.
 func (w *Ways) Further() func(name string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -14,8 +14,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 )
 
-// Activity watches a PostgreSQL server for a proof. It asks the server whether a process has an
-// open transaction; the server knows the process by its application name.
+// Activity watches a PostgreSQL server for a proof. Activity asks the server whether a process
+// has an open transaction; the server knows the process by its application name.
 type Activity struct{ DB *sql.DB }
 
 // OpenActivity connects to the server at dsn.
@@ -27,8 +27,8 @@ func OpenActivity(dsn string) (*Activity, error) {
 // Close closes the connections.
 func (a *Activity) Close() { _ = a.DB.Close() }
 
-// Effects returns the number of effects in the log, and 0 before the first. It returns an error
-// while the server restarts.
+// Effects returns the number of effects in the log, and 0 before the first. Effects returns an
+// error while the server restarts.
 func (a *Activity) Effects(ctx context.Context) (n int, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) from effects`).Scan(&n)
 	var server *pgconn.PgError
@@ -46,8 +46,8 @@ func (a *Activity) Open(ctx context.Context, process string) (open bool, err err
 }
 
 // Settled reports whether a frozen process has begun a transaction with the opening and has
-// sent nothing since. It waits while the server runs the last statement of the process, which
-// may be its COMMIT.
+// sent nothing since. Settled waits while the server runs the last statement of the process,
+// which may be its COMMIT.
 func (a *Activity) Settled(ctx context.Context, process string, opening Opening) (bool, error) {
 	for range 50 {
 		active, open, err := a.sessions(ctx, process, opening)
@@ -74,8 +74,8 @@ func (a *Activity) sessions(ctx context.Context, process string, opening Opening
 const tries = 10
 
 // Catch freezes a process, which the server knows by this name, until it has an open
-// transaction that has written. It tries random moments first, and then Corner. With blind it
-// freezes the process only once. The process is frozen afterwards.
+// transaction that has written. Catch tries random moments first, and then Corner. With blind
+// it freezes the process only once. The process is frozen afterwards.
 func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *rand.Rand, blind bool) (open bool, err error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))

@@ -29,8 +29,8 @@ type Opening struct {
 // Marking begins a transaction that writes markers; its first write is the guard.
 func Marking() Opening { return Opening{`%`, true, "semel_guard", "share"} }
 
-// Claiming begins a transaction that applies claimed rows of the inbox. It may write nothing
-// before the handlers write. If it continues too late, the claim tokens reject it.
+// Claiming begins a transaction that applies claimed rows of the inbox. Claiming may write
+// nothing before the handlers write. If it continues too late, the claim tokens reject it.
 func Claiming() Opening {
 	return Opening{`%locked_until > %clock_timestamp() and m.outcome = 2%`, false, "semel_markers", "access exclusive"}
 }

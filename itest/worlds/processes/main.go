@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// WithBinary is for TestMain. It builds the binary once, puts its path into an environment
-// variable and runs the tests.
+// WithBinary is for TestMain. WithBinary builds the binary once, puts its path into an
+// environment variable and runs the tests.
 func WithBinary(m *testing.M, variable string) (code int) {
 	dir, err := os.MkdirTemp("", "semel-binary")
 	if err != nil {

@@ -48,8 +48,8 @@ type Command struct {
 	Terminal *os.File
 }
 
-// Process is a running `semel run`. It is waited for by its process id, because that is the
-// only way to see a stopped child. It must not be used concurrently.
+// Process is a running `semel run`. Process is waited for by its process id, because that is
+// the only way to see a stopped child. Process must not be used concurrently.
 type Process struct {
 	// PID is the process id.
 	PID int

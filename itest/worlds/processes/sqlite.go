@@ -30,8 +30,8 @@ func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 // Close closes the file.
 func (d *SQLite) Close() error { return d.Conn.Close() }
 
-// Effects returns the number of effects in the log, from which nothing is deleted. It returns 0
-// before the first effect, and while a connection has locked the file exclusively.
+// Effects returns the number of effects in the log, from which nothing is deleted. Effects
+// returns 0 before the first effect, and while a connection has locked the file exclusively.
 func (d *SQLite) Effects(ctx context.Context) (int, error) {
 	var tables, n int
 	err := d.Conn.QueryRowContext(ctx, `select count(*) from sqlite_master where name = 'effects'`).Scan(&tables)

@@ -48,8 +48,8 @@ type journal struct {
 	synced  int64
 }
 
-// openJournal reads the file. It cuts off an incomplete last line, which a kill may leave: no
-// caller has got its answer.
+// openJournal reads the file. openJournal cuts off an incomplete last line, which a kill may
+// leave: no caller has got its answer.
 func openJournal(path string, each func(Entry)) (*journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

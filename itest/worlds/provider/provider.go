@@ -1,7 +1,7 @@
-// Package provider is a payment provider for proofs. It takes money once for each
-// Idempotency-Key, as long as it keeps that key. It logs every call and every charge before it
-// answers. Now and then it fails in the ways in which real providers fail. Its log is what a
-// proof compares with: it records every charge, even if the caller never got the answer.
+// Package provider is a payment provider for proofs. The package takes money once for each
+// Idempotency-Key, as long as it keeps that key. The package logs every call and every charge
+// before it answers. Now and then it fails in the ways in which real providers fail. Its log is
+// what a proof compares with: it records every charge, even if the caller never got the answer.
 //
 //	POST /charges  with an Idempotency-Key (or without: then each call takes money) and a Payment
 //	GET  /charges?reference=R  what became of the payment with this reference, an Inquiry

@@ -56,7 +56,7 @@ type Options struct {
 // Driver is a database driver for PostgreSQL.
 type Driver struct {
 	Name string
-	// Open returns a consumer and a function that closes its pool. It sends nothing to the
+	// Open returns a consumer and a function that closes its pool. Open sends nothing to the
 	// server.
 	Open func(o Options) (Consumer, func(), error)
 }

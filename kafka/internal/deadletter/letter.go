@@ -60,8 +60,8 @@ func Headers(raw *kgo.Record) map[string]string {
 	return said
 }
 
-// Original returns the record that a letter is a copy of, with the header of a cut letter. It returns false if the
-// headers do not contain the consumer and the record's origin.
+// Original returns the record that a letter is a copy of, with the header of a cut letter. Original returns false
+// if the headers do not contain the consumer and the record's origin.
 func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	partition, noPartition := strconv.ParseInt(said[HeaderPartition], 10, 32)
 	offset, noOffset := strconv.ParseInt(said[HeaderOffset], 10, 64)

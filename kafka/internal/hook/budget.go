@@ -24,7 +24,7 @@ type Budget struct {
 	// decompressor refuses batches of more than Config.MaxBatch bytes.
 	decompressor kgo.Decompressor
 
-	// mu allows one decompression at a time, so that concurrent ones do not all find the same budget. It guards the
+	// mu allows one decompression at a time, so that concurrent ones do not all find the same budget. mu guards the
 	// fields below.
 	mu sync.Mutex
 	// responses contains, by broker, the responses that are being read: decompressed, but not yet counted as buffered by
@@ -133,7 +133,8 @@ func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	}
 }
 
-// Use sets the decompressor for batches within the budget. It refuses batches that are too large by themselves.
+// Use sets the decompressor for batches within the budget. Use refuses batches that are too large by
+// themselves.
 func (o *Budget) Use(d kgo.Decompressor) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -24,7 +24,7 @@ const (
 	longestHold = 100 * time.Millisecond
 )
 
-// Throttle is a hook of the member. It sees each answer to a fetch.
+// Throttle is a hook of the member. Throttle sees each answer to a fetch.
 type Throttle struct {
 	atOnce time.Duration
 	open   context.Context // no delay continues after it has ended

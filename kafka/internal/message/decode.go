@@ -23,7 +23,7 @@ const HeaderTombstone = "semel-tombstone"
 // Kept is how many bytes of the value are kept of a record that is too large.
 const Kept = 64 << 10
 
-// Decoder makes messages from records. It must not be used concurrently.
+// Decoder makes messages from records. Decoder must not be used concurrently.
 type Decoder struct {
 	// maxRecord is the longest value, in bytes, that is read as a message.
 	maxRecord int

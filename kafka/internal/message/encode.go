@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// purpose is part of the id of a record, together with the identity and the topic. It must never change: a message whose
-// record is in progress would get another id.
+// purpose is part of the id of a record, together with the identity and the topic. purpose must never change: a message
+// whose record is in progress would get another id.
 const purpose = "publish"
 
 // Source and type of a record whose message has none: CloudEvents requires them.

@@ -7,7 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Current is the producer in use. It is created for the first record, and replaced when it is spent.
+// Current is the producer in use. Current is created for the first record, and replaced when it is
+// spent.
 type Current struct {
 	make       func(spent func(*Producer)) (*Producer, error)
 	background *worker.Group
@@ -46,8 +47,8 @@ func (c *Current) replace(spent *Producer) {
 	}
 }
 
-// Shut prevents further producers. It returns the one in use, which the caller closes, or nil; first is false if Shut
-// was called before.
+// Shut prevents further producers. Shut returns the one in use, which the caller closes, or nil; first is false if
+// Shut was called before.
 func (c *Current) Shut() (last *Producer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Publication identifies a message to be published to a topic. It has one record, however often its handler runs.
+// Publication identifies a message to be published to a topic. Publication has one record, however often its
+// handler runs.
 type Publication struct {
 	Identity semel.Key
 	Topic    string
@@ -25,7 +26,7 @@ type Pending struct {
 // NewPending returns an outcome that is not known yet.
 func NewPending() *Pending { return &Pending{Done: make(chan struct{})} }
 
-// Answer sets the outcome. It is called once.
+// Answer sets the outcome. Answer is called once.
 func (p *Pending) Answer(err error) {
 	p.Err = err
 	close(p.Done)

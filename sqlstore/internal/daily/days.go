@@ -247,8 +247,8 @@ func dueDays(ctx context.Context, d *database.Days, tx *sql.Tx) (due []day, err 
 	return due, err
 }
 
-// drop drops a day that contains no unfinished message. It checks that before it locks the
-// table, so that no transaction waits for a day that stays, and again when the lock prevents
+// drop drops a daily partition that contains no unfinished message. drop checks that before it locks
+// the table, so that no transaction waits for a day that stays, and again when the lock prevents
 // writes.
 func drop(ctx context.Context, d *database.Days, tx *sql.Tx, p day) (bool, error) {
 	var settings [3]sql.NullString

@@ -117,7 +117,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 }
 
 // round waits until all transactions that were open have ended, and copies what was written
-// since from. It returns the position for the next round and how many markers it examined.
+// since from. round returns the position for the next round and how many markers it examined.
 func (m *move) round(ctx context.Context, from since, done *Moved) (next since, found int64, err error) {
 	db := m.DB.Pool
 	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
@@ -141,7 +141,7 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 }
 
 // copyAll copies the consumer's markers from a position on, each slice in a transaction of in.
-// It returns how many it examined and how many it wrote.
+// copyAll returns how many it examined and how many it wrote.
 func (m *move) copyAll(ctx context.Context, db database.Queryer, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	scopes, err := m.scopesOf(ctx, db)
 	for i := 0; i < len(scopes) && err == nil; i++ {

@@ -32,7 +32,7 @@ func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	}))
 }
 
-// move is a table of days that is filled while its consumer still marks in the common table.
+// move is a table with daily partitions that is filled while its consumer still marks in the common table.
 type move struct {
 	*database.Days
 	moves sqlform.Moving

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// OpenDays returns the store of a consumer whose markers are in a table of days.
+// OpenDays returns the store of a consumer whose markers are in a table with daily partitions.
 func OpenDays(ctx context.Context, db *database.DB, o database.Dated) (*database.DB, error) {
 	if err := keepsDays(db, &o); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func OpenDays(ctx context.Context, db *database.DB, o database.Dated) (*database
 	return own, nil
 }
 
-// keepsDays returns an error if the store cannot have a table of days.
+// keepsDays returns an error if the store cannot have a table with daily partitions.
 func keepsDays(db *database.DB, o *database.Dated) error {
 	switch {
 	case db.Postgres == nil || !db.MarksAlone() || db.Days != nil:
@@ -85,7 +85,7 @@ func find(ctx context.Context, d *database.Days, db database.Queryer) (bool, err
 }
 
 func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
-	// If the row of a table of days is missing in dated, that table may belong to this
+	// If the row of a table with daily partitions is missing in dated, that table may belong to this
 	// consumer. With a new table, every message would take effect again.
 	if err := d.DB.Faults(ctx, d.DB.SQL.LintRows); err != nil {
 		return err
@@ -159,7 +159,7 @@ func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	return nil
 }
 
-// Dated returns the number and the kind of the consumer's table of days; sql.ErrNoRows if it
+// Dated returns the number and the kind of the consumer's table with daily partitions; sql.ErrNoRows if it
 // has none.
 func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Dated, []byte(consumer)).Scan(&number, &kind)
@@ -173,7 +173,7 @@ func movingTo(ctx context.Context, s *database.DB, db database.Queryer, consumer
 }
 
 // OfActs is OfConsumer for callers that write: a move waits for transactions that mark under
-// the name of the table of days, and for no others.
+// the name of the table with daily partitions, and for no others.
 func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil
@@ -185,7 +185,7 @@ func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB
 	return OfDays(db, consumer, kind, number, err)
 }
 
-// OfConsumer returns the database of the consumer's markers: db, or one of its table of days.
+// OfConsumer returns the database of the consumer's markers: db, or one for its table with daily partitions.
 func OfConsumer(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil
@@ -194,7 +194,7 @@ func OfConsumer(ctx context.Context, db *database.DB, consumer string) (*databas
 	return OfDays(db, consumer, kind, number, err)
 }
 
-// OfRow returns the database of the marker of a row, for acts of operators.
+// OfRow returns the database of the marker of a row, for operators' changes.
 func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, error) {
 	stores, err := OfRows(ctx, db, []store.RowRevision{{Number: number}})
 	for own := range stores {
@@ -233,7 +233,7 @@ func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map
 	return stores, nil
 }
 
-// OfDays returns the database of a consumer whose markers are in the table of days with this
+// OfDays returns the database of a consumer whose markers are in the table with daily partitions that has this
 // number. With sql.ErrNoRows it returns db.
 func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*database.DB, error) {
 	if errors.Is(err, sql.ErrNoRows) {
@@ -263,7 +263,7 @@ func kindOf(consumer, kind string) (identity.IDTime, error) {
 	return identity.NoIDTime, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
 }
 
-// NotDated returns an error if the consumer's markers are in a table of days, which this store
+// NotDated returns an error if the consumer's markers are in a table with daily partitions, which this store
 // does not read.
 func NotDated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) error {
 	if s.Postgres == nil || s.Days != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Foreign is the table in which a store writes its markers, if it does not use Semel's common
-// table alone: a table of the user, which internal/adoption knows, or a table of days.
+// Foreign checks the table of a store that writes its markers not only to Semel's common table.
+// The table is one of the user (see internal/adoption), or a table with daily partitions.
 type Foreign interface {
 	// Admit returns an error if the rows of the table cannot distinguish a scope from others.
 	Admit(consumer, source string, generation int64) error
@@ -30,7 +30,7 @@ type Foreign interface {
 	Missing(err error) error
 }
 
-// NoForeign is the Foreign of a store that uses Semel's common table alone.
+// NoForeign is the Foreign of a store that uses only Semel's common table.
 type NoForeign struct{}
 
 func (NoForeign) Admit(string, string, int64) error { return nil }
@@ -38,8 +38,8 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone reports whether the store's statements use Semel's tables only, so that advice
-// about these tables applies to their errors.
+// MarksAlone reports whether the store's statements use only Semel's tables. If so, advice about
+// Semel's tables applies to the errors of these statements.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
 // Scope is the key of a scope's number.
@@ -84,7 +84,7 @@ func (s *DB) forgetScopes() {
 	s.mu.Unlock()
 }
 
-// Options are those of package sqlstore.
+// Options are the options of package sqlstore.
 type Options struct {
 	Prefix, Schema string
 	Isolation      sql.IsolationLevel
@@ -93,8 +93,8 @@ type Options struct {
 	Code           func(err error) (code int, ok bool)
 }
 
-// DB is a database with the statements of its dialect. The statements of a DB of a table of
-// days use the name of that table.
+// DB is a database with the statements of its dialect. If Days is set, the statements use the
+// name of the table with daily partitions.
 type DB struct {
 	Pool    *sql.DB
 	Dialect *Dialect
@@ -110,7 +110,7 @@ type DB struct {
 	Level    sql.IsolationLevel // the isolation level of batches
 	writers  chan struct{}      // one slot for each writer; nil if their number is not limited
 	Foreign  Foreign            // the table of markers besides the common one
-	Days     *Days              // the table of days; nil for the common table
+	Days     *Days              // the table with daily partitions; nil for the common table
 	File     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // counts errors about outdated plans

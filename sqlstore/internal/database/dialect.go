@@ -68,7 +68,7 @@ type Dialect struct {
 	RolledBack func(err error) bool
 }
 
-// Load reads the dialect's statements and inserts the names. It qualifies built-in objects
+// Load reads the dialect's statements and inserts the names. Load qualifies built-in objects
 // with their schema; see sqltext.Dialect.Exact.
 func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]string, error) {
 	texts := make([]string, len(files))

@@ -48,8 +48,8 @@ func serverError(err error) (by stateError, state string) {
 	return by, state
 }
 
-// findError finds an error of type E in err, and returns it with the result of ask. It ignores
-// an error whose method panics, such as a nil pointer of a driver's type.
+// findError finds an error of type E in err, and returns it with the result of ask. findError
+// ignores an error whose method panics, such as a nil pointer of a driver's type.
 func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {
 	var none E
 	var nothing V
@@ -117,8 +117,8 @@ func (e *UnknownError) Unwrap() error { return e.err }
 // IsOver reports whether the transaction had already ended.
 func IsOver(err error) bool { return errors.Is(err, sql.ErrTxDone) }
 
-// Classify implements store.TxStore. It uses the codes of the database, never the text of an
-// error. If PostgreSQL reports that a prepared statement is outdated because its table
+// Classify implements store.TxStore. Classify uses the codes of the database, never the text of
+// an error. If PostgreSQL reports that a prepared statement is outdated because its table
 // changed, Classify records that: the connections of open batches are then closed, so that the
 // next run prepares the statement again.
 func (s *DB) Classify(err error) store.Class {
@@ -143,8 +143,8 @@ func (s *DB) Classify(err error) store.Class {
 	return cmp.Or(class, store.ClassRetry)
 }
 
-// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack
-// of memory, and files that cannot be read or written.
+// IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full
+// disks, lack of memory, and files that cannot be read or written.
 func (s *DB) IsStoreFault(err error) bool { return s.Dialect.exonerates(readable(err)) }
 
 // Violates reports whether err means that this unique constraint rejected a row; see
@@ -170,9 +170,9 @@ func Violates(err error, constraint string) bool {
 // constraintOf returns the constraint that an error names.
 func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
 
-// fieldOf returns the first of these fields that the server's error has. It uses reflection
-// because the types belong to the drivers. It returns "" for a type that wraps a nil of the
-// driver's type.
+// fieldOf returns the first of these fields that the server's error has. fieldOf uses
+// reflection because the types belong to the drivers. fieldOf returns "" for a type that wraps
+// a nil of the driver's type.
 func fieldOf(err error, names ...string) string {
 	by, _ := serverError(err)
 	v := reflect.Indirect(reflect.ValueOf(by))

@@ -25,7 +25,7 @@ type Dated struct {
 // MostBack limits Dated.Back.
 const MostBack = 3650
 
-// View returns a database whose statements use the table of days.
+// View returns a database whose statements use the table with daily partitions.
 func (d *Days) View() (*DB, error) {
 	s := d.DB
 	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
@@ -37,7 +37,7 @@ func (d *Days) View() (*DB, error) {
 	own.Postgres = own.Postgres.WithDays(&d.SQL, s.Postgres)
 	own.Postgres.Look = strings.Replace(own.Postgres.Look, "{owned}", own.Postgres.Owned, 1)
 	own.SQL = &own.Postgres.Statements
-	table := s.Names.Replace("{prefix}" + d.name()) // days are dropped as a whole; only markers outside of days are removed row by row
+	table := s.Names.Replace("{prefix}" + d.name()) // partitions are dropped as a whole; only markers outside of them are removed row by row
 	for _, text := range []*string{&own.Postgres.Place, &own.Postgres.Part, &own.Postgres.ReapRows} {
 		*text = strings.ReplaceAll(*text, table, table+"_aside")
 	}
@@ -45,13 +45,13 @@ func (d *Days) View() (*DB, error) {
 	return own, nil
 }
 
-// Days is the table of one consumer's markers by day.
+// Days is the table with daily partitions that has the markers of one consumer.
 type Days struct {
 	Dated
 	DB     *DB // the database of all consumers
 	Number int64
-	// Moving: the markers were in the common table when the store was opened. They may have
-	// moved to days since. See package daily.
+	// Moving: the markers were in the common table when the store was opened. The markers may
+	// have moved to the table with daily partitions since. See package daily.
 	Moving bool
 	SQL    sqlform.Dated
 }
@@ -88,7 +88,7 @@ func (d *Days) Admit(consumer, _ string, generation int64) error {
 	return nil
 }
 
-// Fit implements Foreign. It returns the spelling of an id that sorts by time.
+// Fit implements Foreign. Fit returns the spelling of an id that sorts by time.
 func (d *Days) Fit(_, id string) (string, error) {
 	spelled := strings.ToLower(id)
 	if d.IDTime == identity.ULID {
@@ -97,7 +97,7 @@ func (d *Days) Fit(_, id string) (string, error) {
 	if _, ok := d.IDTime.Of(spelled); !ok {
 		return "", fmt.Errorf("it is not a %v, whose time determines the day of its marker", d.IDTime)
 	}
-	if d.Moving && spelled != id { // processes without days treat this spelling as another id
+	if d.Moving && spelled != id { // processes that use the common table treat this spelling as another id
 		return "", fmt.Errorf("it differs in case from %q, which is not supported while the consumer moves to days", spelled)
 	}
 	return spelled, nil
@@ -109,8 +109,8 @@ func (d *Days) Check(ctx context.Context) error { return d.DB.Faults(ctx, d.SQL.
 // Missing implements Foreign.
 func (d *Days) Missing(err error) error { return err }
 
-// NoPartition reports whether the partition for a marker is missing, because its day was
-// dropped after the range of kept days was read. A retry reads the range again.
+// NoPartition reports whether the daily partition for a marker is missing, because the partition
+// was dropped after the range of kept days was read. A retry reads the range again.
 func (s *DB) NoPartition(err error) bool {
 	return s.Days != nil && SQLState(err) == "23514" && fieldOf(err, "Routine") == "ExecFindPartition"
 }

@@ -134,9 +134,9 @@ func (s *DB) PrepareLists(ctx context.Context) error {
 	return nil
 }
 
-// prepare prepares a statement on an open idle connection. It opens none, because opening a
-// connection could create an empty database file. It returns nil without an error if there is
-// no connection, or if the statement cannot be prepared yet.
+// prepare prepares a statement on an open idle connection. prepare opens none, because opening
+// a connection could create an empty database file. prepare returns nil without an error if
+// there is no connection, or if the statement cannot be prepared yet.
 func (s *DB) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s.Pool.Stats().Idle == 0 || s.File.Check() != nil {
 		return nil, nil

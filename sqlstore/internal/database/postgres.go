@@ -208,7 +208,7 @@ type handle struct {
 	// Closed reports whether the connection is lost; Status then still returns the last
 	// status.
 	Closed func() bool
-	// cut closes the connection. It is safe to call from any goroutine, during a statement,
+	// cut closes the connection. cut is safe to call from any goroutine, during a statement,
 	// and twice.
 	cut func()
 	// close ends the connection, even if its driver would return it to its own pool.
@@ -222,9 +222,10 @@ const (
 	NoTransaction = 'I'
 )
 
-// postgresHandle finds the functions of a driver's connection. It follows the methods Conn and
-// PgConn, which in pgx's stdlib lead to the connection below, and checks each for the methods
-// by interface. It uses reflection because no driver is imported here.
+// postgresHandle finds the functions of a driver's connection. postgresHandle follows the
+// methods Conn and PgConn, which in pgx's stdlib lead to the connection below, and checks each
+// for the methods by interface. postgresHandle uses reflection because no driver is imported
+// here.
 func postgresHandle(conn any) handle {
 	var h handle
 	for _, below := range []func(reflect.Value) reflect.Value{byConn, byPgConn, byNothing} {

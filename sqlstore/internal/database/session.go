@@ -74,7 +74,7 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	return s.Pool.Conn(ctx)
 }
 
-// within calls do, and closes the connection when ctx ends. It is for functions of
+// within calls do, and closes the connection when ctx ends. within is for functions of
 // database/sql that take no context. In SQLite such functions never wait for a network.
 func (e *Session) within(ctx context.Context, do func() error) error {
 	if e.DB.Dialect.handle != nil {
@@ -83,7 +83,7 @@ func (e *Session) within(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// cut ends the transaction from any goroutine, even during a statement. It closes the
+// cut ends the transaction from any goroutine, even during a statement. cut closes the
 // connection if the driver exposes it.
 func (e *Session) cut() {
 	e.mu.Lock()
@@ -123,7 +123,7 @@ func (e *Session) Suspect(ctx context.Context, err error) {
 	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
 }
 
-// Doubt is Suspect for an error that a handler may have caused. It counts only if the whole
+// Doubt is Suspect for an error that a handler may have caused. Doubt counts only if the whole
 // store is down.
 func (e *Session) Doubt(err error) {
 	e.spoiled = e.spoiled || e.DB.Classify(err) == store.ClassDown

@@ -238,14 +238,14 @@ func (s *DB) Exec(ctx context.Context, statement string, args ...any) error {
 	})
 }
 
-// ActedArg identifies a row in the argument of statements about acts.
+// ActedArg identifies a row in the argument of statements about operators' changes.
 type ActedArg struct {
 	K int   `json:"k"`
 	N int64 `json:"n"`
 	R int64 `json:"r"`
 }
 
-// ActedNumbers returns the argument of statements about acts, for rows whose revisions do not
+// ActedNumbers returns the argument of statements about operators' changes, for rows whose revisions do not
 // matter.
 func ActedNumbers(numbers ...int64) string {
 	all := make([]ActedArg, len(numbers))
@@ -264,17 +264,17 @@ func NumbersSeen(rows []store.RowRevision) []int64 {
 	return all
 }
 
-// RecordOn records an act on each row with one of these numbers; 0 means no row.
+// RecordOn writes an audit record for each row with one of these numbers; 0 means no row.
 func (s *DB) RecordOn(ctx context.Context, tx *sql.Tx, a store.Act, result string, numbers ...int64) error {
 	return WriteIn(ctx, tx, sqlform.Acts, len(numbers), s.SQL.RecordActs, ActedNumbers(numbers...), sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 }
 
-// Record records an act on a row; number 0 means no row.
+// Record writes an audit record for a row; number 0 means no row.
 func (s *DB) Record(ctx context.Context, tx *sql.Tx, a store.Act, number int64, result string) error {
 	return s.RecordOn(ctx, tx, a, result, number)
 }
 
-// Answer returns errors that concern the caller of an act unchanged, and wraps all others.
+// Answer returns errors that concern the operator of a change unchanged, and wraps all others.
 func (s *DB) Answer(doing string, err error) error {
 	if err == nil || errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) || errors.Is(err, semel.ErrConflict) {
 		return err

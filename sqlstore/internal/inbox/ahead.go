@@ -12,8 +12,8 @@ import (
 const MostAhead = 1000
 
 // CutAhead shortens the waits of rows that were written while the clock was ahead: of the rows
-// in only, or of all. It returns their number, and the largest difference. In SQLite it checks
-// before it takes the writer's slot, which other transactions need.
+// in only, or of all. CutAhead returns their number, and the largest difference. In SQLite it
+// checks before it takes the writer's slot, which other transactions need.
 func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by time.Duration, err error) {
 	if s.Postgres != nil {
 		return cut(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, only))

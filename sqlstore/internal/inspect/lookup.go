@@ -44,7 +44,7 @@ type Known struct {
 }
 
 // Known returns what the store knows about an id of a consumer, for each of its sources,
-// ordered by source; at most 1,000. It is informative only.
+// ordered by source; at most 1,000. Known is informative only.
 func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 }
 
 // RowsOf returns the rows of an id of a consumer, by number, including conflicts and rows
-// whose id lies outside of a table of days. bodies includes the bodies of their messages.
+// whose id belongs to none of the daily partitions. bodies includes the bodies of their messages.
 func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]store.StoredRow, error) {
 	key, _ := sqlform.ID([]byte(id))
 	return inbox.Rows(ctx, s.db, store.RowFilter{Consumer: consumer, Bodies: bodies}, func(c *inbox.Conditions) {
@@ -79,7 +79,7 @@ func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]store.
 	return inbox.Rows(ctx, s.db, store.RowFilter{After: after}, func(c *inbox.Conditions) { c.And("i.cause = ?", intents.Cause(by)) })
 }
 
-// Erased returns the acts that erased an identity without rows, oldest first; at most 1,000.
+// Erased returns the audit records of commands that erased an identity without rows, oldest first; at most 1,000.
 func (s *Store) Erased(ctx context.Context, key semel.Key) ([]store.Act, error) {
 	return operators.Acts(ctx, s.db, s.db.SQL.Erased, erasure.Result(key), database.MostRows)
 }
@@ -121,7 +121,7 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 
 // KnownKey is the state of a leased key, for people.
 type KnownKey struct {
-	// Ended tells how the last claim ended; 0 if it has not ended.
+	// Ended is the outcome of the last claim; 0 if the last claim has not ended.
 	Ended keystore.Event
 	// First is the time of the first claim, Until the end of the current lease, and Kept the
 	// time until which the key is kept.

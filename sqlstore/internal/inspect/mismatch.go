@@ -58,15 +58,14 @@ type Looked struct {
 }
 
 // lateIntent is the longest time by which an intent may be written after the marker of its
-// message. It is longer than the timeout of any handler.
+// message. lateIntent is longer than the timeout of any handler.
 const lateIntent = time.Hour
 
-// Denials examines up to most rows after the given number, of all consumers. It returns the
-// rows of this consumer that contradict their markers or streams, and its intents that
-// contradict the markers of their causes. No commit of this store leaves such a row. If no
-// rows were examined, all have been. A row, its marker and its stream are read by one
-// statement, and intents before their causes, so that no snapshot is held for longer than one
-// statement.
+// Denials examines up to most rows after the given number, of all consumers. Denials returns
+// the rows of this consumer that contradict their markers or streams, and its intents that
+// contradict the markers of their causes. No commit of this store leaves such a row. If no rows
+// were examined, all have been. A row, its marker and its stream are read by one statement, and
+// intents before their causes, so that no snapshot is held for longer than one statement.
 func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {

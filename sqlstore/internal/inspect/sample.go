@@ -176,8 +176,8 @@ func (s *Store) SampleTables(ctx context.Context) (map[string]SampledTable, erro
 	return all, s.db.Answer("sample of tables", err)
 }
 
-// SampleOutcomes returns how many markers have each outcome, by the server's statistics of
-// each partition. It returns nothing in SQLite, and before the server has collected
+// SampleOutcomes returns how many markers have each outcome, by the server's statistics of each
+// partition. SampleOutcomes returns nothing in SQLite, and before the server has collected
 // statistics.
 func (s *Store) SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error) {
 	all := map[store.Outcome]int64{}

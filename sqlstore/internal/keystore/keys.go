@@ -33,8 +33,9 @@ func (s *Store) SaveRequest(ctx context.Context, key semel.Key, t store.Token, n
 	})
 }
 
-// AbandonedKeys implements admin.RequestStore. It reads keys in the order of their hashes,
-// which is the primary key of the table, so that no call reads more rows than it examines.
+// AbandonedKeys implements admin.RequestStore. AbandonedKeys reads keys in the order of their
+// hashes, which is the primary key of the table, so that no call reads more rows than it
+// examines.
 func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
 	err = database.EachRow(ctx, s.db.Pool, s.db.SQL.AbandonedKeys, func(rows *sql.Rows) error {
 		var sum, source, id, note []byte

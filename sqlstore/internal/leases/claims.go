@@ -38,7 +38,7 @@ const (
 )
 
 // cutAhead shortens the waits of rows that were written while the database's clock was ahead:
-// of all rows every half minute, or at once of the rows named in o. It is not part of the
+// of all rows every half minute, or at once of the rows named in o. cutAhead is not part of the
 // claiming statement, because the index of that statement does not contain the time of the
 // change. An error does not prevent the claim: due rows are found anyway, and the next search
 // is delayed by the duration of this one.
@@ -206,9 +206,9 @@ func lostOf(n int, stand []int) (lost []int) {
 }
 
 // withoutOver ends claims whose markers do not wait for their rows, and returns the others. No
-// regular end of such a claim would be accepted, and its row would be claimed forever. It
-// checks suspect claims only, because such a row becomes suspect with its second claim; so
-// other claims cost no more.
+// regular end of such a claim would be accepted, and its row would be claimed forever.
+// withoutOver checks suspect claims only, because such a row becomes suspect with its second
+// claim; so other claims cost no more.
 func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]store.Claimed, error) {
 	kept := all[:0]
 	for _, c := range all {

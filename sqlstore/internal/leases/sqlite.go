@@ -79,7 +79,7 @@ func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error
 	return some, err
 }
 
-// dueRows returns the due rows, the longest due first. It stops one row after their bodies
+// dueRows returns the due rows, the longest due first. dueRows stops one row after their bodies
 // exceed the limit of the claim.
 func dueRows(ctx context.Context, db *database.DB, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
 	only := ""

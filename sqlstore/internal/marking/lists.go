@@ -50,8 +50,9 @@ func (l Lists) query(ctx context.Context, statement string, width int, flat []an
 	return l.Tx.QueryContext(ctx, text, append(args, more...)...)
 }
 
-// Judged returns the verdict for a mark with this marker, or none, in a table of days. The key
-// of the mark must be the one under which the marker is stored.
+// Judged returns the verdict for a mark in a table with daily partitions. there is the marker of
+// the mark's identity, or the zero value if there is no marker. Judged sets the key of the mark to
+// the key under which the marker is stored.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	a := there.Judged(c, m)
 	if a.Aside {
@@ -65,8 +66,8 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 
 var errUnready = errors.New("the partition for tomorrow's markers is missing, so messages from the future cannot be recognized; creating partitions has failed for days: run semel retention run as the owner of the tables, and read its output")
 
-// setAside writes marks with ids outside of the kept days that only record an outcome and ask
-// for none.
+// setAside writes marks whose ids belong to none of the daily partitions, and which only record an
+// outcome: their messages are not applied.
 func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []store.Verdict) error {
 	var outside []int
 	for _, i := range seen {
@@ -125,8 +126,8 @@ func (l Lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.
 	}, args...)
 }
 
-// JudgeAges changes the verdicts of fresh marks that are older than the kept markers. It must
-// follow the marking statement: that one may have waited for a reaper to commit, and a
+// JudgeAges changes the verdicts of fresh marks that are older than the kept markers. JudgeAges
+// must follow the marking statement: that one may have waited for a reaper to commit, and a
 // statement that began earlier would not see the new low-water mark.
 func (l Lists) JudgeAges(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	lows, err := l.lows(ctx, marks)

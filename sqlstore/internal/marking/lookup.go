@@ -74,7 +74,7 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (admin.StoredMarker, 
 	return m, true, nil
 }
 
-// Preview implements admin.Previewer. It returns semel.ErrUnsupported if the consumer also
+// Preview implements admin.Previewer. Preview returns semel.ErrUnsupported if the consumer also
 // marks in a table of the user.
 func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	if !s.db.MarksAlone() {

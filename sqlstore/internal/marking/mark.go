@@ -61,7 +61,7 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]s
 }
 
 // Mark writes the marks sorted by identity, so that batches cannot deadlock, and of equal ones
-// the first. Then it reads the markers that existed already. It needs two statements, because
+// the first. Then it reads the markers that existed already. Mark needs two statements, because
 // the first one does not see a marker that was committed after it began.
 //
 // former are the previous identities of the marks. more are further arguments of the first

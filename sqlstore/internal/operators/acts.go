@@ -1,5 +1,5 @@
-// Package operators carries out the acts of operators on rows of the inbox. Each act on up to
-// 500 rows is one transaction, which includes the record of the act.
+// Package operators carries out operators' changes to rows of the inbox. Each change of up to 500
+// rows is one transaction, which also writes the audit records of the change.
 package operators
 
 import (
@@ -19,25 +19,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store implements the acts of store.Inbox and of package admin.
+// Store implements the operators' changes of store.Inbox and of package admin.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostActed is the maximum number of rows that an act changes in one transaction.
+// mostActed is the maximum number of rows that a command changes in one transaction.
 const mostActed = 500
 
-// acting is an act on any number of rows. Each statement of a transaction is for all of its rows.
+// acting is an operator's change to any number of rows. Each statement of a transaction is for all of its rows.
 type acting struct {
 	verb string // for errors
 	act  store.Act
 	rows []store.RowRevision
-	// result is recorded with the act of each row; the default is "done".
+	// result is written to the audit record of each row; the default is "done".
 	result string
-	// errs is what acting returns: an error, or nil, for each row.
+	// errs has an error, or nil, for each row.
 	errs []error
-	// judge returns why the act must not change a row.
+	// judge returns why the command must not change a row.
 	judge func(*actedRow) error
 	// change writes the rows that judge allows.
 	change func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error
@@ -52,7 +52,7 @@ func (a *acting) none(err error) []error {
 	return errs
 }
 
-// carry carries out the act and returns an error for each row.
+// carry carries out an operator's change and returns an error, or nil, for each row.
 func (a *acting) carry(ctx context.Context, s *database.DB) []error {
 	a.errs = make([]error, len(a.rows))
 	stores, err := daily.OfRows(ctx, s, a.rows)
@@ -76,8 +76,8 @@ func (a *acting) fail(places []int, err error) {
 	}
 }
 
-// some acts on the rows at these places in one transaction. If the transaction fails because of one of
-// them, some acts on each half, so that one row cannot keep the others from being changed.
+// some changes the rows at these places in one transaction. If the transaction fails because of one
+// of them, some acts on each half, so that one row cannot keep the others from being changed.
 func (a *acting) some(ctx context.Context, s *database.DB, places []int) {
 	t := &actsTogether{acting: a, store: s, places: places}
 	err := s.Write(ctx, func(tx *sql.Tx) error { return t.run(ctx, tx) })
@@ -122,7 +122,7 @@ func (t *actsTogether) mayBeOfOne(ctx context.Context, err error) bool {
 	return t.store.Classify(err) != store.ClassDown || t.store.Dialect.Coded(err)
 }
 
-// run judges the rows, changes those that the act may change, and records the acts.
+// run judges the rows, changes those that the command may change, and writes the audit records.
 func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
 	t.began, t.twins, t.busy = true, nil, nil
 	found, err := lookAll(ctx, t.store, tx, t.numbers(), len(t.places) > 1)
@@ -210,8 +210,8 @@ type turnArg struct {
 	SeenSum     *string `json:"seen_sum"`
 }
 
-// turnMarkers changes the markers of rows. It skips a marker that belongs to another row, or
-// whose content is applied.
+// turnMarkers changes the markers of rows. turnMarkers skips a marker that belongs to another
+// row, or whose content is applied.
 func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn) error {
 	var all []turnArg
 	var numbers []int64
@@ -261,7 +261,8 @@ func setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string,
 	return changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{ActedRows(rows...)}, args...)...)
 }
 
-// setGrouped is setAll with an argument that arg returns for each row. It runs the statement once for each value.
+// setGrouped is setAll with an argument that arg returns for each row. setGrouped runs the statement once for
+// each value.
 func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, arg func(*actedRow) string) error {
 	groups := map[string][]*actedRow{}
 	for _, r := range rows {

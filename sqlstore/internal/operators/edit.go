@@ -96,8 +96,8 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.S
 	return all, nil
 }
 
-// enclosed contains the columns that tell whether a row's body is encrypted, and to what it is
-// bound.
+// enclosed contains the columns that say whether a row's body is encrypted, and to which row the
+// encryption is bound.
 type enclosed struct{ key, long, consumer, source, envelope []byte }
 
 func (e *enclosed) of() semel.Key {

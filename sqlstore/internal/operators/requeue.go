@@ -46,7 +46,7 @@ func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, 
 	return of.carry(ctx, db)
 }
 
-// stored converts the row for the rules about acts.
+// stored converts the row for the rules about operators' changes.
 func (r *actedRow) stored() *store.StoredRow {
 	row := &store.StoredRow{Number: r.Number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
 		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}

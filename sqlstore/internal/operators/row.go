@@ -37,11 +37,11 @@ type actedRow struct {
 	// unread is the error if a newer release wrote the row or its marker, so that no act may
 	// change it.
 	unread error
-	// at is the index of the row in the list of an act on several rows.
+	// at is the index of the row in the list of a command that changes several rows.
 	at int
 }
 
-// Look reads the row of an act, in the act's transaction.
+// Look reads the row that an operator changes, in the transaction of the change.
 func Look(ctx context.Context, db *database.DB, tx *sql.Tx, number, revision int64) (*actedRow, error) {
 	found, err := lookAll(ctx, db, tx, []int64{number}, false)
 	r := found[number]
@@ -54,8 +54,8 @@ func Look(ctx context.Context, db *database.DB, tx *sql.Tx, number, revision int
 	return r, r.unread
 }
 
-// lookAll locks and reads rows with their markers, in an act's transaction. It waits for rows
-// that other transactions have locked, or leaves them out if skip is set.
+// lookAll locks and reads rows with their markers, in the transaction of a change. lookAll waits for
+// rows that other transactions have locked, or leaves them out if skip is set.
 func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, skip bool) (map[int64]*actedRow, error) {
 	all := make(map[int64]*actedRow, len(numbers))
 	busy := ""
@@ -157,7 +157,7 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]store.Act,
 	return Acts(ctx, s.db, s.db.SQL.Acts, number, limit)
 }
 
-// Acts returns the acts that a statement finds, such as those on a row.
+// Acts returns the audit records that a statement finds, such as those on a row.
 func Acts(ctx context.Context, s *database.DB, statement string, of any, limit int) ([]store.Act, error) {
 	acts, err := database.List(ctx, s.Pool, statement, func(rows *sql.Rows) (store.Act, error) {
 		var a store.Act

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store implements admin.Lines and admin.Streams, except the acts of operators on rows.
+// Store implements admin.Lines and admin.Streams, except operators' changes to rows.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
@@ -47,8 +47,8 @@ func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, 
 	return busy, nil
 }
 
-// EnterLines writes the places of a batch's rows in their lines. It reports whether a row that
-// was to be blocked is the first of its line.
+// EnterLines writes the places of a batch's rows in their lines. EnterLines reports whether a
+// row that was to be blocked is the first of its line.
 func EnterLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, all []lines.Entry) (came bool, err error) {
 	if len(all) == 0 {
 		return false, nil
@@ -86,8 +86,8 @@ func postgresEnter(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sql
 }
 
 // ChangeLines writes the places of rows that enter lines, and unblocks the next rows of lines
-// that other rows have left. It reports whether a row is unblocked by that, or is first
-// although it was to be blocked.
+// that other rows have left. ChangeLines reports whether a row is unblocked by that, or is
+// first although it was to be blocked.
 func ChangeLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, entering []lines.Entry, left []int64) (freed bool, err error) {
 	if len(left) > 0 && db.Postgres != nil {
 		var names []any

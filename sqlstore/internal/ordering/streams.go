@@ -61,7 +61,7 @@ func BeginStreams(ctx context.Context, db *database.DB, tx *sql.Tx, begun []*str
 }
 
 // MoveStreams advances streams in the transaction that holds them, and unblocks the rows that
-// waited. It reports whether there were any.
+// waited. MoveStreams reports whether there were any.
 func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*streams.Stream) (freed bool, err error) {
 	if len(moved) == 0 {
 		return false, nil

@@ -80,7 +80,7 @@ func slice(ctx context.Context, db *database.DB, tx *sql.Tx, r store.Retention, 
 	return err
 }
 
-// reapBodies removes some bodies. It is called at the start and the end of a pass only,
+// reapBodies removes some bodies. reapBodies is called at the start and the end of a pass only,
 // because it searches every scope.
 func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) (err error) {
 	if done.Bodies, err = database.Affected(tx.ExecContext(ctx, db.SQL.ReapBodies, []byte(o.Consumer), o.Most)); err == nil {
@@ -90,7 +90,7 @@ func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapin
 }
 
 // patience makes this process the only reaper of the consumer, or returns
-// database.ErrElsewhere. It also sets how long the transaction waits for locks.
+// database.ErrElsewhere. patience also sets how long the transaction waits for locks.
 func patience(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) error {
 	if db.Postgres != nil {
 		var alone bool
@@ -107,7 +107,7 @@ func patience(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 }
 
 // policyIn returns a consumer's retention as seen by the transaction, and the database of its
-// markers. It is one statement, because each slice calls it.
+// markers. policyIn is one statement, because each slice calls it.
 func policyIn(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) (store.Retention, *database.DB, error) {
 	r := store.Retention{Consumer: consumer}
 	var keep, bodies, horizon int64
@@ -199,8 +199,8 @@ func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark
 }
 
 // PrintReaper writes SQL that creates a procedure that works as a reaper, and the calls of it
-// for these consumers, for a scheduler in the database. It returns semel.ErrUnsupported if the
-// database has no scheduler.
+// for these consumers, for a scheduler in the database. PrintReaper returns
+// semel.ErrUnsupported if the database has no scheduler.
 func (s *Store) PrintReaper(w io.Writer, consumers []string) error {
 	if s.db.Postgres == nil {
 		return fmt.Errorf("sqlstore: SQLite has no scheduler of its own; run semel retention run instead: %w", semel.ErrUnsupported)

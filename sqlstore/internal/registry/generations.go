@@ -100,9 +100,9 @@ func building(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 	return number, err
 }
 
-// FenceGeneration implements admin.Generations. It commits the fence before it waits for the
-// batches that hold the generation's row. If it did both in one statement, further batches
-// could begin during the wait.
+// FenceGeneration implements admin.Generations. FenceGeneration commits the fence before it
+// waits for the batches that hold the generation's row. If it did both in one statement,
+// further batches could begin during the wait.
 func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
 	if most > admin.LongestFence {
 		return fmt.Errorf("a fence of %v for generation %d of consumer %s: the maximum is %v", most, number, consumer, admin.LongestFence)
@@ -172,8 +172,8 @@ func (s *Store) EndGeneration(ctx context.Context, consumer string, number int64
 	return s.db.Answer("dropping a generation of "+consumer, err)
 }
 
-// ForgetGeneration implements admin.Generations. It removes markers last, because the other
-// records are found through them.
+// ForgetGeneration implements admin.Generations. ForgetGeneration removes markers last, because
+// the other records are found through them.
 func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error) {
 	all, err := s.Generations(ctx, consumer)
 	if err != nil {

@@ -50,7 +50,7 @@ func soleReplay(ctx context.Context, db *database.DB, tx *sql.Tx, of *admin.Repl
 	return fmt.Errorf("replay %d: %w", number, admin.ErrReplayOpen)
 }
 
-// changeReplay changes a replay, and records the act if it has a verb.
+// changeReplay changes a replay, and writes the audit record if it has a verb.
 func changeReplay(ctx context.Context, db *database.DB, number int64, a store.Act, do func(tx *sql.Tx, r *sqlform.Replay, now time.Time) error) (r sqlform.Replay, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		var now int64

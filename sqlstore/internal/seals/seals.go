@@ -1,4 +1,4 @@
-// Package seals writes the chain of seals over the acts of operators; see internal/audit.
+// Package seals writes the chain of seals over audit records; see internal/audit.
 package seals
 
 import (
@@ -21,7 +21,7 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostSealed is the default number of lines or acts to read or seal.
+// mostSealed is the default number of lines or audit records to read or seal.
 const mostSealed = 1000
 
 // Seal implements admin.Auditor. It first checks outside of a transaction whether there is
@@ -65,7 +65,7 @@ func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	return err
 }
 
-// seal writes a line for each of some acts, and the new end of the chain.
+// seal writes a line for each of these audit records, and the new head of the chain.
 func seal(ctx context.Context, db *database.DB, tx *sql.Tx, o admin.Sealing) (lines int, err error) {
 	end, err := sealEnd(ctx, db, tx)
 	if err == nil {
@@ -100,7 +100,7 @@ func writeSeal(ctx context.Context, db *database.DB, tx *sql.Tx, l admin.Seal) e
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
 }
 
-// unsealed returns some acts without a seal, by number, and the time by the database's clock.
+// unsealed returns some audit records without a seal, by number, and the time by the database's clock.
 func unsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
 	acts, err = database.List(ctx, in, db.SQL.Unsealed, func(rows *sql.Rows) (a store.Act, err error) {
 		var acted, now int64

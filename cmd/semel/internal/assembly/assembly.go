@@ -71,8 +71,8 @@ type Assembly struct {
 	runs underWay
 }
 
-// Open opens the databases for which want returns true, and changes nothing in them. It creates a missing database if
-// create returns true.
+// Open opens the databases for which want returns true, and changes nothing in them. Open creates a missing database
+// if create returns true.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
 	a := &Assembly{policy: p, options: o, unfit: map[string]error{}}
 	for _, named := range p.Stores {

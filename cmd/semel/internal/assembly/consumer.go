@@ -128,7 +128,8 @@ func writing[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *sem
 	}
 }
 
-// Horizon reads from the brokers of a consumer's source how late they can deliver a record again. It joins no group.
+// Horizon reads from the brokers of a consumer's source how late they can deliver a record again. Horizon joins no
+// group.
 func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Horizon, error) {
 	src, err := a.source(c)
 	if err != nil {

@@ -187,7 +187,8 @@ func (t *turning) Preview(ctx context.Context, all []source.Delivery) ([]admin.P
 	return t.current().Preview(ctx, all)
 }
 
-// Counts implements Consumer. It returns the sum of all generations that this consumer has worked in.
+// Counts implements Consumer. Counts returns the sum of all generations that this consumer has worked
+// in.
 func (t *turning) Counts() semel.Counts {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -240,8 +241,8 @@ func add(to, more reflect.Value) {
 	}
 }
 
-// Rebuilder makes the consumer of a rebuild, whose messages belong to its replay. It reads its source from the
-// beginning and follows it.
+// Rebuilder makes the consumer of a rebuild, whose messages belong to its replay. Rebuilder reads its source
+// from the beginning and follows it.
 func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Replay) (*Runner, error) {
 	a.options.Replay = &r
 	one, err := a.makeIn(ctx, c, consumer.Generation{Number: r.Generation, Building: true})
@@ -272,8 +273,8 @@ func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, c
 // StoreOf returns the opened store of a consumer.
 func (a *Assembly) StoreOf(c *policy.Consumer) *Store { return a.store(c.Store) }
 
-// Origin returns a second reader for the messages of a consumer. It does not change the position or group of the
-// consumer's own source.
+// Origin returns a second reader for the messages of a consumer. Origin does not change the position or group of
+// the consumer's own source.
 func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 	s := a.policy.Source(c.From)
 	logger := a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name))
@@ -297,8 +298,8 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 	return replay.NewFile(s.File.Path, a.lane(s.File.Path), file.Options{Format: format, MaxLine: int(s.File.MaxLine), Notice: notice}), nil
 }
 
-// Replayer makes the named consumer with another source, whose messages belong to a replay. It parks messages that
-// would go to the dead-letter topic, and does not send intents again for duplicates.
+// Replayer makes the named consumer with another source, whose messages belong to a replay. Replayer parks
+// messages that would go to the dead-letter topic, and does not send intents again for duplicates.
 func (a *Assembly) Replayer(ctx context.Context, name string, src source.Source, r semel.Replay) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	if calls := c.Handler.HTTP != nil || c.Handler.Kafka != nil; calls && !r.Effects && !c.Replay.Looks {

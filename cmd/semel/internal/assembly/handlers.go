@@ -143,7 +143,7 @@ func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.
 // caller is a handler that calls another system.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// endpoint makes the handler that calls an HTTP endpoint. It does not connect yet.
+// endpoint makes the handler that calls an HTTP endpoint. endpoint does not connect yet.
 func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"

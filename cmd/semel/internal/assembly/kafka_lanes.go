@@ -15,8 +15,8 @@ import (
 // patience is the age from which an unsettled message is reported, and the interval between reports.
 const patience = time.Minute
 
-// lanes has the states of the partitions that one consumer owns. It formats a line for the terminal, and warns if a
-// message delays a partition. The Kafka adapter warns if an open transaction does.
+// lanes has the states of the partitions that one consumer owns. lanes formats a line for the terminal, and warns
+// if a message delays a partition. The Kafka adapter warns if an open transaction does.
 type lanes struct {
 	log *slog.Logger
 	now func() time.Time
@@ -67,7 +67,7 @@ func (l *lanes) warn(now time.Time) {
 		slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
 }
 
-// behind returns the number of records that are not acked; -1 if it is unknown.
+// behind returns the number of records without an ack; -1 if the number is unknown.
 func (s lane) behind() int64 {
 	switch {
 	case s.End < 0:

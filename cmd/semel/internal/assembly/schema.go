@@ -28,8 +28,8 @@ type Change struct {
 	Setup   string   `json:"setup,omitempty"`
 }
 
-// Prepare makes the stores ready for a run. It migrates the stores with migrate in the policy, or all, and returns an
-// error for stores whose tables do not fit.
+// Prepare makes the stores ready for a run. Prepare migrates the stores with migrate in the policy, or all, and
+// returns an error for stores whose tables do not fit.
 func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 	if err := a.spareUnanswering(ctx); err != nil {
 		return err
@@ -79,8 +79,8 @@ func (a *Assembly) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// warnOfRights logs which privileges on Semel's tables the role lacks. It ignores errors, because the run will meet
-// and report them.
+// warnOfRights logs which privileges on Semel's tables the role lacks. warnOfRights ignores errors, because the run
+// will meet and report them.
 func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	lacking, _ := s.tables.LackingRights(ctx)
 	for _, warning := range lacking {
@@ -89,8 +89,8 @@ func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 }
 
 // WarnOfRoles logs in which schemas of a store's search_path other roles may create objects, and which privileges on
-// Semel's tables the store's role lacks. It skips stores that do not answer, and stores in told, to which it adds the
-// stores that it has checked.
+// Semel's tables the store's role lacks. WarnOfRoles skips stores that do not answer, and stores in told, to which it
+// adds the stores that it has checked.
 func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {
@@ -121,7 +121,7 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 }
 
 // Up applies the missing migrations and then, once, the user's own setup file, and records that with who and why. If
-// Up has created the table of seals and key is set, it also begins the chain of changes. Nothing else begins the chain
+// Up has created the table of seals and key is set, it also begins the audit chain. Nothing else begins the chain
 // unless an operator asks for it.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
@@ -138,7 +138,7 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain seals the act of the first migration. A running consumer that reads acts at the same moment blocks other
+// beginChain seals the audit record of the first migration. A running consumer that reads audit records at the same moment blocks other
 // sealers, and may not begin the chain itself.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
@@ -221,7 +221,7 @@ func openIfThere(p *policy.Store) (*Store, error) {
 	return openStore(p, opening{connections: 1})
 }
 
-// Print writes the SQL of a store's migrations. It needs no database.
+// Print writes the SQL of a store's migrations. Print needs no database.
 func Print(w io.Writer, p *policy.Store) error {
 	s, err := openNothing(p)
 	if err != nil {
@@ -280,7 +280,7 @@ func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, 
 	return there, err
 }
 
-// Query implements database. It uses a read-only transaction.
+// Query implements database. Query uses a read-only transaction.
 func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	tx, err := d.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -290,7 +290,7 @@ func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows)
 	return errors.Join(err, tx.Rollback())
 }
 
-// Query implements database. It uses a connection that may not write.
+// Query implements database. Query uses a connection that may not write.
 func (d *sqlite) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	c, err := d.db.Conn(ctx)
 	if err != nil {

@@ -99,7 +99,7 @@ func formatOf(word string) (file.Format, error) {
 }
 
 // Recovery returns a helper that compares the store of a consumer with the committed offsets of its group, and resets
-// one to the other. It returns nil for a consumer without a group; a file's position is in the database of the
+// one to the other. Recovery returns nil for a consumer without a group; a file's position is in the database of the
 // effects. The caller closes it.
 func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	s := a.policy.Source(c.From)

@@ -26,7 +26,7 @@ type sqlite struct {
 }
 
 // openSQLite opens the database file. If the file is missing and may be created, openSQLite creates it with access
-// for its owner only. It reads and writes nothing yet.
+// for its owner only. openSQLite reads and writes nothing yet.
 func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	create := o.create
 	if err := checkFile(p.Path, create); err != nil {
@@ -120,7 +120,8 @@ func journal(p *policy.SQLite, create bool) string {
 	return wal
 }
 
-// openNothing opens a store without its database. It uses an empty one in memory if opening would create a file.
+// openNothing opens a store without its database. openNothing uses an empty one in memory if opening would
+// create a file.
 func openNothing(p *policy.Store) (*Store, error) {
 	if p.SQLite == nil {
 		return openStore(p, opening{connections: 1})

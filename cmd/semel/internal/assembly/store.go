@@ -247,7 +247,7 @@ func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 }
 
 // throughPooler reports whether the server process has another id than the one that was sent when the connection
-// started. It sends no named statement.
+// started. throughPooler sends no named statement.
 func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	results, err := conn.Exec(ctx, "select pg_catalog.pg_backend_pid() = "+strconv.Itoa(int(int32(conn.PID())))+"::int4").ReadAll()
 	if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {

@@ -23,8 +23,8 @@ const (
 // Deep is the result of comparing inbox rows with their markers and streams, and intents with the markers of their
 // causes.
 type Deep struct {
-	// From is the number of the row after which the comparison began, and To that of the last row that was compared.
-	// A later comparison continues after To.
+	// From is the number of the last row before the comparison, and To the number of the last row
+	// that was compared. A later comparison continues after To.
 	From, To int64
 	// Rows is the number of rows that were compared. Intents is how many of them are intents that were compared with
 	// the markers of their causes.
@@ -61,7 +61,8 @@ func compareRows(ctx context.Context, from int64, within time.Duration, of denia
 	return d
 }
 
-// add adds the result of one slice. It stops at the row with which mostDenied contradictions are reached.
+// add adds the result of one slice. add stops at the row with which mostDenied contradictions are
+// reached.
 func (d *Deep) add(found sqlstore.Looked) {
 	slices.SortStableFunc(found.Denied, func(a, b sqlstore.Mismatch) int { return cmp.Compare(a.Row, b.Row) })
 	found.Denied = slices.CompactFunc(found.Denied, func(a, b sqlstore.Mismatch) bool { return a.Row == b.Row }) // an intent is also a row

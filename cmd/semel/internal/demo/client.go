@@ -37,7 +37,8 @@ type reply struct {
 	End        bool       `json:"end,omitempty"`
 }
 
-// client is a consumer's connection to the broker. It also kills the process at planned crashes.
+// client is a consumer's connection to the broker. client also kills the process at planned
+// crashes.
 type client struct {
 	replies *json.Decoder // used by the goroutine that fetches
 	// lost ends the consumer when the broker has gone. Otherwise the process would outlive a killed parent.
@@ -61,7 +62,8 @@ func (c *client) send(r request) error {
 	return c.requests.Encode(r)
 }
 
-// fetch waits for deliveries. It returns errEnd at the end of all deliveries, or the error of ctx.
+// fetch waits for deliveries. fetch returns errEnd at the end of all deliveries, or the error of
+// ctx.
 func (c *client) fetch(ctx context.Context, most int) ([]delivery, error) {
 	if err := c.send(request{Fetch: most}); err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ const (
 // Names returns the names of the consumers, in the order of the table.
 func Names() []string { return []string{SettleFirst, SettleLast, Semel} }
 
-// Consume runs a consumer in its process. It processes deliveries with the database at path until its broker, the
-// parent process, has none left. in and out are the pipes to the broker.
+// Consume runs a consumer in its process. Consume processes deliveries with the database at path until its
+// broker, the parent process, has none left. in and out are the pipes to the broker.
 func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer) (err error) {
 	consume := map[string]func(context.Context, *sql.DB, *client) error{
 		SettleFirst: settleFirst, SettleLast: settleLast, Semel: withSemel,
@@ -44,8 +44,8 @@ func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer
 	return context.Cause(ctx)
 }
 
-// open opens a database in the same way for all consumers. It does not flush at commits, so the demonstration is fast
-// on slow disks. A killed process loses nothing by that, because the operating system keeps what was written.
+// open opens a database in the same way for all consumers. open does not flush at commits, so the demonstration is
+// fast on slow disks. A killed process loses nothing by that, because the operating system keeps what was written.
 func open(path string) (*sql.DB, error) {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	return sql.Open("sqlite", "file:"+escape.Replace(filepath.ToSlash(path))+

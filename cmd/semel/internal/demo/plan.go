@@ -16,7 +16,7 @@ const (
 	Received Point = "received"
 	// InTransaction: the booking is written but not committed.
 	InTransaction Point = "in the transaction"
-	// BetweenSteps: the first of the two steps, booking and ack, is done, and the second is not.
+	// BetweenSteps: of the two steps (commit the booking, ack the delivery) the consumer has finished the first one only.
 	BetweenSteps Point = "between booking and settling"
 )
 

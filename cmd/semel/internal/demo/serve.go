@@ -10,8 +10,8 @@ import (
 	"os/exec"
 )
 
-// serve starts a consumer's process and acts as its broker until the process has ended. It reports whether the
-// consumer has finished; if not, it died as planned. serve calls show after each change.
+// serve starts a consumer's process and acts as its broker until the process has ended. serve reports whether
+// the consumer has finished; if not, it died as planned. serve calls show after each change.
 func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bool, err error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said

@@ -135,7 +135,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// certificate is a certificate in two files. It is read again when a file has changed.
+// certificate is a certificate in two files. certificate is read again when a file has changed.
 type certificate struct {
 	cert, key string
 	logger    *slog.Logger

@@ -39,7 +39,7 @@ type answer struct {
 
 func (a *answer) done() bool { return a.status >= 200 && a.status < 300 }
 
-// read reads the response to its end or its first MiB. It returns an error if the response is
+// read reads the response to its end or its first MiB. read returns an error if the response is
 // incomplete.
 func read(response *http.Response) (answer, error) {
 	a := answer{status: response.StatusCode, header: response.Header}
@@ -71,7 +71,7 @@ func read(response *http.Response) (answer, error) {
 	return a, nil
 }
 
-// first keeps what fits into mostProblem, and one byte more.
+// first is a writer that keeps the first mostProblem bytes of a response, and one byte more.
 type first struct{ *bytes.Buffer }
 
 func (f *first) Write(p []byte) (int, error) {
@@ -112,9 +112,9 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	return semel.Permanent(err)
 }
 
-// refuses reports whether the status means, by its definition, that the call was not carried out. It
-// is used for calls that would be lost otherwise. Calls with a key do not rely on it, because
-// repeating them is harmless.
+// refuses reports whether the status means, by its definition, that the call was not carried out.
+// refuses is used for calls that would be lost otherwise. Calls with a key do not rely on it,
+// because repeating them is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,

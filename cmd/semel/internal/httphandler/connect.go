@@ -22,7 +22,7 @@ const (
 )
 
 // newTransport speaks HTTP/1.1, so a connection carries one call at a time and every byte sent on it
-// belongs to that call. It uses no proxy and decompresses nothing.
+// belongs to that call. newTransport uses no proxy and decompresses nothing.
 func newTransport(c Config) *http.Transport {
 	d := dialer{net.Dialer{Timeout: dialTimeout}, c.TLS}
 	return &http.Transport{

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// failure is a call without a response. It has its own text, because errors of net/http may quote the
-// response.
+// failure is a call without a response. failure has its own text, because errors of net/http may
+// quote the response.
 type failure struct {
 	text string
 	err  error

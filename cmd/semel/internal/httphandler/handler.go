@@ -79,9 +79,9 @@ func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	return err
 }
 
-// Ask is Handle for an endpoint that may respond with effects. It returns their text unchanged, nil if
-// the response has no body. A 2xx response is an error if its body is not of the effects type, is too
-// long, or has effects without Config.Effects; otherwise the effects would be lost silently.
+// Ask is Handle for an endpoint that may respond with effects. Ask returns their text unchanged, nil
+// if the response has no body. A 2xx response is an error if its body is not of the effects type, is
+// too long, or has effects without Config.Effects; otherwise the effects would be lost silently.
 func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, err error) {
 	select {
 	case h.turns <- struct{}{}:

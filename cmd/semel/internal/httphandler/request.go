@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// step is hashed into the idempotency key of a call, beside the identity. It must never change: a
-// message with a call in progress would get another key.
+// step is hashed into the idempotency key of a call, beside the identity. step must never change:
+// a message with a call in progress would get another key.
 const step = "handler"
 
 // The headers that Semel defines.
@@ -34,8 +34,8 @@ const (
 // kept are headers of a message that are copied to its request: cause and trace.
 var kept = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
 
-// request returns the call for m as a CloudEvent in binary mode. It returns an error if a request
-// cannot hold a value of the message.
+// request returns the call for m as a CloudEvent in binary mode. request returns an error if a
+// request cannot hold a value of the message.
 func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.URL, bytes.NewReader(m.Body))
 	if err != nil {

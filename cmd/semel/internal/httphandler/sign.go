@@ -17,7 +17,7 @@ import (
 // base64 over the id, the time in seconds and the body, joined with dots. The id is the idempotency
 // key, so it is the same for every attempt.
 
-// Secret is a key that signs requests. It cannot be printed.
+// Secret is a key that signs requests. Secret cannot be printed.
 type Secret struct{ key []byte }
 
 // String does not show the secret.

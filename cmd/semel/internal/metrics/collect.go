@@ -44,7 +44,7 @@ type Lanes struct {
 	HeldUp, Standing int
 }
 
-// collector reads consumers and samples of stores for each scrape. It never waits.
+// collector reads consumers and samples of stores for each scrape. collector never waits.
 type collector struct {
 	watch     *Watch
 	consumers func() map[string]Consumer

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// LastError is the last error of a consumer. It is shown only to clients with access, because the error of a handler
-// may contain parts of a message.
+// LastError is the last error of a consumer. LastError is shown only to clients with access, because the error of a
+// handler may contain parts of a message.
 type LastError struct {
 	At time.Time `json:"at"`
 	// Event is the kind of event, as in the log.

@@ -22,7 +22,7 @@ type Store interface {
 	SampleReplays(ctx context.Context) (map[string]int64, error)
 	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
 	SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error)
-	// Connections returns the connections of this process. It does not wait.
+	// Connections returns the connections of this process. Connections does not wait.
 	Connections() (used, idle, most int)
 }
 
@@ -81,7 +81,8 @@ func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	}
 }
 
-// sample reads each part separately, so a slow part does not affect the others. It returns the first fault.
+// sample reads each part separately, so a slow part does not affect the others. sample returns the first
+// fault.
 func (s *Sampler) sample(ctx context.Context) (first error) {
 	part := func(name string, read func() (func(*scrape), error)) {
 		if err := s.part(ctx, name, read); first == nil {
@@ -135,7 +136,7 @@ func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scra
 	return err
 }
 
-// report exports the last values of the store. It does not wait.
+// report exports the last values of the store. report does not wait.
 func (s *Sampler) report(to *scrape) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

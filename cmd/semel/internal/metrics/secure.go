@@ -17,7 +17,7 @@ type TLS struct {
 	Certificate, Key, Clients string
 }
 
-// pair reads the certificate and its key. It does not block, even if a file is a pipe.
+// pair reads the certificate and its key. pair does not block, even if a file is a pipe.
 func (t *TLS) pair() (*tls.Certificate, error) {
 	pair, err := shape.ReadPair(t.Certificate, t.Key)
 	if err != nil {

@@ -44,14 +44,13 @@ type variant struct {
 	packed        bool
 }
 
-// shared is the response to all requests with the same variant. It implements http.ResponseWriter, and does not change
-// after made is closed.
+// shared is the response to all requests with the same variant. The type implements http.ResponseWriter.
 type shared struct {
-	made   chan struct{} // closed when the response is complete
-	whole  bool          // false if the handler panicked
-	status int           // 0 means 200
-	header http.Header
-	body   bytes.Buffer
+	complete chan struct{} // closed when the response is complete; the other fields do not change afterwards
+	whole    bool          // false if the handler panicked
+	status   int           // 0 means 200
+	header   http.Header
+	body     bytes.Buffer
 }
 
 // ServeHTTP implements http.Handler.
@@ -60,7 +59,7 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mutex.Lock()
 	a, there := t.next[of]
 	if !there && len(t.next) < maxVariants {
-		a = &shared{made: make(chan struct{}), header: http.Header{}}
+		a = &shared{complete: make(chan struct{}), header: http.Header{}}
 		t.next[of] = a
 	}
 	t.mutex.Unlock()
@@ -73,7 +72,7 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.make(of, a, r)
 	}
 	select {
-	case <-a.made:
+	case <-a.complete:
 		a.write(w)
 	case <-r.Context().Done(): // the client has gone
 	}
@@ -81,7 +80,7 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // make makes the response when its turn has come, from the values at that time.
 func (t *responseSharing) make(of variant, a *shared, r *http.Request) {
-	defer close(a.made)
+	defer close(a.complete)
 	t.turn <- struct{}{}
 	defer func() { <-t.turn }()
 	t.mutex.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Watch counts batches and set-aside messages of consumers. It implements semel.Observer and measure.Meter for the
-// consumers that newWatch gets.
+// Watch counts batches and set-aside messages of consumers. Watch implements semel.Observer and measure.Meter for
+// the consumers that newWatch gets.
 type Watch struct {
 	of map[string]*watched // by consumer; not changed after newWatch
 }

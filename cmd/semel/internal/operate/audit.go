@@ -34,7 +34,8 @@ func NewAuditView(store string, a admin.AuditedAct) AuditView {
 	return AuditView{Store: store, Sequence: a.Sequence, Number: a.Number, At: a.At.UTC(), Verb: a.Verb, Who: a.Who, Why: a.Why, Row: a.Row, Result: a.Result}
 }
 
-// AuditedActs yields all recorded commands of a store by number. It ends after an error.
+// AuditedActs yields all recorded commands of a store by number. AuditedActs ends after an
+// error.
 func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAct, error] {
 	return func(yield func(admin.AuditedAct, error) bool) {
 		for after := int64(math.MinInt64); ; {

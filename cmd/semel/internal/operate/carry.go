@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Carry carries out an order and yields the result for each row. It reads, checks and changes one page
-// of rows at a time, so the number of statements depends on the number of pages. It ends with an error
-// if the store cannot be read or ctx has ended. Results that were yielded before are done.
+// Carry carries out an order and yields the result for each row. Carry reads, checks and changes one
+// page of rows at a time, so the number of statements depends on the number of pages. Carry ends with
+// an error if the store cannot be read or ctx has ended. Results that were yielded before are done.
 func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		rows, err := b.choose(ctx, o.Filter, o.Group)

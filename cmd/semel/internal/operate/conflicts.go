@@ -60,8 +60,9 @@ var outcomes = map[store.Outcome]string{
 	store.Applied: "applied", store.Waiting: "waiting", store.Parked: "parked", store.DeadLettered: "dead-lettered", store.Discarded: "discarded",
 }
 
-// firstContent looks up the content that a conflict contradicts. It returns nil if that content is
-// unknown. The marker describes it, unless the marker belongs to a conflict that was run.
+// firstContent looks up the content that a conflict contradicts. firstContent returns nil if that
+// content is unknown. The marker describes it, unless the marker belongs to a conflict that was
+// run.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *store.StoredRow
 	var all []store.StoredRow

@@ -16,7 +16,8 @@ const (
 	Limit  admin.Verb = "limit"
 )
 
-// Unchanged is the result of a command that changes nothing for a consumer. It is not recorded.
+// Unchanged is the result of a command that changes nothing for a consumer. Unchanged is not
+// recorded.
 const Unchanged = "unchanged"
 
 // Wish is a control command for a consumer.

@@ -40,8 +40,8 @@ func NewEdit(before, after []byte) EditView {
 	return v
 }
 
-// Editable returns a row with its payload if the payload may be replaced. It checks with nil as the
-// new payload, which is valid for every row that may be edited.
+// Editable returns a row with its payload if the payload may be replaced. Editable checks with nil
+// as the new payload, which is valid for every row that may be edited.
 func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: true, Limit: 1})
 	if err != nil {

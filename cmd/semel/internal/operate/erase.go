@@ -135,7 +135,8 @@ func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	return rows
 }
 
-// discarded discards rows. It returns how many it discarded, and the results of the others.
+// discarded discards rows. discarded returns how many it discarded, and the results of the
+// others.
 func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
 	others = map[int64]Result{}
 	for r, err := range b.Carry(ctx, Order{Verb: admin.Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {

@@ -92,8 +92,8 @@ func ErrorClass(text string) string {
 	return strings.Join(words, " ")
 }
 
-// TopicFailure returns the name of the failure group of a dead letter in a topic. It is empty for
-// foreign records.
+// TopicFailure returns the name of the failure group of a dead letter in a topic. TopicFailure is
+// empty for foreign records.
 func TopicFailure(l TopicLetter) string {
 	if l.Stands == StandsForeign {
 		return ""

@@ -42,8 +42,8 @@ func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStrea
 	return found, err
 }
 
-// typed decodes a name that was typed in base64 or with escapes. It returns an empty name if the input
-// is neither.
+// typed decodes a name that was typed in base64 or with escapes. typed returns an empty name if the
+// input is neither.
 func typed(name string) string {
 	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
 		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {

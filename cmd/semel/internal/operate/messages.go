@@ -38,7 +38,7 @@ func unnamed(text string) string {
 // ofARow matches a text about a row.
 var ofARow = regexp.MustCompile(`\brow \d+\b`)
 
-// Plain formats a line of an error for printing. It removes the library's name, which is printed
+// Plain formats a line of an error for printing. Plain removes the library's name, which is printed
 // before the line, a repeated name of the consumer, and, from an error that is not about a row, the
 // text about a row's state.
 func Plain(line string) string {

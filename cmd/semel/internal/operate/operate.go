@@ -27,7 +27,7 @@ type Box struct {
 	// Editor replaces the payloads of rows; it may be nil.
 	Editor admin.Editor
 	// CallKey returns the idempotency key that the endpoint receives with the call for a row; empty if the
-	// key is unknown. It may be nil.
+	// key is unknown. CallKey may be nil.
 	CallKey func(store.StoredRow) string
 	// Markers reads markers, such as that of a conflict's first content; it may be nil.
 	Markers admin.MarkerReader
@@ -40,8 +40,8 @@ type Box struct {
 // page is how many rows are read at once.
 const page = 500
 
-// Rows yields the rows that the filter chooses, by number, or by version for rows of one stream. It
-// reads pages of at most the filter's limit and ends after an error.
+// Rows yields the rows that the filter chooses, by number, or by version for rows of one stream.
+// Rows reads pages of at most the filter's limit and ends after an error.
 func (b Box) Rows(ctx context.Context, f store.RowFilter) iter.Seq2[store.StoredRow, error] {
 	if f.Limit <= 0 || f.Limit > page {
 		f.Limit = page
@@ -123,8 +123,8 @@ type Order struct {
 	Outcome admin.Resolution
 	// DryRun only reports what the order would do.
 	DryRun bool
-	// Worked returns why no process would work on rows of a consumer, or nil if a process would. It is
-	// used by Retry and Send. It may be nil if that cannot be found out.
+	// Worked returns why no process would work on rows of a consumer, or nil if a process would.
+	// Worked is used by Retry and Send. Worked may be nil if that cannot be found out.
 	Worked func(consumer string) error
 }
 
@@ -177,8 +177,9 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows returns why the order must not change a row, as far as that is known without the store. Only
-// the store knows other rows and has the clock; a dry run uses the local clock.
+// allows returns why the order must not change a row, according to the row alone; the store may
+// find further causes. Only the store knows other rows and has the clock; a dry run uses the local
+// clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)

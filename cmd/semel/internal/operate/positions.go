@@ -90,8 +90,8 @@ func known(offset int64) *int64 {
 	return &offset
 }
 
-// Plan chooses the partitions to set and writes into the others why they are not set. It changes
-// nothing.
+// Plan returns the partitions whose offset in the group must be set, with the new offset in To. If a
+// partition cannot be set, its Result is Refused, and its Error says why. Plan changes no offset.
 func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
 	for _, v := range all {
 		if v.position.Standing != kafka.Behind && !(s.Ahead && v.ByPerson()) {

@@ -31,18 +31,18 @@ type KeptView struct {
 	Low    *time.Time `json:"low,omitempty"`
 	// Behind is how far the reaper is behind the cutoff, in seconds.
 	Behind float64 `json:"behind_seconds"`
-	// LastDay is how many markers were added on the last day, counted up to a hundred thousand;
-	// MarkerBytes is the size of a marker, 0 if unknown.
+	// LastDay is the number of markers that were added in the last day, counted up to a hundred
+	// thousand. MarkerBytes is the size of a marker; 0 if unknown.
 	LastDay     int64 `json:"last_day"`
 	MarkerBytes int64 `json:"marker_bytes,omitempty"`
-	// Days is set for a consumer whose markers are kept by day.
+	// Days is set for a consumer whose markers are in daily partitions.
 	Days *DaysView `json:"days,omitempty"`
 	// Stopped is why the reaper removes nothing; empty if it runs.
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// DaysView counts a consumer's day tables of markers, with the first day and the number of days past
-// the retention.
+// DaysView counts the daily partitions of a consumer's markers: Kept is the number of all partitions, Due
+// the number of partitions past the retention, and First the day of the oldest partition.
 type DaysView struct {
 	Kept  int64     `json:"kept"`
 	Due   int64     `json:"due"`
@@ -83,8 +83,8 @@ type Reaped struct {
 	Markers  int64  `json:"markers"`
 	Rows     int64  `json:"rows"`
 	Bodies   int64  `json:"bodies"`
-	// Days counts the days that were dropped with all their markers, which Markers does not count; nil if
-	// markers are not kept by day.
+	// Days is the number of dropped daily partitions, whose markers are not included in Markers; nil if the
+	// consumer has no daily partitions.
 	Days *int64 `json:"days,omitempty"`
 	// Kept counts the markers before the cutoff that stay because their messages are unfinished.
 	Kept int64 `json:"kept"`
@@ -104,8 +104,8 @@ func (r Reaped) Due() bool {
 // sliceOf is how many markers one call reads.
 const sliceOf = 1000
 
-// Reap removes what is past the retention of a consumer, or only counts it. It calls told for each
-// slice; an error of told ends the pass. A stopped reaper is not an error.
+// Reap removes what is past the retention of a consumer, or only counts it. Reap calls told for
+// each slice; an error of told ends the pass. A stopped reaper is not an error.
 func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
 	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
 	if r.Days.Kept > 0 {

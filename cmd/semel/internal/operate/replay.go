@@ -82,7 +82,7 @@ func (l Letter) OK() bool {
 func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Prediction }
 
 // Preview predicts the fates of rows that verb, Retry or Send, makes due, in the order of their replay: oldest
-// first. It changes nothing.
+// first. Preview changes nothing.
 func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
 	rows, err := b.standing(ctx, numbers)
 	if err != nil {
@@ -108,8 +108,8 @@ func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, work
 }
 
 // Letters returns the numbers of the rows that a filter chooses, limited to a failure group if one is
-// named. It includes rows that an interrupted replay has left due or claimed: they still have the
-// reason for which they were parked.
+// named. Letters includes rows that an interrupted replay has left due or claimed: they still have
+// the reason for which they were parked.
 func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	numbers, err := b.Chosen(ctx, f, group)
 	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, store.StateParked) {

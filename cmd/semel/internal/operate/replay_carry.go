@@ -29,7 +29,7 @@ type Replay struct {
 	Progress func([]Letter)
 	// Alone is called once if no consumer processes the due rows; it may be nil.
 	Alone func()
-	// At is called at the named points of a replay, for tests; it may be nil.
+	// At is called at the crash points of a replay, for tests; At may be nil.
 	At func(ReplayPoint)
 }
 
@@ -215,8 +215,8 @@ func (r *replaying) due(ctx context.Context, i int) error {
 }
 
 // notDue leaves a dead letter that the store failed to retry, for instance because of a lock on its
-// row, together with the dead letters of its lanes, and continues with others. It returns an error if
-// the store cannot be read either, or if too many fail.
+// row, together with the dead letters of its lanes, and continues with others. notDue returns an
+// error if the store cannot be read either, or if too many fail.
 func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
 	if r.failed++; r.failed == mostFailed {

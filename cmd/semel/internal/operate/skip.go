@@ -37,7 +37,7 @@ type Skipped struct {
 func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
 
 // Skip moves streams forward, each in its own transaction, as if the missing versions had taken
-// effect. It yields the result for each stream.
+// effect. Skip yields the result for each stream.
 func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Seq2[Skipped, error] {
 	return func(yield func(Skipped, error) bool) {
 		held, err := b.held(ctx, o, all)

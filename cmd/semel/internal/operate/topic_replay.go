@@ -107,7 +107,7 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 }
 
 // Receive delivers the dead letters that the store does not know to the consumer, under their
-// identities, in a run of their own. It writes the fates into Letters.
+// identities, in a run of their own. Receive writes the fates into Letters.
 func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, source.Source) error) error {
 	if len(p.unknown) == 0 {
 		return nil

@@ -26,9 +26,9 @@ type Turn struct {
 	keeper worker.Group
 }
 
-// TakeTurn waits until no other process replays dead letters of these consumers. It calls waits once,
-// with the first consumer for which it has to wait. The returned context ends, with the cause, when
-// the turn is lost; another process may then take it.
+// TakeTurn waits until no other process replays dead letters of these consumers. TakeTurn calls waits
+// once, with the first consumer for which it has to wait. The returned context ends, with the cause,
+// when the turn is lost; another process may then take it.
 func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
 	t := &Turn{store: st, token: store.NewToken(), lease: lease, stop: func() {}}
 	told := false

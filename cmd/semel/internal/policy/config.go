@@ -14,7 +14,7 @@ import (
 )
 
 // Config returns the consumer's configuration for consumer.New, without its Source and the fields that a policy file
-// does not set. It opens nothing.
+// does not set. Config opens nothing.
 func (c *Consumer) Config() consumer.Config {
 	return consumer.Config{
 		Name:             c.Name,

@@ -84,7 +84,8 @@ func (windowShape) span() shape.Span { return shape.Span{Least: time.Second, Mos
 
 func (s windowShape) Words() string { return forever + ", none, or " + s.span().Words() }
 
-// badEndpoint returns the fault of a URL. It does not quote the URL, which may contain a secret.
+// badEndpoint returns the fault of a URL. badEndpoint does not quote the URL, which may contain
+// a secret.
 func badEndpoint(s string) (reason, remedy string) {
 	const form = "write https://host/path, or http://host:port/path"
 	u, err := url.Parse(s)
@@ -265,7 +266,7 @@ type Publish struct {
 	Topics             []string
 	// Timeout is how long one call waits for the brokers.
 	Timeout time.Duration
-	// ClientID is what brokers are told.
+	// ClientID is the client id in requests to the brokers.
 	ClientID string
 	// TLS and SASL are nil where the policy names none.
 	TLS  *TLS
@@ -280,15 +281,15 @@ func (p *Publish) destinations(key string) []string {
 	return p.Topics
 }
 
-// outside is what calls out, whatever it calls.
+// outside is the part of a policy that calls another system.
 type outside struct {
-	// at is its path below the consumer's.
+	// at is the path of the key below the consumer.
 	at string
-	// timeout is of one call.
+	// timeout is the timeout of one call.
 	timeout time.Duration
 }
 
-// outside is nil where the handler does not call out.
+// outside returns the part of the handler that calls another system; nil if there is none.
 func (h *Handler) outside() *outside {
 	switch {
 	case h.HTTP != nil:
@@ -299,7 +300,8 @@ func (h *Handler) outside() *outside {
 	return nil
 }
 
-// provider is what is known of the other side, where one is called.
+// provider returns for how long the called system remembers idempotency keys; the zero value if the
+// handler does not call over HTTP.
 func (h *HTTP) provider() consumer.Provider {
 	if h == nil {
 		return consumer.Provider{}

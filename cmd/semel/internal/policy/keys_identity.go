@@ -139,7 +139,7 @@ func versionShape() shape.Object[Version] {
 	}}
 }
 
-// beginShape describes a version, or first_seen.
+// beginShape reads the key begin: a version number, or the word first_seen.
 type beginShape struct{ shape.Leaf }
 
 // firstSeen is the word for streams that start with the first version that arrives.

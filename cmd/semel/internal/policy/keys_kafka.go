@@ -213,7 +213,7 @@ func badBrokers(text string) (reason, remedy string) {
 	return "", ""
 }
 
-// encryption describes a mapping, or true or false.
+// encryption reads an encryption key: a mapping, or true or false.
 type encryption struct{ shape.Object[TLS] }
 
 func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
@@ -224,7 +224,7 @@ func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
 	return &v, ok
 }
 
-// encrypted describes encryption without options.
+// encrypted reads the short form of an encryption key: true or false instead of a mapping.
 type encrypted struct{ shape.Boolean }
 
 func (s encrypted) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {

@@ -84,8 +84,8 @@ func sqliteShape() shape.Object[SQLite] {
 	}}
 }
 
-// badDatabase refuses what SQLite takes for a database in memory, which forgets every marker when
-// its connection ends, and names of files that look like one.
+// badDatabase rejects paths that SQLite would open as a database in memory, which forgets all
+// markers when its connection ends, and file names that look like such paths.
 func badDatabase(s string) (reason, remedy string) {
 	switch {
 	case filepath.Base(s) == ":memory:":
@@ -143,8 +143,8 @@ func words(all ...string) shape.Choice[string] {
 	return c
 }
 
-// JSONSchema returns the JSON Schema of the policy file, for editors. It rejects keys that are not available yet,
-// with a text that says so.
+// JSONSchema returns the JSON Schema of the policy file, for editors. JSONSchema rejects keys that are not
+// available yet, with a text that says so.
 func JSONSchema() []byte {
 	s := rootShape().Schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -172,7 +172,7 @@ func auditShape() shape.Object[Audit] {
 	}}
 }
 
-// badAuditKey returns the fault of a key. It shows only the length of the key.
+// badAuditKey returns the fault of a key. badAuditKey shows only the length of the key.
 func badAuditKey(s string) (reason, remedy string) {
 	if len(s) < LeastAuditKey {
 		return fmt.Sprintf("a key of %d bytes could be guessed", len(s)), fmt.Sprintf("give at least %d, at random, as openssl rand -hex 32 makes them", LeastAuditKey)

@@ -63,7 +63,8 @@ func hasPassword(text string) bool {
 	return false
 }
 
-// badURL returns the fault of a connection string. It does not quote the string, which may contain a password.
+// badURL returns the fault of a connection string. badURL does not quote the string, which may contain a
+// password.
 func badURL(s string) (reason, remedy string) {
 	const form = "write postgres://user:${PASSWORD}@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
 	u, err := url.Parse(s)
@@ -198,8 +199,8 @@ type Postgres struct {
 	Listen string
 }
 
-// BadURL returns why a text is not a connection string; empty if it is one. It does not quote the text, which may
-// contain a password.
+// BadURL returns why a text is not a connection string; empty if it is one. BadURL does not quote the text, which
+// may contain a password.
 func BadURL(text string) (reason string) {
 	reason, _ = badURL(text)
 	return reason

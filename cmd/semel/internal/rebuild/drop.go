@@ -36,8 +36,8 @@ func Dropped(all []admin.StoredGeneration, of int64) (number int64, err error) {
 // slice is how many records one short transaction removes.
 const slice = 1000
 
-// Drop removes the records of a generation, some at a time, and returns how many it removed. It also
-// continues a drop that was begun.
+// Drop removes the records of a generation, some at a time, and returns how many it removed. Drop
+// also continues a drop that was begun.
 func Drop(ctx context.Context, st admin.Generations, name string, number int64, a store.Act) (removed int, err error) {
 	all, err := st.Generations(ctx, name)
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 		state, act, cause = admin.ReplayDone, "replay done", nil
 	}
 	err = errors.Join(err, cause)
-	ending, end := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	ending, end := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
 	defer end()
 	r.progress(ending, before)
 	if is == generations.Active { // it had reached the end; newer messages belong to the consumer
@@ -83,8 +83,8 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	return is, errors.Join(err, ended)
 }
 
-// endWithin limits how long recording the end may take.
-const endWithin = 10 * time.Second
+// outcomeTimeout is the timeout for writing to the store how the rebuild ended.
+const outcomeTimeout = 10 * time.Second
 
 // keep renews the lease and checks whether the rebuild was stopped, until ctx ends.
 func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop context.CancelCauseFunc) {

@@ -17,8 +17,9 @@ const (
 	fetchBytes = 8 << 20
 )
 
-// Read passes every message of a bounded source to the comparison. It finds identities and chooses
-// types as the consumer does, and calls each with the fault of a message that has no identity.
+// Read passes every message of a bounded source to the comparison. Read finds identities and
+// chooses types as the consumer does, and calls each with the fault of a message that has no
+// identity.
 func (c *Comparison) Read(ctx context.Context, src source.Source, config consumer.Config, each func(d *source.Delivery, why error) error) error {
 	src.Lanes(deaf{})
 	for {
@@ -100,8 +101,9 @@ func (deaf) Given(source.Lane)                     {}
 func (deaf) Revoking(context.Context, source.Lane) {}
 func (deaf) Lost(source.Lane)                      {}
 
-// SentBy passes the identities that read adds to the comparison, without a time of sending. It keeps
-// them in files until read has ended, because read may hold the connection that a lookup needs.
+// SentBy passes the identities that read adds to the comparison, without a time of sending. SentBy
+// keeps them in files until read has ended, because read may hold the connection that a lookup
+// needs.
 func (c *Comparison) SentBy(ctx context.Context, read func(add func(id, source string) error) error) (err error) {
 	all, err := newSpill()
 	if err != nil {

@@ -126,8 +126,8 @@ func (c *Comparison) add(r record) (err error) {
 	return c.spill.add(r)
 }
 
-// Sent adds identities that were sent; at is zero if the time is unknown. It looks them up, several at
-// once.
+// Sent adds identities that were sent; at is zero if the time is unknown. Sent looks them up, several
+// at once.
 func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
 	return c.SentAs(ctx, keys, nil, at)
 }

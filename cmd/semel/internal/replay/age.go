@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// SentAt returns when a message was sent, for the consumer's age limit: the time in its id, else the
-// time of its record, else that of its event.
+// SentAt returns the time at which a message was sent, for the consumer's age limit: the time in
+// the message's id, else the time of its record, else the time of its event.
 func SentAt(c consumer.Config) func(*source.Delivery) time.Time {
 	return func(d *source.Delivery) time.Time {
 		d.Decode(nil)

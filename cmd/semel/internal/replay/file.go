@@ -28,7 +28,7 @@ type File struct {
 	opened     *os.File
 }
 
-// NewFile returns the file at path under the name of its lane. It opens nothing.
+// NewFile returns the file at path under the name of its lane. NewFile opens nothing.
 func NewFile(path, lane string, o file.Options) *File {
 	return &File{path: path, lane: lane, options: o}
 }

@@ -22,10 +22,10 @@ const (
 	fetchBytes = 8 << 20
 )
 
-// Preview reads a source to its end and predicts the outcomes of its messages. It calls told, if not
-// nil, with the number read so far. It changes nothing. Of two new copies, the first counts as applied
-// and the second as its duplicate, or as a conflict with it. Each new message takes some dozens of
-// bytes of memory.
+// Preview reads a source to its end and predicts the outcomes of its messages. Preview calls told, if
+// not nil, with the number read so far. Preview changes nothing. Of two new copies, the first counts
+// as applied and the second as its duplicate, or as a conflict with it. Each new message takes some
+// dozens of bytes of memory.
 func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(admin.ReplayCounts)) (admin.ReplayCounts, error) {
 	s.Lanes(deaf{})
 	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ActionKeepFirst}

@@ -44,8 +44,8 @@ func (r *Runner) at(p faults.Point) {
 	}
 }
 
-// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends. It
-// records the end: ReplayDone, or ReplayStopped with the reason.
+// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends.
+// Run records the end: ReplayDone, or ReplayStopped with the reason.
 func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, admin.ReplayState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -106,12 +106,12 @@ func (r *Runner) Abandon(ctx context.Context) error {
 
 var errAbandoned = errors.New("it could not begin")
 
-// endWithin limits how long recording the end may take.
-const endWithin = 10 * time.Second
+// outcomeTimeout is the timeout for writing to the store how the replay ended.
+const outcomeTimeout = 10 * time.Second
 
 // end records how the replay ended.
 func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) error {
-	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	p := r.progress()
 	act := store.Act{Verb: "replay done", Who: r.Who, Why: Sum(p.Counts)}

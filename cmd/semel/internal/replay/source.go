@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Source is the source of a replay's consumer. It reads another source and leaves out messages that
-// are too old or were done before. It counts how far each lane is done.
+// Source is the source of a replay's consumer. Source reads another source and leaves out messages
+// that are too old or were done before. Source counts how far each lane is done.
 type Source struct {
 	inner   source.Source
 	options Options

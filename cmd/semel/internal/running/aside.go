@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Aside counts the messages that running consumers park, dead-letter or discard, by reason. It is a
-// semel.Observer; the zero value is ready.
+// Aside counts the messages that running consumers park, dead-letter or discard, by reason. Aside
+// is a semel.Observer; the zero value is ready.
 type Aside struct {
 	// Rowless reports whether a consumer's store keeps no rows, like Redis; nil: all stores keep rows.
 	Rowless func(consumer string) bool
@@ -72,9 +72,9 @@ const longestCell = 40
 const shortestCell = 8
 
 // Write prints how many messages were parked, dead-lettered or discarded for which reason, most
-// frequent first, and the commands that list them; list returns the beginning of such a command. It
-// prints nothing if there are none. The table has at most the given columns; terminal.Unlimited cuts
-// only long reasons.
+// frequent first, and the commands that list them; list returns the beginning of such a command.
+// Write prints nothing if there are none. The table has at most the given columns;
+// terminal.Unlimited cuts only long reasons.
 func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...string) string) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -36,7 +36,7 @@ func (b *Bar) Close() {
 	b.container.Wait()
 }
 
-// Lines reports progress on lines, at an interval. It is used by one goroutine.
+// Lines reports progress on lines, at an interval. Lines is used by one goroutine.
 type Lines struct {
 	to    io.Writer
 	total int

@@ -77,7 +77,8 @@ const longestName = 24
 // longestReason limits the columns of the reason why a consumer is not ready.
 const longestReason = 40
 
-// meter formats counts for a line, with a rate over the last seconds. It is used by one goroutine.
+// meter formats counts for a line, with a rate over the last seconds. meter is used by one
+// goroutine.
 type meter struct {
 	now      func() time.Time
 	consumer Watched

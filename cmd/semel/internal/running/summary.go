@@ -14,8 +14,8 @@ import (
 // Summary counts the outcomes of a run's deliveries, by consumer.
 type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
-	// Left is what runs that ended idle left: messages that sources could not deliver, and messages that
-	// only a newer release can finish.
+	// Left lists the messages that runs which ended idle did not finish: messages that sources
+	// could not deliver, and messages that only a newer release can finish.
 	Left map[string][]semel.Unfinished `json:"left,omitempty"`
 	// ReadBefore are the consumers whose file had been read to its end, this byte, before the run, and has
 	// not grown.
@@ -97,8 +97,8 @@ func claims() line {
 	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
 }
 
-// reclaimed returns the line of the claims taken over from processes that may have died. It is shown
-// if it is not zero.
+// reclaimed returns the line of the claims taken over from processes that may have died. reclaimed
+// is shown if it is not zero.
 func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }

@@ -28,7 +28,7 @@ const (
 	Decimal ParamType = "decimal"
 	// Boolean is true or false.
 	Boolean ParamType = "boolean"
-	// Timestamp is an RFC 3339 string with a time zone. It is bound in UTC.
+	// Timestamp is an RFC 3339 string with a time zone. Timestamp is bound in UTC.
 	Timestamp ParamType = "timestamp"
 	// JSON is any value, bound as its JSON text.
 	JSON ParamType = "json"

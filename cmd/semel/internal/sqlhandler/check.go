@@ -13,8 +13,8 @@ type Fault struct{ Reason, Remedy string }
 
 func (f Fault) Error() string { return f.Reason + "; " + f.Remedy }
 
-// Params returns the names of the parameters in text, each once, in order. It returns an error if the
-// text cannot be read.
+// Params returns the names of the parameters in text, each once, in order. Params returns an error if
+// the text cannot be read.
 func (d Dialect) Params(text string) ([]string, error) {
 	tokens, err := d.text.Scan(text)
 	if err != nil {

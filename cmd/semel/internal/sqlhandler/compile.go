@@ -66,7 +66,7 @@ const (
 	OtherwiseFail
 )
 
-// Handler runs statements for messages. It is safe for concurrent use.
+// Handler runs statements for messages. Handler is safe for concurrent use.
 type Handler struct {
 	names     []string
 	selectors []selectors.Selector

@@ -26,7 +26,7 @@ type TypedParam struct {
 	Optional bool
 }
 
-// Effects runs statements that responses name. It is safe for concurrent use.
+// Effects runs statements that responses name. Effects is safe for concurrent use.
 type Effects struct {
 	named map[string]*named
 	// senders are the senders for which a response may write intents.
@@ -100,8 +100,8 @@ func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, a *Answer, m *seme
 	return q.Err()
 }
 
-// Try prepares each statement with try, which is Handler.Try or TryQueued. It returns the name of the
-// first statement that the database refused, and the error.
+// Try prepares each statement with try, which is Handler.Try or TryQueued. Try returns the name of
+// the first statement that the database refused, and the error.
 func (e *Effects) Try(try func(*Handler) (int, error)) (name string, err error) {
 	var names []string
 	for name := range e.named {

@@ -6,9 +6,9 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// NotNatural returns why a statement does not look naturally idempotent; empty if it does. It is a
-// heuristic for a warning: it looks for a column computed from itself (x = x + …) and for an insert
-// that can happen twice. The proof is to run the handler twice and reordered.
+// NotNatural returns why a statement does not look naturally idempotent; empty if it does.
+// NotNatural is a heuristic for a warning: it looks for a column computed from itself (x = x + …)
+// and for an insert that can happen twice. The proof is to run the handler twice and reordered.
 //
 // It sees neither triggers, defaults and functions nor a guard in the WHERE clause, so it warns of
 // some statements that are correct.

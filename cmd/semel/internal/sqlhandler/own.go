@@ -46,8 +46,8 @@ func (d Dialect) isOwn(name string, these ...string) bool {
 }
 
 // ownTarget returns the target of a change if it is Semel's own and not plainly named: the view, which
-// may be read, or a table in string quotes, which SQLite accepts as a table name. It returns nothing
-// if rest does not begin with a change.
+// may be read, or a table in string quotes, which SQLite accepts as a table name. ownTarget returns
+// nothing if rest does not begin with a change.
 func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	schema, t := target(rest)
 	switch {

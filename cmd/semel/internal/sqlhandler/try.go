@@ -9,8 +9,8 @@ import (
 )
 
 // Try asks the database to prepare each statement as Handle sends it, without running any. So a
-// missing table or column is found before it costs messages. It returns the index of the first refused
-// statement, and the error.
+// missing table or column is found before it costs messages. Try returns the index of the first
+// refused statement, and the error.
 func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error) {
 	for i := range h.statements {
 		if err := h.statements[i].fits(ctx, db); err != nil {

@@ -92,7 +92,7 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 }
 
 // Constant returns why no message can have a value of this type at the selector: the selector is a
-// constant of another type. It returns nil for every other selector, and without a type.
+// constant of another type. Constant returns nil for every other selector, and without a type.
 func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	if t == "" || !s.Constant() {
 		return nil
@@ -114,9 +114,9 @@ func beyondFloat(number string) bool {
 	return err != nil
 }
 
-// untyped returns the value to bind for a value without a type. It refuses text that becomes NaN or an
-// infinity in a numeric column, where no later amount corrects it. plain reports that the database
-// keeps the value as text in all its places.
+// untyped returns the value to bind for a value without a type. untyped refuses text that becomes NaN
+// or an infinity in a numeric column, where no later amount corrects it. plain reports that the
+// database keeps the value as text in all its places.
 func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	value := bound(v)
 	if h.texts {

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// Line makes a text one harmless line. It escapes what legible.Printable escapes, except backslashes
-// and spaces, which are harmless and common in paths and quoted texts.
+// Line makes a text one harmless line. Line escapes what legible.Printable escapes, except
+// backslashes and spaces, which are harmless and common in paths and quoted texts.
 func Line(s string) string {
 	return escape(s, func(r rune) bool { return r == '\\' || strconv.IsPrint(r) })
 }
@@ -35,8 +35,8 @@ func escape(s string, plain func(rune) bool) string {
 }
 
 // Text is a writer that escapes control characters in everything written to it, except line ends and
-// tabs. It is the last line of defence: it cannot distinguish a line feed of a payload from one of the
-// program. A character split over two calls of Write is escaped byte by byte.
+// tabs. Text is the last line of defence: it cannot distinguish a line feed of a payload from one of
+// the program. A character split over two calls of Write is escaped byte by byte.
 func Text(w io.Writer) io.Writer {
 	return writer{w, func(s string) string {
 		return escape(s, func(r rune) bool { return r == '\n' || r == '\t' || r == '\\' || strconv.IsPrint(r) })

@@ -33,7 +33,7 @@ const tellEvery = time.Minute
 // OnStart implements sdktrace.SpanProcessor.
 func (*gate) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd implements sdktrace.SpanProcessor. It never waits.
+// OnEnd implements sdktrace.SpanProcessor. OnEnd never waits.
 func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
@@ -55,8 +55,8 @@ func (g *gate) ForceFlush(ctx context.Context) error { return g.next.ForceFlush(
 // exporter sends the spans of the SDK's queue for a gate.
 type exporter struct{ of *gate }
 
-// ExportSpans implements sdktrace.SpanExporter. It counts and logs failures itself, because the SDK would write them
-// to standard error.
+// ExportSpans implements sdktrace.SpanExporter. ExportSpans counts and logs failures itself, because the SDK would
+// write them to standard error.
 func (e exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	g, n := e.of, int64(len(spans))
 	err := g.to.ExportSpans(ctx, spans)

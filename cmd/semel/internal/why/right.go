@@ -9,7 +9,8 @@ func LacksRight(err error) bool {
 	return errors.As(err, &of) && of.SQLState() == "42501"
 }
 
-// note adds what to the records that could not be read if err is a missing privilege. It returns other errors.
+// note adds what to the records that could not be read if err is a missing privilege. note returns other
+// errors.
 func note(unread *[]string, what string, err error) error {
 	if err == nil || !LacksRight(err) {
 		return err

@@ -11,7 +11,7 @@ import (
 // the answer follows from that row.
 
 // owner returns the row that owns the marker of the identity. Without a marker it returns the row that was
-// applied, or waits, or has the first content. It returns nil if that row was removed.
+// applied, or waits, or has the first content. owner returns nil if that row was removed.
 func (f *Facts) owner() *store.StoredRow {
 	rows := f.Rows()
 	if m := f.marker(); m != nil {

@@ -120,8 +120,8 @@ func (l *LiveLine) Printf(format string, args ...any) {
 	l.show(legible.Printable(fmt.Sprintf(format, args...)))
 }
 
-// Wrapped wraps text for a terminal on Out, indented by so many columns. It returns text unchanged if
-// Out is not a terminal, or if the terminal is too narrow.
+// Wrapped wraps text for a terminal on Out, indented by so many columns. Wrapped returns text
+// unchanged if Out is not a terminal, or if the terminal is too narrow.
 func (c *CLI) Wrapped(text string, behind int) string {
 	if !c.OutTerminal || c.Width-behind < FieldWidth {
 		return text

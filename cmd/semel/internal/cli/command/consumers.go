@@ -84,7 +84,7 @@ func GenerationOf(name string) (consumer string, number int64) {
 }
 
 // ActiveName returns the name under which stores keep the records of a consumer's active generation, or of
-// the generation in name. It returns an error for an unknown consumer.
+// the generation in name. ActiveName returns an error for an unknown consumer.
 func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string) (string, error) {
 	if name == "" {
 		return "", nil

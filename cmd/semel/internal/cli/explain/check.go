@@ -80,24 +80,24 @@ func explainQuestion(c *command.CLI, number int) error {
 	return command.Failed(err)
 }
 
-// checkView are the answers about a consumer.
+// checkView has the answers about a consumer.
 type checkView struct {
 	Consumer string       `json:"consumer"`
 	Answers  []answerView `json:"answers"`
 	Deep     *deepView    `json:"deep,omitempty"`
 }
 
-// deepView is how far rows were compared with what is written with them.
+// deepView says how many rows were compared with their markers, streams and causes.
 type deepView struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 	Rows int64 `json:"rows"`
-	// Intents are rows among them that the consumer wrote as intents.
+	// Intents is the number of compared rows that are intents of the consumer.
 	Intents int64  `json:"intents"`
 	All     bool   `json:"all"`
 	Rest    string `json:"rest,omitempty"`
-	// Denied are the numbers of the rows that say another thing than their markers or streams or,
-	// of intents, than the markers of the messages that wrote them.
+	// Denied has the numbers of rows that contradict their markers or streams. For an intent, the
+	// row may also contradict the marker of the message that caused the intent.
 	Denied []int64 `json:"denied"`
 }
 
@@ -113,7 +113,8 @@ func deepOf(s *check.Subject) *deepView {
 	return v
 }
 
-// printDeep says how far rows were looked at, and what goes on there.
+// printDeep prints to which row the comparison came, and the command that continues with the next
+// rows.
 func printDeep(c *command.CLI, p *policy.Policy, subjects []*check.Subject, asked check.Asked) {
 	if !asked.Deep {
 		return
@@ -141,7 +142,7 @@ type answerView struct {
 	Remedy   string       `json:"remedy,omitempty"`
 }
 
-// answer asks all questions of the consumers that are meant.
+// answer answers all questions for the chosen consumers.
 func answer(ctx context.Context, c *command.CLI, asked check.Asked) error {
 	p, err := c.Load()
 	if err != nil {
@@ -225,7 +226,7 @@ func printChecks(c *command.CLI, views []checkView, counts map[check.Result]int)
 	return command.Failed(err)
 }
 
-// answerIndent is how far what is said of a question stands in.
+// answerIndent is the indent of the text below a question, in columns.
 const answerIndent = 16
 
 func writeAnswer(c *command.CLI, b *strings.Builder, a answerView) {

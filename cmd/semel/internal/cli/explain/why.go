@@ -20,15 +20,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{whyCommand(c), checkCommand(c)}
 }
 
-// whyAsked is what is asked of a message.
+// whyAsked has the arguments and flags of semel why.
 type whyAsked struct {
 	store, id string
-	// source, if not nil, is the only one whose identities are meant.
+	// source, if not nil, is the only source whose identities are searched.
 	source  *string
 	payload bool
 }
@@ -70,7 +70,7 @@ and what could not be read.`,
 	return c.WithConfig(c.WithConsumer(cmd, "only what this consumer knows"))
 }
 
-// typedID is an id as it is printed and typed.
+// typedID is an id in the form in which semel prints and accepts ids.
 func typedID(text string) (string, error) {
 	encoded, is := strings.CutPrefix(text, "base64:")
 	if !is {
@@ -83,7 +83,7 @@ func typedID(text string) (string, error) {
 	return string(id), nil
 }
 
-// askWhy looks for a message and prints what is known of it.
+// askWhy searches for a message and prints what the stores know about the message.
 func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	p, store, err := c.LoadFor(asked.store)
 	if err != nil {
@@ -118,14 +118,15 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	return err
 }
 
-// notAsked is a store that could not be read, and why.
+// notAsked is a store that could not be read, and the error.
 type notAsked struct {
 	Store string `json:"store"`
 	Why   string `json:"why"`
 }
 
-// askable are the stores that can be read: one that is down keeps nobody from the others, and a
-// right that is missing from what it does not guard. An error: none can.
+// askable returns the stores that can be read, and the others with their errors. If no store can be
+// read, askable returns an error. A store with a missing privilege counts as readable, because
+// other records may be readable.
 func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, silent []notAsked, err error) {
 	var faults []error
 	for _, s := range a.Stores {
@@ -141,7 +142,8 @@ func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, 
 	return can, silent, nil
 }
 
-// looked is a consumer in which a message was looked for, and what cannot be known of it.
+// looked is a consumer whose records were searched for a message, and a note about what the search
+// cannot find.
 type looked struct {
 	Store    string   `json:"store"`
 	Consumer string   `json:"consumer"`
@@ -149,8 +151,7 @@ type looked struct {
 	Cannot   []string `json:"cannot_know"`
 }
 
-// lookFor looks for a message in all consumers that are meant. unlisted are stores that may not
-// be asked for their consumers, so that those of the policy are.
+// lookFor searches for a message in all chosen consumers.
 func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []looked, unlisted []notAsked, err error) {
 	var known []string
 	for _, s := range stores {
@@ -194,7 +195,8 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 	return found, all, unlisted, nil
 }
 
-// lookIn looks for a message in one consumer, and says what cannot be known of it.
+// lookIn searches for a message in one consumer, and returns a note about what the search cannot
+// find.
 func lookIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.Store, search why.Search, name string, asked *whyAsked) ([]*why.Facts, []string, error) {
 	facts, unread, err := search.Find(ctx, name, asked.id)
 	if err != nil {
@@ -205,8 +207,8 @@ func lookIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.S
 	return facts, append(cannot, unread...), err
 }
 
-// meansConsumer reports whether --consumer means the name under which records stand: of a
-// consumer that works in generations it means all of them, unless it names one.
+// meansConsumer reports whether --consumer chooses records with this name. Without a generation in
+// --consumer, the records of all generations are chosen.
 func meansConsumer(asked, name string) bool {
 	if asked == "" {
 		return true
@@ -216,7 +218,7 @@ func meansConsumer(asked, name string) bool {
 	return public == of && (number < 0 || number == kept)
 }
 
-// whereOf are the flags that have a command meet this store.
+// whereOf returns the flags with which a command opens this store.
 func whereOf(c *command.CLI, a *assembly.Assembly, s *assembly.Store) []string {
 	if a.Policy().Bare { // its place may hold a password
 		return []string{"--store", "URL"}
@@ -236,7 +238,7 @@ func sendsIn(p *policy.Policy) func(string) bool {
 	}
 }
 
-// cannotKnow says of a consumer what nobody can tell of an id that is not found.
+// cannotKnow returns a note about why an id that is not found may have been processed nevertheless.
 func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) ([]string, error) {
 	all := []string{}
 	removed, err := s.Removed(ctx, name)
@@ -270,7 +272,7 @@ func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name s
 	return all, nil
 }
 
-// name is the id as people read it.
+// name returns the id in a printable form.
 func (v whyView) name() string {
 	if v.IDBase64 != "" {
 		return "base64:" + v.IDBase64

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// whyView is what is known of a message, as people and scripts see it.
+// whyView is what the stores know about a message, for the output.
 type whyView struct {
 	ID       string      `json:"id"`
 	IDBase64 string      `json:"id_base64,omitempty"`
@@ -32,16 +32,17 @@ type whyView struct {
 	NotAsked []notAsked  `json:"not_asked,omitempty"`
 }
 
-// foundView is what one consumer knows of it.
+// foundView is what one consumer's store knows about the message.
 type foundView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
 	Source   string `json:"source"`
-	// Stage is one word for what became of it; Applied says whether its effect is there.
+	// Stage is one word for the state of the message. Applied reports whether the effect is
+	// committed.
 	Stage   why.Stage   `json:"stage"`
 	Applied why.Applied `json:"applied"`
 	Says    string      `json:"says"`
-	// Commands change it, or tell more.
+	// Commands are semel commands that change the state of the message or show more about it.
 	Commands   []string             `json:"commands"`
 	Markers    []markerView         `json:"markers"`
 	Leased     *leasedView          `json:"leased_key,omitempty"`
@@ -58,7 +59,7 @@ type foundView struct {
 	NoCaused   string               `json:"caused_unknown,omitempty"`
 	Replays    []replays.ReplayView `json:"replays,omitempty"`
 	Erasures   []operate.ActView    `json:"erasures,omitempty"`
-	// Unread is what the role may not read of it, each with the right that is missing.
+	// Unread lists the records that the role cannot read, each with the missing privilege.
 	Unread    []string `json:"not_read,omitempty"`
 	noMarkers bool
 }
@@ -67,16 +68,17 @@ type foundView struct {
 type markerView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
-	// Generation is that of how the identity is found; semel consumers identity ls shows them.
+	// Generation is the generation of the identity's derivation; semel consumers identity ls lists
+	// them.
 	Generation  int64  `json:"generation"`
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Result says that what the handler made is kept.
+	// Result reports that a result of the handler is stored.
 	Result bool `json:"result"`
 }
 
 // leasedView is a leased key.
 type leasedView struct {
-	// Ended is how the last claim ended; empty: it has not.
+	// Ended is the outcome of the last claim; empty if that claim has not ended.
 	Ended       string    `json:"ended,omitempty"`
 	First       time.Time `json:"first_claimed_at"`
 	Until       time.Time `json:"leased_until"`
@@ -104,10 +106,10 @@ type whyRow struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// causeView is what caused a message, as its headers say.
+// causeView is the message that caused this message, according to the headers.
 type causeView struct {
 	ID string `json:"id"`
-	// Consumer wrote it, where it is an intent.
+	// Consumer is the consumer that wrote the message, if the message is an intent.
 	Consumer    string `json:"consumer,omitempty"`
 	Correlation string `json:"correlation_id,omitempty"`
 }
@@ -158,7 +160,7 @@ func newFound(f *why.Facts) foundView {
 	return v
 }
 
-// addConsumer adds what is known of who would work on it.
+// addConsumer adds the consumer's generation, pause and progress, and the stream of the message.
 func (v *foundView) addConsumer(f *why.Facts) {
 	if g := f.Generation; g != nil {
 		v.Generation = fmt.Sprintf("%d, %s", g.Number, g.State)
@@ -175,7 +177,7 @@ func (v *foundView) addConsumer(f *why.Facts) {
 	}
 }
 
-// causeOf reads from the headers of a row what caused its message.
+// causeOf reads the cause of a row's message from the headers of the row.
 func causeOf(known *causeView, f *why.Facts, r *store.StoredRow) *causeView {
 	if known != nil || r.Message == nil {
 		return known
@@ -199,7 +201,8 @@ func fingerprintOf(p semel.Fingerprint) string {
 	return fmt.Sprintf("%d:%x", p.Version, p.Sum)
 }
 
-// printWhy prints what is known of a message: what became of it and what changes that first.
+// printWhy prints what the stores know about a message. The output begins with the state of the
+// message and the commands that change the state.
 func printWhy(c *command.CLI, v whyView) error {
 	var b strings.Builder
 	for i, found := range v.Found {
@@ -225,7 +228,7 @@ func printWhy(c *command.CLI, v whyView) error {
 	return command.Failed(err)
 }
 
-// writeAnswerOf prints what became of a message, and what changes that.
+// writeAnswerOf prints the state of a message, and the commands that change the state.
 func writeAnswerOf(c *command.CLI, b *strings.Builder, v foundView) {
 	name := "consumer " + legible.Printable(v.Consumer)
 	if v.Source != "" {
@@ -265,7 +268,8 @@ func writeFound(c *command.CLI, b *strings.Builder, v foundView) {
 	}
 }
 
-// writeAround prints what is known around the message.
+// writeAround prints the records besides the rows: the leased key, the consumer's generation and
+// pause, the stream, and others.
 func writeAround(c *command.CLI, b *strings.Builder, v foundView) {
 	field := func(name, format string, args ...any) {
 		writeField(c, b, name, legible.Printable(fmt.Sprintf(format, args...)))
@@ -329,7 +333,8 @@ func markerOf(m markerView) string {
 	return text
 }
 
-// writeLooked says where a message was looked for that nobody knows, and what cannot be known.
+// writeLooked prints where a message was searched if no store knows the message, and what the
+// search cannot find.
 func writeLooked(c *command.CLI, b *strings.Builder, v whyView) {
 	fmt.Fprintln(b, c.Wrapped(v.name()+" is not known: no consumer that was asked has a marker or a row of it, so that it has not come here, unless one of the things below is so, or its id is another: semel consumers identity ls says where consumers find ids.", 0))
 	for _, l := range v.Looked {
@@ -343,7 +348,7 @@ func writeLooked(c *command.CLI, b *strings.Builder, v whyView) {
 	}
 }
 
-// writeField prints a field, whose value goes on below itself where it is long.
+// writeField prints a field. A long value continues on the next lines, in the same column.
 func writeField(c *command.CLI, b *strings.Builder, name, value string) {
 	if value != "" {
 		fmt.Fprintf(b, "%-*s  %s\n", command.FieldWidth, name, c.Wrapped(value, command.FieldWidth+2))

@@ -60,7 +60,7 @@ retried at once. Attempts stay counted.`
 	return cmd
 }
 
-// short is the help of a command in one line.
+// short returns the first line of a command's help.
 func (of subject) short(verb admin.Verb) string {
 	switch verb {
 	case admin.Release:
@@ -77,7 +77,7 @@ func (of subject) short(verb admin.Verb) string {
 	return "Hold intents back until they are retried"
 }
 
-// done is the word of --outcome for a call that took effect.
+// done is the value of --outcome for a call that took effect.
 func (of subject) done() string {
 	if of.intents {
 		return "sent"
@@ -131,7 +131,7 @@ func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) erro
 	return concludeOrder(c, o, done, stopped)
 }
 
-// dueConsumers are the consumers of rows that were made due.
+// dueConsumers returns the consumers of the rows that were made due.
 func dueConsumers(done []operate.Result) (names []string) {
 	for _, r := range done {
 		if r.Result == operate.Due {
@@ -141,8 +141,8 @@ func dueConsumers(done []operate.Result) (names []string) {
 	return sortedUnique(names)
 }
 
-// notify wakes the processes that run the consumers of rows that are due. A process that
-// misses it finds the rows at its next poll.
+// notify wakes the processes that run the consumers of rows that are due. A process that misses the
+// notification finds the rows at its next poll.
 func notify(ctx context.Context, s *assembly.Store, consumers []string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -165,7 +165,8 @@ func printPaused(ctx context.Context, c *command.CLI, s *assembly.Store, consume
 	return nil
 }
 
-// concludeOrder prints what is left to say after an order, and returns the error of the command.
+// concludeOrder prints the remarks that follow an order's results, and returns the error of the
+// command.
 func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopped error) error {
 	bad, left := 0, 0
 	for _, r := range done {
@@ -204,7 +205,7 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 	return nil
 }
 
-// foreseen counts by consumer and reason what a dry run found.
+// foreseen counts the rows of a dry run by result, consumer and reason.
 func foreseen(all []operate.Result) string {
 	var parts []string
 	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
@@ -224,7 +225,7 @@ func foreseen(all []operate.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// longestID is how many columns an identity takes on a terminal.
+// longestID is the maximum width of an identity on a terminal, in columns.
 const longestID = 40
 
 func resultLine(c *command.CLI, r operate.Result) string {

@@ -17,8 +17,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// confirm asks before a change of all rows that no filter narrows, and before rows are discarded
-// of which a call may have taken effect. The order then changes only the rows that were counted.
+// confirm asks for a confirmation before a command changes all rows without a filter, and before a
+// command discards rows whose calls may have taken effect. After the confirmation the command
+// changes only the rows that were counted.
 func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Order, f *filter) error {
 	if f.yes || o.DryRun || !f.everything && o.Verb != admin.Discard {
 		return nil
@@ -51,7 +52,8 @@ func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Or
 	return confirmDoubted(c, doubted)
 }
 
-// confirmDoubted asks before rows are discarded with a call that may have taken effect.
+// confirmDoubted asks for a confirmation before rows are discarded whose calls may have taken
+// effect.
 func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
 	first := rows[0]
 	says := fmt.Sprintf("row %d: a call for it has an unknown outcome, and may have taken effect", first.Number)
@@ -68,7 +70,8 @@ func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
 	return c.Ask("discard it anyway?")
 }
 
-// confirmAll asks whether a change of everything is meant; where nobody can be asked it wants --yes.
+// confirmAll asks for a confirmation before a command changes all rows. Without a terminal
+// confirmAll returns an error unless --yes is set.
 func confirmAll(c *command.CLI, verb, thing string, n int, lines []string) error {
 	if !c.Asks() {
 		return command.UsageError("--yes is missing: --all without a filter would %s %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
@@ -98,7 +101,7 @@ func (t tally) total() (n int) {
 	return n
 }
 
-// of is how many rows of a consumer there are.
+// of returns the number of rows of a consumer.
 func (t tally) of(consumer string) (n int) {
 	for _, count := range t[consumer] {
 		n += count
@@ -106,14 +109,14 @@ func (t tally) of(consumer string) (n int) {
 	return n
 }
 
-// consumers are those of the rows, the one with the most rows first.
+// consumers returns the consumers of the rows; the consumer with the most rows comes first.
 func (t tally) consumers() []string {
 	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(t.of(b), t.of(a)), cmp.Compare(a, b))
 	})
 }
 
-// lines has a line for each consumer, the one with the most rows first.
+// lines returns a line for each consumer; the consumer with the most rows comes first.
 func (t tally) lines() (all []string) {
 	for _, name := range t.consumers() {
 		all = append(all, cmp.Or(legible.Printable(name), "no consumer")+": "+byReason(t[name]))
@@ -121,7 +124,8 @@ func (t tally) lines() (all []string) {
 	return all
 }
 
-// byReason lists counts, the most first; a waiting row may have none.
+// byReason lists the numbers of rows by reason, the largest number first. A waiting row may have no
+// reason.
 func byReason(counts map[semel.Reason]int) string {
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b semel.Reason) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))

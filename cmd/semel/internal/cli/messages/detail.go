@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// given is the name of a field that only some messages have: empty without a value.
+// given returns the name of a field, or an empty name if the field has no value.
 func given(name, value string) string {
 	if value == "" {
 		return ""
@@ -22,7 +22,8 @@ func given(name, value string) string {
 	return name
 }
 
-// ofVersion is the name of a field that only messages with a version have.
+// ofVersion returns the name of a field that only messages with a version have; empty for other
+// messages.
 func ofVersion(v operate.View, name string) string {
 	if v.Version == 0 {
 		return ""
@@ -30,7 +31,7 @@ func ofVersion(v operate.View, name string) string {
 	return name
 }
 
-// versionOf is empty for a message that has none.
+// versionOf returns the version of a message; empty if the message has none.
 func versionOf(v operate.View) string {
 	if v.Version == 0 {
 		return ""
@@ -38,10 +39,10 @@ func versionOf(v operate.View) string {
 	return fmt.Sprint(v.Version)
 }
 
-// longestKey is as much of a key as is shown to people.
+// longestKey is the maximum length of a key in the output.
 const longestKey = 200
 
-// keyOf is the key of a message that keeps an order with it.
+// keyOf returns the key by which the message is ordered.
 func keyOf(v operate.View) string {
 	if !v.Lined {
 		return ""
@@ -53,7 +54,7 @@ func keyOf(v operate.View) string {
 	return key
 }
 
-// lineOf says what a message that keeps an order waits for.
+// lineOf returns what the message waits for because of the order.
 func lineOf(d operate.Detail) string {
 	switch {
 	case !d.Lined:
@@ -66,7 +67,7 @@ func lineOf(d operate.Detail) string {
 	return "first: the rows behind it wait until it is finished"
 }
 
-// callsOf says what is known of calls that were made for a message.
+// callsOf returns what is known about calls to other systems for the message.
 func callsOf(v operate.View) string {
 	switch {
 	case v.Calls == 0:
@@ -79,10 +80,10 @@ func callsOf(v operate.View) string {
 	return fmt.Sprintf("%d, %d with an unknown outcome; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
 }
 
-// detailField is a line of a message as it is shown.
+// detailField is a line of the output about a message.
 type detailField struct{ Name, Value string }
 
-// FieldsOf are what is shown of a message, without its payload.
+// FieldsOf returns the lines of the output about a message, without the payload.
 func FieldsOf(d operate.Detail) (all []detailField) {
 	for _, field := range []detailField{
 		{"number", fmt.Sprint(d.Number)},
@@ -134,8 +135,8 @@ func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
 	return WritePayload(w, d)
 }
 
-// WritePayload prints the payload of a message, and what was edited of it, where they were
-// asked for.
+// WritePayload prints the payload of a message and the edits of the payload, if the flags ask for
+// them.
 func WritePayload(w io.Writer, d operate.Detail) error {
 	if d.Payload == nil && d.PayloadBase64 == "" {
 		return nil
@@ -155,7 +156,7 @@ func WritePayload(w io.Writer, d operate.Detail) error {
 	return err
 }
 
-// listsOf are what a message has several of.
+// listsOf returns the parts of the output that are lists: steps, headers, edits and history.
 func listsOf(d operate.Detail) (all []detailField) {
 	add := func(name, format string, args ...any) {
 		all = append(all, detailField{name, fmt.Sprintf(format, args...)})
@@ -175,7 +176,7 @@ func listsOf(d operate.Detail) (all []detailField) {
 	return all
 }
 
-// ofSteps is the name of the field of the last step; none where there is none.
+// ofSteps returns the label of the last completed step; empty if no step is completed.
 func ofSteps(v operate.View) string {
 	if v.LastStep == "" {
 		return ""
@@ -183,8 +184,7 @@ func ofSteps(v operate.View) string {
 	return "last step done"
 }
 
-// stepOf is a step that has taken effect, with the size of what it left, if it left
-// anything.
+// stepOf returns the name of a completed step, and the size of its output if there is one.
 func stepOf(s operate.StepView) string {
 	if s.OutputSize == 0 {
 		return s.Name
@@ -192,8 +192,8 @@ func stepOf(s operate.StepView) string {
 	return fmt.Sprintf("%s (output of %d bytes)", s.Name, s.OutputSize)
 }
 
-// conflictOf says what a conflict is in conflict with: the content that came
-// first under the same identity.
+// conflictOf returns what a conflict contradicts: the content that came first with the same
+// identity.
 func conflictOf(d operate.Detail) string {
 	first := d.FirstContent
 	switch {
@@ -220,7 +220,7 @@ func place(topic string, partition int32, offset int64) string {
 	return fmt.Sprintf("%s, partition %d, offset %d", topic, partition, offset)
 }
 
-// IDOf is the identity, in base64 if it is no text.
+// IDOf returns the identity, in base64 if the identity is not printable.
 func IDOf(v operate.View) string {
 	if v.IDBase64 != "" {
 		return "base64:" + v.IDBase64
@@ -228,7 +228,7 @@ func IDOf(v operate.View) string {
 	return v.ID
 }
 
-// whenGiven is empty for no time.
+// whenGiven formats a time; empty for the zero time.
 func whenGiven(t *time.Time) string {
 	if t == nil {
 		return ""

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// editing are the flags of an edit of one payload.
+// editing has the flags of an edit of one payload.
 type editing struct {
 	store, file, who, why string
 	yes, dryRun           bool
@@ -63,7 +63,7 @@ messages show --payload shows earlier payloads. Retry the message afterwards.`,
 	return c.WithConfig(cmd)
 }
 
-// edited is an edit as one document.
+// edited is the JSON document about an edit.
 type edited struct {
 	Verb     string `json:"verb"`
 	DryRun   bool   `json:"dry_run"`
@@ -75,7 +75,7 @@ type edited struct {
 	operate.EditView
 }
 
-// edit shows what changes and changes it.
+// edit shows the difference between the payloads, and replaces the payload.
 func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	a, err := c.OpenBox(ctx, e.store)
 	if err != nil {
@@ -116,7 +116,7 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	return nil
 }
 
-// notEdited says why a row was not edited, and what to do.
+// notEdited returns an error that says why a row was not edited, and what to do.
 func notEdited(err error) error {
 	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
 		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if needed, and discard this row", err)
@@ -124,7 +124,8 @@ func notEdited(err error) error {
 	return command.Failed(err)
 }
 
-// newBody is the payload that a row is to get: of a file, or as an editor leaves it.
+// newBody returns the new payload: the content of a file, or the text that the user saved in an
+// editor.
 func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editing) ([]byte, error) {
 	if e.file != "" {
 		in, err := c.OpenInput(e.file)
@@ -149,8 +150,8 @@ func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editin
 	return body, command.Failed(err)
 }
 
-// inEditor has a person edit a payload: JSON on several lines, which becomes compact again where
-// it was.
+// inEditor lets the user edit a payload in an editor. The editor shows JSON on several lines; JSON
+// that was compact before is made compact again.
 func inEditor(ctx context.Context, c *command.CLI, editor string, body []byte) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "semel-edit")
 	if err != nil {
@@ -186,7 +187,7 @@ func inEditor(ctx context.Context, c *command.CLI, editor string, body []byte) (
 	return compact.Bytes(), nil
 }
 
-// sameIdentity refuses a payload in which the policy would find another identity.
+// sameIdentity returns an error if the policy would find another identity in the new payload.
 func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error {
 	public, _ := admin.GenerationOf(row.Key.Consumer)
 	of := a.Policy().Consumer(public)
@@ -212,7 +213,7 @@ func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error 
 	return nil
 }
 
-// shortSum is how many digits of a hash people are shown.
+// shortSum is the number of digits of a hash in the output.
 const shortSum = 16
 
 func printEdit(c *command.CLI, v edited) {
@@ -230,7 +231,7 @@ func printEdit(c *command.CLI, v edited) {
 	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
 }
 
-// writeDiff prints a difference, whose lines are of payloads, with their indents.
+// writeDiff prints a difference of payloads. The lines keep their indents.
 func writeDiff(w io.Writer, diff string) {
 	for line := range strings.Lines(diff) {
 		line = strings.TrimSuffix(line, "\n")

@@ -13,20 +13,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// filter are the flags that choose messages or intents.
+// filter has the flags that choose messages or intents.
 type filter struct {
 	store, reason, kind, id, before, group string
 	states                                 []string
-	// yes answers the question before a change of all rows; everything reports that no filter narrows them.
+	// yes skips the question before a command changes all rows. everything reports that no flag
+	// restricts the rows.
 	yes, everything bool
-	// legal are the states in which the command can change a row; nil: any.
+	// legal lists the states in which the command can change a row; nil means all states.
 	legal []store.RowState
 }
 
-// anyState is the word of --state for messages in every state.
+// anyState is the value of --state for messages in all states.
 const anyState = "all"
 
-// offered are the words of --state.
+// offered returns the values of --state.
 func (f *filter) offered() (all []string) {
 	for _, s := range admin.States() {
 		if len(f.stored(s)) > 0 {
@@ -36,7 +37,7 @@ func (f *filter) offered() (all []string) {
 	return append(all, anyState)
 }
 
-// stored are the stored states of s in which the command can change a row.
+// stored returns the stored states of s in which the command can change a row.
 func (f *filter) stored(s admin.State) []store.RowState {
 	return slices.DeleteFunc(s.Stored(), func(s store.RowState) bool { return f.legal != nil && !slices.Contains(f.legal, s) })
 }
@@ -62,7 +63,7 @@ func filterFlags() []string {
 	return []string{"consumer", "reason", "group", "type", "id", "before", "state"}
 }
 
-// rows is the filter of the flags, without the failure group.
+// rows returns the filter of the flags, without the failure group.
 func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, error) {
 	chosen := store.RowFilter{Consumer: c.Consumer, Reason: semel.Reason(f.reason), Type: f.kind}
 	if f.id != "" {
@@ -92,7 +93,8 @@ func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, er
 	return chosen, nil
 }
 
-// targets are the rows that a command changes: numbers, or with --all what the flags choose.
+// targets returns the rows that a command changes: the given numbers or, with --all, the rows that
+// the flags choose.
 func (f *filter) targets(c *command.CLI, cmd *cobra.Command, all bool, args []string) (store.RowFilter, error) {
 	numbers, err := parseNumbers(args)
 	given := givenFilter(cmd)
@@ -112,7 +114,8 @@ func (f *filter) targets(c *command.CLI, cmd *cobra.Command, all bool, args []st
 	return f.rows(c, time.Now)
 }
 
-// meantBecause is for who justifies a change with the flag that filters.
+// meantBecause returns a hint for a user who tried to state the reason of a change with the flag
+// that filters by reason.
 func meantBecause(flag string) string {
 	if flag == "reason" {
 		return "; --because says why you do this"
@@ -120,8 +123,7 @@ func meantBecause(flag string) string {
 	return ""
 }
 
-// givenFilter is the first flag that the command line gives and that chooses
-// rows; empty if there is none. --store is none: it says whose numbers are meant.
+// givenFilter returns the first flag of the command line that chooses rows; empty if there is none.
 func givenFilter(cmd *cobra.Command) string {
 	for _, name := range filterFlags() {
 		if cmd.Flags().Changed(name) {
@@ -131,7 +133,7 @@ func givenFilter(cmd *cobra.Command) string {
 	return ""
 }
 
-// words are states as a flag has them.
+// words returns states as values of --state.
 func words(states []admin.State) []string {
 	all := make([]string, len(states))
 	for i, s := range states {
@@ -140,8 +142,8 @@ func words(states []admin.State) []string {
 	return all
 }
 
-// reasons are those that Semel itself gives rows; handlers may give others. A test
-// holds them to the list in reason.go.
+// reasons lists the reasons that Semel itself gives to rows; handlers may use others. A test
+// compares this list with the list in reason.go.
 func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonPrecondition, reasonname.MissingParameter, reasonname.BadEffects,

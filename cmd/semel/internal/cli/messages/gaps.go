@@ -19,7 +19,7 @@ func gapsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("gaps", "Show and repair missing versions", gapsList(c), gapsShow(c), gapsSkip(c), gapsBackfill(c))
 }
 
-// streamFlags are the flags that choose streams.
+// streamFlags has the flags that choose streams.
 type streamFlags struct{ store, source, stream string }
 
 func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *cobra.Command {
@@ -31,7 +31,7 @@ func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *co
 	return c.WithConfig(c.WithConsumer(cmd, "only streams of this consumer"))
 }
 
-// chosen is the filter of the flags. An empty source is one, too.
+// chosen returns the filter of the flags. An empty --source chooses messages without a source.
 func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamFilter {
 	chosen := operate.StreamFilter{Consumer: c.Consumer, Stream: f.stream}
 	if cmd.Flags().Changed("source") {
@@ -40,7 +40,7 @@ func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamF
 	return chosen
 }
 
-// withBoxes has work done with the inboxes of the chosen stores.
+// withBoxes calls a function with the inboxes of the chosen stores.
 func (f *streamFlags) withBoxes(c *command.CLI, cmd *cobra.Command, work func(context.Context, *assembly.Assembly, []operate.Box) error) error {
 	ctx := cmd.Context()
 	a, err := c.OpenBoxes(ctx, f.store)
@@ -58,7 +58,7 @@ func (f *streamFlags) withBoxes(c *command.CLI, cmd *cobra.Command, work func(co
 	return work(ctx, a, boxes)
 }
 
-// streamIn is a stream in its store.
+// streamIn is a stream and its store.
 type streamIn struct {
 	box    operate.Box
 	stream admin.StoredStream
@@ -80,7 +80,8 @@ func streamsIn(ctx context.Context, boxes []operate.Box, f operate.StreamFilter)
 	return all, nil
 }
 
-// oneStream is the stream of a name, which several sources and consumers may have.
+// oneStream returns the stream of a name, or an error if several sources or consumers have a stream
+// of this name.
 func oneStream(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) (streamIn, error) {
 	all, err := streamsIn(ctx, boxes, f)
 	switch {
@@ -117,7 +118,7 @@ func gapsList(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd, "only this stream")
 }
 
-// listGaps prints the streams, and on stderr how many there are.
+// listGaps prints the streams to stdout and their number to stderr.
 func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate.StreamFilter, l *command.Listing) error {
 	f.Gaps = true
 	all, err := streamsIn(ctx, boxes, f)
@@ -133,7 +134,7 @@ func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operat
 	return command.PrintList(c, l, "streams", "stream", views, len(all), streamColumns)
 }
 
-// streamColumns are those of the list of streams.
+// streamColumns returns the columns of the list of streams.
 func streamColumns(views []operate.StreamView, _ bool) []output.Column[operate.StreamView] {
 	type view = operate.StreamView
 	store := func(v view) string { return v.Store }
@@ -178,7 +179,7 @@ func gapsShow(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd, "the stream, also as it is printed")
 }
 
-// versionsShown is how many rows of a stream are shown where nobody says.
+// versionsShown is the default number of rows of a stream in the output.
 const versionsShown = 100
 
 // showGap prints one stream with its rows.
@@ -211,7 +212,7 @@ func showGap(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate
 	return nil
 }
 
-// versionColumns are those of the rows of a stream.
+// versionColumns returns the columns of the list of a stream's rows.
 func versionColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	type view = operate.View
 	return []output.Column[view]{
@@ -225,7 +226,7 @@ func versionColumns(views []operate.View, wide bool) []output.Column[operate.Vie
 	}
 }
 
-// rouseStreams tells whoever runs the consumers of streams that were moved.
+// rouseStreams notifies the processes that run the consumers of the changed streams.
 func rouseStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

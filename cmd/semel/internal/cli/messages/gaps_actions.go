@@ -58,8 +58,8 @@ func gapsSkip(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd, "the stream")
 }
 
-// skip moves the one stream of a name, or all that the filter chooses, and prints what
-// became of each.
+// skip advances the stream of a name, or all streams that the filter chooses, and prints the result
+// for each.
 func skip(ctx context.Context, c *command.CLI, boxes []operate.Box, o operate.Skip, yes bool) ([]operate.Skipped, error) {
 	chosen := map[string][]admin.StoredStream{}
 	if o.Filter.Stream != "" {
@@ -97,7 +97,7 @@ func skip(ctx context.Context, c *command.CLI, boxes []operate.Box, o operate.Sk
 	return done, concludeSkips(c, o, done, nil)
 }
 
-// confirmSkip asks before streams of all consumers are moved on.
+// confirmSkip asks for a confirmation before streams of all consumers are advanced.
 func confirmSkip(c *command.CLI, all []streamIn) error {
 	if len(all) == 0 {
 		return nil
@@ -167,7 +167,7 @@ func concludeSkips(c *command.CLI, o operate.Skip, done []operate.Skipped, stopp
 	return nil
 }
 
-// writeStream prints what is known of a stream.
+// writeStream prints a stream.
 func writeStream(w io.Writer, d operate.StreamDetail) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, field := range []struct{ name, value string }{
@@ -185,10 +185,10 @@ func writeStream(w io.Writer, d operate.StreamDetail) error {
 	return table.Flush()
 }
 
-// mostMissing is how many ranges of versions are named.
+// mostMissing is the maximum number of ranges of missing versions in the output.
 const mostMissing = 5
 
-// missing are the versions before the first that waits of which there is no row.
+// missing returns the ranges of missing versions as a text.
 func missing(d operate.StreamDetail) string {
 	var ranges []string
 	for _, m := range d.Missing {
@@ -204,7 +204,7 @@ func missing(d operate.StreamDetail) string {
 	return strings.Join(ranges, ", ")
 }
 
-// passed names rows that a skip passes over.
+// passed returns the numbers of the rows that a skip passed over as a text.
 func passed(d operate.Skipped) string {
 	var numbers []string
 	for _, n := range d.Passed {
@@ -223,7 +223,7 @@ func waitsFor(d operate.StreamDetail) string {
 	return fmt.Sprintf("%s, the first from version %d, since %s", output.Counted(int(d.Blocked), int(d.Blocked), "row"), d.First, output.Moment(*d.Oldest))
 }
 
-// backfill is what to give a consumer from a file.
+// backfill has the flags of a backfill, which delivers the messages of a file to a consumer.
 type backfill struct{ file, format, who, why string }
 
 func gapsBackfill(c *command.CLI) *cobra.Command {
@@ -256,8 +256,7 @@ The source is not touched, and the consumer may run meanwhile.`,
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
 }
 
-// runBackfill records what is about to be done and does it, and prints what became of the
-// messages.
+// runBackfill writes an audit record, delivers the messages, and prints their results.
 func runBackfill(ctx context.Context, c *command.CLI, b backfill) error {
 	g, err := c.OpenSent(ctx, b.file, b.format, nil)
 	if err != nil {
@@ -285,7 +284,7 @@ func runBackfill(ctx context.Context, c *command.CLI, b backfill) error {
 	return err
 }
 
-// recordBackfill writes down who gives what before any of it has an effect.
+// recordBackfill writes the audit record before the first message is delivered.
 func recordBackfill(ctx context.Context, c *command.CLI, a *assembly.Assembly, of *policy.Consumer, b backfill) error {
 	for _, s := range a.Stores {
 		if s.Name() == of.Store {

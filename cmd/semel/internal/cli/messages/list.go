@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listCommand lists messages or intents, without --state those that are not finished and need a person.
+// listCommand returns the command that lists messages or intents. Without --state the command lists
+// the unfinished ones that need a person.
 func listCommand(c *command.CLI, of subject) *cobra.Command {
 	f, l, topic := &filter{}, &command.Listing{}, ""
 	cmd := &cobra.Command{
@@ -43,7 +44,7 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 	return f.add(c, cmd, of.standard("")...)
 }
 
-// look opens the chosen stores while show shows what is in them.
+// look opens the chosen stores and calls show with their inboxes.
 func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
 	if err := l.Check(c, cmd); err != nil {
 		return err
@@ -63,7 +64,7 @@ func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, sho
 	return show(cmd.Context(), a, chosen)
 }
 
-// list prints the chosen rows, and on stderr how many there are.
+// list prints the chosen rows to stdout and their number to stderr.
 func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter, group string, l *command.Listing, of subject) error {
 	consumers := []string{f.Consumer}
 	if of.intents && f.Consumer == "" {
@@ -98,7 +99,8 @@ func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.Row
 	return pointAtReasons(ctx, c, a, f)
 }
 
-// view is the view of a row, for an intent with its recipient, which is the key of its row.
+// view returns the view of a row. The view of an intent has the recipient, which is the key of the
+// row.
 func (of subject) view(st string, row store.StoredRow) operate.View {
 	v := operate.NewView(st, row)
 	if of.intents {
@@ -107,8 +109,8 @@ func (of subject) view(st string, row store.StoredRow) operate.View {
 	return v
 }
 
-// rowColumns are those of the list of messages. What all rows have in common, and
-// what few need, is left out where the width is limited.
+// rowColumns returns the columns of the list of messages. If the width is limited, columns are
+// omitted whose cells are all equal or that few users need.
 func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	versioned := slices.ContainsFunc(views, func(v operate.View) bool { return v.Version > 0 })
 	return []output.Column[operate.View]{
@@ -129,8 +131,8 @@ func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	}
 }
 
-// intentColumns are those of the list of intents. What all have in common, and an id where
-// recipients tell them apart, is left out where the width is limited.
+// intentColumns returns the columns of the list of intents. If the width is limited, columns are
+// omitted whose cells are all equal, and the id if the recipients are different.
 func intentColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	kind := func(v operate.View) string { return v.Type }
 	purpose := func(v operate.View) string { return v.Subject }
@@ -155,7 +157,8 @@ func intentColumns(views []operate.View, wide bool) []output.Column[operate.View
 	}
 }
 
-// beyond is what an error says beyond the reason beside it, with which it may begin.
+// beyond returns the text of an error without the reason with which the text may begin, because the
+// reason has its own column.
 func beyond(reason semel.Reason, text string) string {
 	if rest, begins := strings.CutPrefix(text, string(reason)); begins && reason != "" {
 		if said, more := strings.CutPrefix(rest, ": "); more || rest == "" {
@@ -165,10 +168,10 @@ func beyond(reason semel.Reason, text string) string {
 	return text
 }
 
-// ageOf is how long ago a message was received.
+// ageOf returns the time since a message was received.
 func ageOf(v operate.View) string { return output.Age(v.Received, time.Now()) }
 
-// dueOf is how long a message waits, or for how long it is claimed.
+// dueOf returns the time until a waiting message is due, or until the claim of a message ends.
 func dueOf(v operate.View) string {
 	switch {
 	case v.Claimed != nil:
@@ -187,8 +190,7 @@ func stateOf(v operate.View) string { return string(v.State) }
 
 func consumerOf(v operate.View) string { return v.Consumer }
 
-// pointAtReasons says, where no row has the reason that was asked for, which
-// reasons there are.
+// pointAtReasons prints the existing reasons if no row has the reason in the filter.
 func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
 	if f.Reason == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
 	all := []*cobra.Command{messagesCommand(c), intentsCommand(c), gapsCommand(c), eraseCommand(c)}
 	for _, cmd := range all {
@@ -18,8 +18,8 @@ func Commands(c *command.CLI) []*cobra.Command {
 	return all
 }
 
-// subject is what a command shows and changes: messages, or the intents of senders. An intent is a row of
-// its sender's inbox, so both have the same commands.
+// subject says whether a command shows and changes messages or intents. An intent is a row of its
+// sender's inbox, so both have the same commands.
 type subject struct {
 	word    string
 	intents bool
@@ -40,10 +40,10 @@ func intentsCommand(c *command.CLI) *cobra.Command {
 		actCommand(c, of, admin.Suppress), actCommand(c, of, admin.Release), actCommand(c, of, admin.Discard))
 }
 
-// attention are the states of messages that need a person.
+// attention lists the states of messages that need a person.
 func attention() []admin.State { return []admin.State{admin.Parked, admin.Dead} }
 
-// standard are the states that a command chooses without --state.
+// standard returns the states that a command chooses without --state.
 func (of subject) standard(verb admin.Verb) []admin.State {
 	switch {
 	case verb == admin.Release:

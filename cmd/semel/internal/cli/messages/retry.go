@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// retrying are the flags of a retry.
+// retrying has the flags of a retry.
 type retrying struct {
 	filter
 	verb                    admin.Verb
 	all, dryRun, here, wait bool
-	// force: also dead letters of a topic of which it is unknown whether they took effect.
+	// force also retries dead letters of a topic that may have taken effect.
 	force bool
 	rate  float64
 	// topic is the topic whose dead letters are retried; empty: rows of the store.
@@ -114,19 +114,19 @@ func retryRows(ctx context.Context, c *command.CLI, r *retrying, chosen store.Ro
 	return (&retry{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), retrying: r, chosen: chosen}).do(ctx)
 }
 
-// retry is a retry that is followed to its results.
+// retry is a retry whose results are awaited.
 type retry struct {
 	*command.CLI
 	*retrying
 	assembly *assembly.Assembly
 	box      operate.Box
 	chosen   store.RowFilter
-	// fromTopic is nil for a retry of rows; plan are the latest predictions for its dead letters.
+	// fromTopic is nil for a retry of rows. plan has the latest predictions for the dead letters.
 	fromTopic *topicOf
 	plan      *operate.TopicPlan
 }
 
-// do predicts the results, and unless it is a dry run retries and prints the results.
+// do predicts the results. Unless the retry is a dry run, do then retries and prints the results.
 func (d *retry) do(ctx context.Context) error {
 	all, err := d.predict(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *retry) do(ctx context.Context) error {
 	return d.conclude(all, err)
 }
 
-// confirm asks before all messages are retried and no filter narrows them.
+// confirm asks for a confirmation before all messages are retried without a filter.
 func (d *retry) confirm(all []operate.Letter) error {
 	if !d.everything || d.yes || d.fromTopic != nil {
 		return nil
@@ -231,7 +231,7 @@ func (d *retry) progress(all []operate.Letter) interface {
 	return running.NewLines(d.Err, len(all), time.Now)
 }
 
-// ended counts the messages whose result is known.
+// ended returns the number of messages whose result is known.
 func ended(all []operate.Letter) (n int) {
 	for _, l := range all {
 		if l.Happened != "" {
@@ -241,7 +241,7 @@ func ended(all []operate.Letter) (n int) {
 	return n
 }
 
-// work has the policy's consumer process rows.
+// work lets the policy's consumer process rows.
 func (d *retry) work(ctx context.Context, consumer string, numbers []int64) error {
 	if why, err := command.PausedWhy(ctx, d.assembly.Stores[0], consumer); why != "" || err != nil {
 		return cmp.Or(err, fmt.Errorf("%s: its messages are due now, and wait until semel consumers resume resumes it", why))
@@ -253,7 +253,7 @@ func (d *retry) work(ctx context.Context, consumer string, numbers []int64) erro
 	return worker.Work(ctx, numbers...)
 }
 
-// consumers are those whose messages are retried.
+// consumers returns the consumers whose messages are retried.
 func (d *retry) consumers(all []operate.Letter) []string {
 	if d.fromTopic != nil {
 		return []string{d.fromTopic.joiner.Kept}

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// retried is a retry as one document.
+// retried is the JSON document about a retry.
 type retried struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dry_run"`
@@ -27,7 +27,7 @@ type retried struct {
 	Failed  int              `json:"failed"`
 }
 
-// conclude prints the predictions, the results, and where they differ.
+// conclude prints the predictions, the results, and the differences.
 func (d *retry) conclude(all []operate.Letter, stopped error) error {
 	done := retried{Verb: d.verb.Recorded(), DryRun: d.dryRun, Prediction: map[operate.Fate]int{}, Results: append([]operate.Letter{}, all...)}
 	for _, l := range all {
@@ -63,8 +63,8 @@ func (d *retry) conclude(all []operate.Letter, stopped error) error {
 	return nil
 }
 
-// print prints a line for each message that a number named, or that is not applied as predicted, and then
-// the sums.
+// print prints a line for each message that the user named by number or whose result differs from
+// the prediction, and then the sums.
 func (d *retry) print(done retried) {
 	if len(done.Results) == 0 {
 		return
@@ -107,7 +107,7 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 	return line
 }
 
-// fatesOf counts messages by a result.
+// fatesOf returns the number of messages of each result.
 func fatesOf(all []operate.Letter, of func(operate.Letter) operate.Fate) string {
 	counts := map[operate.Fate]int{}
 	for _, l := range all {
@@ -116,7 +116,8 @@ func fatesOf(all []operate.Letter, of func(operate.Letter) operate.Fate) string 
 	return countsOf(counts, all, of)
 }
 
-// countsOf lists counts in the order of the results, those that were refused with why.
+// countsOf lists the numbers in the order of the results. Refused messages are listed with the
+// cause.
 func countsOf(counts map[operate.Fate]int, all []operate.Letter, of func(operate.Letter) operate.Fate) string {
 	var parts []string
 	for _, fate := range operate.Fates() {
@@ -127,7 +128,7 @@ func countsOf(counts map[operate.Fate]int, all []operate.Letter, of func(operate
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// refusals counts why messages are refused.
+// refusals returns the number of refused messages for each cause.
 func refusals(fate operate.Fate, all []operate.Letter, of func(operate.Letter) operate.Fate) string {
 	if fate != operate.FateRefused || of == nil {
 		return ""

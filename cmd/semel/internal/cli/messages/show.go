@@ -88,14 +88,14 @@ func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st s
 	return command.Failed(writeDetail(c, c.Out, detail))
 }
 
-// failureGroup is the name of a failure group, as summary prints it.
+// failureGroup matches the name of a failure group, as semel messages summary prints the name.
 var failureGroup = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
-// rowsShown is how many messages of a failure group are shown.
+// rowsShown is the number of messages of a failure group in the output.
 const rowsShown = 20
 
-// showGroup shows a failure group with its first messages; false if the name may be a row's
-// number and is none of a group.
+// showGroup shows a failure group with its first messages. showGroup returns false if no failure
+// group has the name and the name may be the number of a row.
 func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, error) {
 	a, err := c.OpenBoxes(ctx, st)
 	if err != nil {
@@ -156,7 +156,7 @@ func parsePlace(text string) (topicPlace, error) {
 	return topicPlace{}, command.UsageError("%q is no row number, and no place as TOPIC/PARTITION/OFFSET; semel messages ls shows them", text)
 }
 
-// errFound ends the reading of a topic.
+// errFound stops the reading of a topic after the dead letter was found.
 var errFound = errors.New("the record is found")
 
 // showTopic shows one dead letter of a topic, joined with the store.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// groupsShown is how many groups a summary shows unless --limit says otherwise.
+// groupsShown is the default of --limit for a summary.
 const groupsShown = 40
 
 func summaryCommand(c *command.CLI) *cobra.Command {
@@ -44,7 +44,7 @@ messages of each consumer.`,
 	return f.add(c, cmd, attention()...)
 }
 
-// summarize prints how many of the chosen rows each failure group has.
+// summarize prints the number of chosen rows in each failure group.
 func summarize(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter, group string, l *command.Listing) error {
 	groups := []operate.Group{}
 	for _, s := range a.Stores {
@@ -75,7 +75,7 @@ func summarize(ctx context.Context, c *command.CLI, a *assembly.Assembly, f stor
 	return pointAtReasons(ctx, c, a, f)
 }
 
-// groupColumns are those of the summary.
+// groupColumns returns the columns of the summary.
 func groupColumns(_ []operate.Group, wide bool) []output.Column[operate.Group] {
 	return []output.Column[operate.Group]{
 		output.Text("GROUP", func(g operate.Group) string { return g.ID }),
@@ -150,7 +150,8 @@ func byState(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing) 
 	))
 }
 
-// pendingOf counts the messages of each consumer of the policy, or of the one that was named.
+// pendingOf counts the unfinished messages of the policy's consumers, or of the consumer in
+// --consumer.
 func pendingOf(ctx context.Context, c *command.CLI, a *assembly.Assembly) ([]pending, error) {
 	all := []pending{}
 	for _, s := range a.Stores {
@@ -169,7 +170,7 @@ func pendingOf(ctx context.Context, c *command.CLI, a *assembly.Assembly) ([]pen
 	return all, nil
 }
 
-// consumersOf are those that the policy has for a store, or the one that was named.
+// consumersOf returns the policy's consumers of a store, or the consumer in --consumer.
 func consumersOf(c *command.CLI, a *assembly.Assembly, store string) []string {
 	if c.Consumer != "" {
 		return []string{c.Consumer}

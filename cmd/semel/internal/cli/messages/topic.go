@@ -19,23 +19,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// topicOf is a topic of dead letters of one consumer, with the consumer's store.
+// topicOf is the dead-letter topic of one consumer, with the consumer's store.
 type topicOf struct {
 	*command.CLI
 	name     string
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	joiner   operate.Joiner
-	// told: a remark said that some of its dead letters are of other consumers.
+	// told: a remark was printed that some dead letters of the topic belong to other consumers.
 	told bool
 }
 
-// topicFlag adds the flag for a topic of dead letters.
+// topicFlag adds the flag for a dead-letter topic.
 func topicFlag(cmd *cobra.Command, topic *string) {
 	cmd.Flags().StringVar(topic, "topic", "", "read this dead-letter topic instead of the store")
 }
 
-// openTopic opens what a topic is joined with.
+// openTopic opens the topic and the store whose records are joined with the dead letters.
 func openTopic(ctx context.Context, c *command.CLI, name, store string) (*topicOf, error) {
 	switch {
 	case policy.IsPlace(store):
@@ -69,7 +69,8 @@ func openTopic(ctx context.Context, c *command.CLI, name, store string) (*topicO
 	return t, nil
 }
 
-// letters are the dead letters of the topic that the filters choose, joined, in the order in which they are read.
+// letters returns the dead letters that the filters choose, joined with the store, in the order of
+// the topic.
 func (t *topicOf) letters(ctx context.Context, f *filter, now func() time.Time) ([]operate.TopicLetter, error) {
 	var before time.Time
 	if f.before != "" {
@@ -172,8 +173,8 @@ func (t *topicOf) plan(ctx context.Context, d *retry) (*operate.TopicPlan, error
 	return d.box.PlanTopic(ctx, mine, command.RefuseIfUnworked(ctx, d.assembly, d.assembly.Stores[0]), doubt)
 }
 
-// doubt says why a dead letter that the store does not know is not delivered to the consumer: it is unknown
-// whether it took effect.
+// doubt returns why a dead letter without a row is not delivered to the consumer: its message may
+// have taken effect.
 func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLetter) string, error) {
 	kept, err := command.KeptSince(ctx, t.assembly.Stores[0], t.of.Name)
 	if err != nil {
@@ -200,7 +201,8 @@ func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLet
 	}, nil
 }
 
-// receive delivers the dead letters that have no row to the consumer, after recording that it does.
+// receive delivers the dead letters that have no row to the consumer. Before that receive writes an
+// audit record.
 func (t *topicOf) receive(ctx context.Context, d *retry, p *operate.TopicPlan) error {
 	n := p.Receives()
 	if n == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// shareFlags has the help of the commands below cmd only name the flags that many of them have. The help
-// of the command that lists messages explains them.
+// shareFlags shortens the help of the commands below cmd: flags that many of these commands have
+// are only named there. The help of the command that lists messages explains these flags.
 func shareFlags(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if shared(cmd, f.Name) {
@@ -21,7 +21,7 @@ func shareFlags(cmd *cobra.Command) {
 	}
 }
 
-// shared reports whether the help of a command only names a flag.
+// shared reports whether the help of a command shows only the name of a flag.
 func shared(cmd *cobra.Command, flag string) bool {
 	if flag == "config" || flag == "json" {
 		return true

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reconciling is what to compare.
+// reconciling has the flags of a comparison.
 type reconciling struct {
 	command.Listing
 	file, format, query, effects string
@@ -32,7 +32,7 @@ type reconciling struct {
 	grace                        time.Duration
 }
 
-// span is from when to when; zero where nobody says.
+// span is a range of time; a zero bound means that the range is open on that side.
 type span struct{ from, to time.Time }
 
 func reconcileCommand(c *command.CLI) *cobra.Command {
@@ -78,7 +78,7 @@ a group. The command changes nothing.`,
 	return c.WithConfig(namedConsumer(c, cmd))
 }
 
-// fits says what is wrong with the flags.
+// fits returns a usage error if the flags contradict each other.
 func (r *reconciling) fits(c *command.CLI) (err error) {
 	given := 0
 	for _, is := range []bool{r.file != "", len(r.topics) > 0, r.query != ""} {
@@ -109,7 +109,7 @@ func (r *reconciling) fits(c *command.CLI) (err error) {
 	return nil
 }
 
-// findings are those that are shown, with how many there are of each kind.
+// findings are the findings in the output, with the number of all findings of each kind.
 type findings struct {
 	reconcile.Counts
 	List  []reconcile.Finding `json:"findings"`
@@ -162,7 +162,8 @@ func (f *findings) table(c *command.CLI, r *reconciling) error {
 	return err
 }
 
-// summary is what became of what was sent.
+// summary returns the numbers of the sent identities, of their outcomes, and of the other findings,
+// as a sentence.
 func (f *findings) summary() string {
 	parts := some([]tallied{{f.Applied, "applied"}, {f.Waiting, "waiting"}, {f.Aside, "unapplied"}, {f.Late, "sent within the grace"}})
 	text := fmt.Sprintf("%d identities were sent", f.Sent)
@@ -180,18 +181,18 @@ func (f *findings) kinds() []string {
 		{f.Unmarked, string(reconcile.Unmarked)}, {f.Unknown, string(reconcile.Unknown)}})
 }
 
-// found is how many there are of each kind.
+// found returns the numbers of findings by kind, as a text.
 func (f *findings) found() string {
 	return strings.Join(append(f.kinds(), some([]tallied{{f.Unusable, "without an identity"}})...), ", ")
 }
 
-// tallied is so many of something.
+// tallied is a number of things with the name of the things.
 type tallied struct {
 	n    int64
 	what string
 }
 
-// some are those of which there are any.
+// some returns texts for the entries whose number is not 0.
 func some(all []tallied) (texts []string) {
 	for _, one := range all {
 		if one.n > 0 {
@@ -201,7 +202,7 @@ func some(all []tallied) (texts []string) {
 	return texts
 }
 
-// runReconcile compares, and prints what it finds.
+// runReconcile compares the sent messages with the store, and prints the findings.
 func runReconcile(ctx context.Context, c *command.CLI, r *reconciling) (err error) {
 	switch {
 	case r.file != "":
@@ -224,7 +225,7 @@ func runReconcile(ctx context.Context, c *command.CLI, r *reconciling) (err erro
 	})
 }
 
-// openReconciled opens the store of the consumer of the flags.
+// openReconciled opens the store of the consumer in --consumer.
 func openReconciled(ctx context.Context, c *command.CLI) (*assembly.Assembly, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {
@@ -253,7 +254,7 @@ func reconcileFile(ctx context.Context, c *command.CLI, r *reconciling) error {
 	})
 }
 
-// reconcileTopics reads topics up to their ends as they stand now, or up to a time.
+// reconcileTopics reads topics up to their present ends, or up to a time.
 func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error {
 	a, of, err := openReconciled(ctx, c)
 	if err != nil {
@@ -282,7 +283,7 @@ func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error 
 	})
 }
 
-// mostLanes is how many partitions are named.
+// mostLanes is the maximum number of partitions in the output.
 const mostLanes = 5
 
 // printLanes prints which offsets of topics are read.
@@ -304,7 +305,8 @@ func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
 	c.Remark("at most %d records are compared: offsets %s", records, strings.Join(parts, ", "))
 }
 
-// compareSource compares with what a source has, which names a message without an identity.
+// compareSource compares the store with the messages of a source, which can name a message without
+// an identity by its position.
 func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
 	defer func() { err = errors.Join(err, command.Failed(src.Close(context.WithoutCancel(ctx)))) }()
 	return compare(ctx, c, r, s, of, func(to *reconcile.Comparison, told *findings) error {
@@ -314,7 +316,7 @@ func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assem
 	})
 }
 
-// compare reads what was sent, then the effects, and tells of what does not fit.
+// compare reads the sent messages, then the effects, and reports the differences.
 func compare(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, read func(*reconcile.Comparison, *findings) error) (err error) {
 	name, err := s.KeptAs(ctx, of.Name)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{replayCommand(c), rebuildCommand(c), reconcileCommand(c)}
 }
@@ -33,10 +33,10 @@ func replayCommand(c *command.CLI) *cobra.Command {
 		replayPlan(c), replayStart(c), replayStatus(c, admin.ReplayAgain), replayStop(c, admin.ReplayAgain))
 }
 
-// replaying is a replay that is wanted.
+// replaying has the flags of a replay.
 type replaying struct {
 	who, why string
-	// from and to are bounds as flags have them.
+	// from and to are the bounds as the user wrote them.
 	from, to  string
 	bounds    [2]replay.Bound
 	perSecond int
@@ -115,7 +115,7 @@ func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Comman
 	return c.WithConfig(namedConsumer(c, cmd))
 }
 
-// namedConsumer lets a command take the name of one consumer into c.Consumer.
+// namedConsumer makes a command store its argument, the name of a consumer, in c.Consumer.
 func namedConsumer(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgsFunction = c.ConsumerWord
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -128,7 +128,7 @@ func namedConsumer(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// check reads the flags.
+// check parses the flags.
 func (r *replaying) check(c *command.CLI, now func() time.Time) error {
 	if r.perSecond < 0 {
 		return command.UsageError("--rate %d is no rate; give how many messages a second, or 0", r.perSecond)
@@ -142,7 +142,7 @@ func (r *replaying) check(c *command.CLI, now func() time.Time) error {
 	return nil
 }
 
-// boundOf reads a bound: offsets of lanes, a byte, or a time.
+// boundOf parses a bound: offsets of lanes, a byte, or a time.
 func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error) {
 	if text == "" {
 		return b, nil
@@ -169,7 +169,8 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// permitted is the consumer of the flags, of a policy that permits what is to be done.
+// permitted returns the policy and the consumer in --consumer, or an error if refuses returns a
+// fault.
 func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {
@@ -185,7 +186,8 @@ func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *s
 	return p, of, nil
 }
 
-// replayable is the consumer of the flags, of a policy that lets it be replayed.
+// replayable returns the consumer in --consumer, or an error if the policy does not allow replays
+// of it.
 func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
 	p, of, err := permitted(c, (*policy.Policy).MayReplay)
 	if err != nil {
@@ -197,7 +199,7 @@ func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
 	return p, of, nil
 }
 
-// runReplay says what a replay would do, and does it unless that is all that is wanted.
+// runReplay prints the plan of a replay, and runs the replay unless --dry-run is set.
 func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
@@ -228,7 +230,7 @@ func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 	return replayFailed(run.carryOut(ctx))
 }
 
-// replayRun is a replay on its way.
+// replayRun is a replay that was started.
 type replayRun struct {
 	*command.CLI
 	wanted   *replaying
@@ -241,7 +243,8 @@ type replayRun struct {
 	live     *running.Live // nil where nobody watches
 }
 
-// replayFailed is the error of a replay: one of the policy, or of its work.
+// replayFailed returns the error of a replay, with an exit code that says whether the policy or the
+// work caused it.
 func replayFailed(err error) error {
 	var f shape.Fault
 	var known *command.Failure
@@ -285,12 +288,12 @@ func (r *replayRun) predict(ctx context.Context) (counts admin.ReplayCounts, err
 	return replay.Preview(ctx, source, teller, r.of.Config(), r.printReading(source))
 }
 
-// options are those of what reads a part of the source.
+// options returns the options for reading a part of the source.
 func (r *replayRun) options(p admin.ReplayProgress, perSecond int) replay.Options {
 	return replay.Options{Progress: p, Oldest: r.of.Replay.Oldest(r.at), SentAt: replay.SentAt(r.of.Config()), PerSecond: perSecond}
 }
 
-// resume takes up a replay that was stopped or killed.
+// resume continues a replay that was stopped or killed.
 func (r *replayRun) resume(ctx context.Context) error {
 	kept, err := r.assembly.Stores[0].Replay(ctx, r.wanted.resume)
 	switch {
@@ -312,7 +315,7 @@ func (r *replayRun) resume(ctx context.Context) error {
 	return nil
 }
 
-// carryOut writes the replay down and runs it.
+// carryOut writes the replay to the store and runs it.
 func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	inner, err := r.origin.Source(ctx, r.progress)
 	if err != nil {
@@ -341,7 +344,7 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	return r.end(summary.Consumers[r.of.Name].Inbox, state, err)
 }
 
-// begin writes the replay down, or takes it up.
+// begin writes a new replay to the store, or takes over an existing one.
 func (r *replayRun) begin(ctx context.Context) (err error) {
 	st := r.assembly.Stores[0]
 	r.runner = replay.Runner{Store: st, Token: store.NewToken(), Number: r.wanted.resume, Who: r.wanted.who, Progress: r.progress}

@@ -62,8 +62,8 @@ continue with --resume.`,
 	return c.WithConfig(namedConsumer(c, cmd))
 }
 
-// runRebuild begins a rebuild, or goes on with one, runs it until it is switched to, stopped or
-// dropped, and prints what became of it.
+// runRebuild begins or resumes a rebuild, and runs it until the consumer is switched to it, or it
+// is stopped or dropped. Then runRebuild prints the result.
 func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
@@ -116,7 +116,7 @@ func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	return rebuildResult(c, run, is, err)
 }
 
-// watching is a line of a person's terminal, nil without one, and the log beside it.
+// watching returns the progress line on a terminal, nil without a terminal, and the log.
 func watching(c *command.CLI) (live *running.Live, log *slog.Logger, end func(), err error) {
 	stderr, end := c.Err, func() {}
 	if c.ErrTerminal {
@@ -130,7 +130,7 @@ func watching(c *command.CLI) (live *running.Live, log *slog.Logger, end func(),
 	return live, log, end, err
 }
 
-// beginRebuild writes a rebuild down, or takes one up.
+// beginRebuild writes a new rebuild to the store, or takes over an existing one.
 func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of *policy.Consumer, r *replaying) (run *rebuild.Runner, end func(), err error) {
 	st := a.StoreOf(of)
 	run = &rebuild.Runner{Store: st, Token: store.NewToken(), Who: r.who}
@@ -166,14 +166,14 @@ func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of 
 	return run, end, err
 }
 
-// rebuilt is how far a rebuild has come, for people.
+// rebuilt returns the progress of a rebuild as a text.
 func rebuilt(p admin.ReplayProgress) string {
 	percent, left := settledOf(p)
 	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), percent, left)
 }
 
-// settledOf is how much of its source a rebuild has settled, and what is left of it: records of
-// topics, bytes of a file.
+// settledOf returns how much of its source a rebuild has settled, and how much is left: records of
+// topics, or bytes of a file.
 func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	ends := int64(0)
 	for _, l := range p.Lanes {
@@ -186,7 +186,7 @@ func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	return 100 * float64(ends-left) / float64(ends), left
 }
 
-// rebuildLine are the words of a command about the rebuild of a number.
+// rebuildLine returns the words of a command line for the rebuild with a number.
 func rebuildLine(c *command.CLI, verb, name string, number int64) []string {
 	return []string{"semel", "rebuild", verb, fmt.Sprint(number), "--config", c.Config, "--consumer", name}
 }

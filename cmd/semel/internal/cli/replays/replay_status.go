@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ReplayView is a replay as it is printed.
+// ReplayView is a replay in the output.
 type ReplayView struct {
 	Store      string               `json:"store"`
 	Number     int64                `json:"number"`
@@ -40,14 +40,14 @@ type ReplayView struct {
 	Progress   admin.ReplayProgress `json:"progress"`
 }
 
-// ViewOfReplay is a replay of a store as it is printed.
+// ViewOfReplay returns the view of a stored replay.
 func ViewOfReplay(store string, r *admin.Replay) ReplayView {
 	effects := effectsWord(r.Effects)
 	return ReplayView{store, r.Number, r.Consumer, r.Kind, r.Generation, effects, r.State, r.Left > 0, r.Start.By, r.Start.Why, r.Start.At,
 		r.Stop.By, r.Stop.Why, r.Saved, r.Ended, r.Progress}
 }
 
-// state says also whether somebody runs it.
+// state returns the state of the replay, and whether a process runs it.
 func (v ReplayView) state() string {
 	if !v.State.Ended() && !v.Run {
 		return string(v.State) + ", but no process runs it"
@@ -55,7 +55,7 @@ func (v ReplayView) state() string {
 	return string(v.State)
 }
 
-// nouns are what people call the kinds, which are also the groups of their commands.
+// nouns are the names of the kinds, which are also the names of the command groups.
 var nouns = map[admin.ReplayKind]string{admin.ReplayAgain: "replay", admin.ReplayRebuild: "rebuild"}
 
 func replayStatus(c *command.CLI, kind admin.ReplayKind) *cobra.Command {
@@ -172,7 +172,7 @@ func stopReplay(ctx context.Context, c *command.CLI, s *assembly.Store, number i
 	return command.Failed(err)
 }
 
-// planView is what a replay would do, as it is printed.
+// planView is the plan of a replay in the output.
 type planView struct {
 	Consumer string              `json:"consumer"`
 	Effects  string              `json:"effects"`
@@ -219,10 +219,12 @@ func effectsWord(real bool) string {
 	return "none"
 }
 
-// everySoOften is how often it is told how far a replay has come, where no line shows it.
+// everySoOften is the time between two reports on stderr about the progress of a replay, if no
+// progress line is shown.
 const everySoOften = 10 * time.Second
 
-// printReading returns a function that prints now and then how much a prediction has read.
+// printReading returns a function that prints from time to time how much of the source a prediction
+// has read.
 func (r *replayRun) printReading(s *replay.Source) func(admin.ReplayCounts) {
 	last := time.Now()
 	return func(c admin.ReplayCounts) {
@@ -234,16 +236,17 @@ func (r *replayRun) printReading(s *replay.Source) func(admin.ReplayCounts) {
 	}
 }
 
-// shownReplay is a replay as its line shows it.
+// shownReplay is a replay in the progress line.
 type shownReplay struct {
 	assembly.Consumer
 	source *replay.Source
 }
 
-// Source says how much is done.
+// Source returns how much of the source is done.
 func (s shownReplay) Source() string { return fmt.Sprintf("%.0f %% done", 100*s.source.Part()) }
 
-// watch shows how far the replay has come: on a terminal on a line, otherwise now and then.
+// watch shows the progress of the replay: in a progress line on a terminal, otherwise from time to
+// time on stderr.
 func (r *replayRun) watch(c assembly.Consumer) {
 	if r.ErrTerminal {
 		r.live = running.NewLive(r.Raw.Err)
@@ -261,18 +264,18 @@ func (r *replayRun) watch(c assembly.Consumer) {
 	}
 }
 
-// endView is how a replay ended, as it is printed.
+// endView is the result of a replay in the output.
 type endView struct {
 	Number     int64               `json:"number"`
 	State      admin.ReplayState   `json:"state"`
 	Counts     admin.ReplayCounts  `json:"counts"`
 	Prediction *admin.ReplayCounts `json:"predicted,omitempty"`
-	// Inbox is what this process did of the inbox meanwhile, where it had any of it.
+	// Inbox counts the inbox rows that this process worked on meanwhile; nil if there were none.
 	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
 	Resumed bool               `json:"resumed"`
 }
 
-// end prints how the replay ended, beside the prediction.
+// end prints the result of the replay beside the prediction.
 func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err error) error {
 	_, counts := r.runner.Source.Progress()
 	view := endView{Number: r.runner.Number, State: state, Counts: counts, Prediction: r.progress.Prediction, Resumed: r.wanted.resume > 0}
@@ -305,7 +308,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 	return err
 }
 
-// stoppedBy says who has stopped the replay, if somebody did.
+// stoppedBy returns who stopped the replay; empty if nobody did.
 func (r *replayRun) stoppedBy(state admin.ReplayState, err error) error {
 	if state != admin.ReplayStopped || !errors.Is(err, replay.ErrStopped) {
 		return nil

@@ -49,7 +49,8 @@ type consumerView struct {
 	Run string `json:"run,omitempty"`
 }
 
-// whatRuns asks the run at the policy's address for its consumers; nil if it cannot be asked.
+// whatRuns returns the consumers of the process that serves the policy's address; nil if the
+// process does not answer.
 func whatRuns(ctx context.Context, c *command.CLI, store string) map[string]metrics.ConsumerHealth {
 	p, _, err := c.LoadFor(store)
 	if err != nil || p.Listen.Address == "" { // who needs the policy says what is wrong with it
@@ -65,7 +66,7 @@ func whatRuns(ctx context.Context, c *command.CLI, store string) map[string]metr
 	return h.Consumers
 }
 
-// listControls prints what is wanted of each consumer, and whether it runs.
+// listControls prints the controls of each consumer, and whether the consumer runs.
 func listControls(ctx context.Context, c *command.CLI, all []controlled, runs map[string]metrics.ConsumerHealth, l *command.Listing) error {
 	views := []consumerView{}
 	for _, one := range all {
@@ -134,7 +135,7 @@ func controlLimit(v operate.ControlView) string {
 	return fmt.Sprint(v.PerSecond)
 }
 
-// standing is the order that stands: of the pause, or else of the limit; nil if there is
+// standing returns the order that is in force: of the pause, or else of the limit; nil if there is
 // none.
 func standing(v operate.ControlView) *operate.OrderView {
 	switch {

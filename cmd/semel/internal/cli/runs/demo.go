@@ -47,7 +47,8 @@ did not show, or the demo failed.`,
 	return cmd
 }
 
-// demoConsumeCommand is a consumer's process; the demonstration starts it.
+// demoConsumeCommand returns the command that the demonstration starts as the process of a
+// consumer.
 func demoConsumeCommand(c *command.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use:    "consume NAME DATABASE",
@@ -114,7 +115,7 @@ func demoFolder(keep string) (folder string, remove func() error, err error) {
 	return folder, func() error { return os.RemoveAll(folder) }, err
 }
 
-// demoProcess runs this program again, under the name it was called by.
+// demoProcess starts this program again, under the name by which it was started.
 func demoProcess(ctx context.Context, name, path string) *exec.Cmd {
 	program, err := os.Executable()
 	cmd := exec.CommandContext(ctx, program, "demo", "consume", name, path)

@@ -52,8 +52,8 @@ func (e *execution) serve(a *assembly.Assembly, recorded *recorders, traced *tra
 	return served, nil
 }
 
-// warn logs the policy's warnings, and warns of alerts that nobody can get, since the run
-// serves no metrics.
+// warn logs the policy's warnings. warn also warns if alerts are set although the run serves no
+// metrics.
 func warn(p *policy.Policy, o assembly.Options) {
 	for _, w := range p.Warnings {
 		o.Logger.Warn(w.String())
@@ -69,7 +69,7 @@ func warn(p *policy.Policy, o assembly.Options) {
 	}
 }
 
-// secure are the files of https; nil where the policy has none.
+// secure returns the files for HTTPS; nil if the policy has none.
 func secure(l policy.Listen) *metrics.TLS {
 	if l.TLS == nil {
 		return nil
@@ -77,7 +77,7 @@ func secure(l policy.Listen) *metrics.TLS {
 	return &metrics.TLS{Certificate: l.TLS.Certificate, Key: l.TLS.Key, Clients: l.TLS.Clients}
 }
 
-// asMetrics returns the consumers as the server of metrics takes them.
+// asMetrics returns the consumers in the form that the metrics server needs.
 func asMetrics(consumers map[string]*assembly.Runner) map[string]metrics.Consumer {
 	all := map[string]metrics.Consumer{}
 	for name, c := range consumers {
@@ -159,10 +159,10 @@ func state(ok bool, reason string) string {
 	return text
 }
 
-// mostHealth bounds what is read of an answer.
+// mostHealth is the maximum number of bytes that are read of an answer.
 const mostHealth = 1 << 20
 
-// ask asks the run that serves the address.
+// ask returns the health that the process at the address reports.
 func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, error) {
 	var h metrics.Health
 	response, err := call(ctx, l, http.MethodGet, path)
@@ -185,8 +185,9 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 	return h, nil
 }
 
-// listening is where the policy has its run listen, for a command that waits for the answer for
-// so long. otherwise says what follows where it has it listen nowhere, and what to do.
+// listening returns the address at which the policy's process listens. timeout must be positive. If
+// the policy has no address, the error ends with otherwise, which says the consequence and what to
+// do.
 func listening(c *command.CLI, timeout time.Duration, otherwise string) (l policy.Listen, err error) {
 	if timeout <= 0 {
 		return l, command.UsageError("--timeout %v: give a positive duration, as 1s", timeout)
@@ -201,7 +202,7 @@ func listening(c *command.CLI, timeout time.Duration, otherwise string) (l polic
 	return p.Listen, nil
 }
 
-// call sends a request to the run that serves the address.
+// call sends a request to the process that serves the address.
 func call(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error) {
 	scheme, transport := "http", &http.Transport{DisableKeepAlives: true}
 	if files := secure(l); files != nil {
@@ -246,7 +247,8 @@ func dialled(address string) string {
 	return address
 }
 
-// trace has spans of the consumers sent to the policy's collector; nil where it has none.
+// trace starts the export of the consumers' spans to the policy's collector; nil if the policy has
+// none.
 func (e *execution) trace(ctx context.Context, a *assembly.Assembly) (*tracing.Tracer, error) {
 	t := e.policy.Traces
 	if t.OTLP == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// logBridge writes what libraries log with the standard library's log package to the log of the
-// command.
+// logBridge copies lines of the standard library's log package, which libraries write, to the log
+// of the command.
 type logBridge struct{ log *slog.Logger }
 
 // unsolicited begins a line of net/http that quotes what a server sent.
@@ -20,7 +20,7 @@ func redirectLog(l *slog.Logger) {
 	log.SetOutput(logBridge{l})
 }
 
-// Write implements io.Writer. Nothing is shown of what an endpoint answered.
+// Write implements io.Writer. Write does not log what an endpoint answered.
 func (o logBridge) Write(line []byte) (int, error) {
 	if bytes.HasPrefix(line, []byte(unsolicited)) {
 		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. If such an answer arrives after the next call has begun, it is read as the answer of that call: correct the endpoint")

@@ -18,14 +18,14 @@ func positionsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("positions", "Compare and reset positions after a restore", positionsPlan(c), positionsReset(c), positionsAccept(c))
 }
 
-// grouped is a consumer with a group, and what is known of its partitions.
+// grouped is a consumer with a consumer group, and the positions of its partitions.
 type grouped struct {
 	consumer   *policy.Consumer
 	recovery   *kafka.Recovery
 	partitions []operate.PositionView
 }
 
-// withGroups calls work with the wanted consumers that have groups: those of the store that is named, or all.
+// withGroups calls work with the chosen consumers that have consumer groups.
 func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(*assembly.Assembly, []grouped) error) error {
 	p, err := bare.load(c)
 	if err != nil {
@@ -113,7 +113,7 @@ Exit code 0:
 	return c.WithConfig(cmd)
 }
 
-// oneConsumer takes the name of at most one consumer into c.Consumer.
+// oneConsumer stores the argument, the name of at most one consumer, in c.Consumer.
 func oneConsumer(c *command.CLI) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -128,7 +128,7 @@ func oneConsumer(c *command.CLI) cobra.PositionalArgs {
 	}
 }
 
-// plan prints the partitions, and on stderr what sets them right.
+// plan prints the partitions to stdout, and the commands that correct their offsets to stderr.
 func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) error {
 	views, total, ahead, byPerson, missing := []operate.PositionView{}, 0, 0, 0, int64(0)
 	for _, g := range all {
@@ -169,7 +169,7 @@ func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) er
 	return command.Found(fmt.Errorf("%s; %s", what, remedy(c, bare, ahead, byPerson)))
 }
 
-// remedy says what sets those partitions right, of which some were set by a person.
+// remedy returns what to do about the partitions, some of which a person has set.
 func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 	line := resetLine(c, bare)
 	switch byPerson {
@@ -181,7 +181,7 @@ func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 	return fmt.Sprintf("stop the consumers, then: %s; of them %d set so by a person, or an older release: --ahead sets those back, too", line, byPerson)
 }
 
-// resetLine is the command that sets groups back.
+// resetLine returns the command that sets consumer groups back.
 func resetLine(c *command.CLI, bare *bareGroup) string {
 	words := []string{"semel", "consumers", "positions", "reset"}
 	if c.Consumer != "" {
@@ -219,7 +219,7 @@ func positionColumns(views []operate.PositionView, wide bool) []output.Column[op
 	}
 }
 
-// bareGroup says in flags what a policy says about a consumer of Kafka, for Go programs that
+// bareGroup has the flags that replace a policy's keys about a Kafka consumer, for Go programs that
 // have no policy.
 type bareGroup struct {
 	store, group    string
@@ -236,7 +236,7 @@ func (b *bareGroup) add(cmd *cobra.Command) {
 	command.RefuseEmpty(cmd, "store", "brokers", "topics", "group")
 }
 
-// load is the policy, or with --store what the flags say.
+// load returns the policy, or with --store a policy made from the flags.
 func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
 	if !policy.IsPlace(b.store) {
 		if len(b.brokers) > 0 || len(b.topics) > 0 || b.group != "" {
@@ -255,8 +255,8 @@ func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
 	return p, nil
 }
 
-// words are the flags that choose the same consumer in another command. The place of the
-// database is left out, because it may hold a password.
+// words returns the flags that choose the same consumer in another command. The address of the
+// database is omitted, because it may contain a password.
 func (b *bareGroup) words() []string {
 	words := []string{"--store", "DATABASE"}
 	for _, broker := range b.brokers {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// setting are the flags of an act on positions.
+// setting has the flags of a command that sets positions.
 type setting struct {
 	operate.Setting
 	bare           bareGroup
@@ -72,8 +72,7 @@ skip them.`,
 	})
 }
 
-// setPositions sets what is to be set, consumer by consumer, and prints what became of
-// each partition.
+// setPositions sets the positions consumer by consumer, and prints the result for each partition.
 func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all []grouped, s *setting) error {
 	done := []operate.PositionView{}
 	var stopped error
@@ -98,7 +97,7 @@ func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all
 	return concludePositions(c, done, left, stopped, s)
 }
 
-// setGroup records what is to be done, and does it.
+// setGroup writes an audit record, and sets the positions of one consumer group.
 func setGroup(ctx context.Context, c *command.CLI, a *assembly.Assembly, g grouped, planned []operate.PositionView, s *setting) error {
 	what := operate.Record(planned)
 	if s.DryRun || what == "" {

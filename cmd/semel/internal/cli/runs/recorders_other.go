@@ -2,5 +2,6 @@
 
 package runs
 
-// onSignal does nothing: this system has no signal for it, use semel consumers record.
+// onSignal does nothing, because this system has no signal for recordings; use semel consumers
+// record.
 func (r *recorders) onSignal() (stop func()) { return func() {} }

@@ -25,8 +25,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// recordingKind is what a recording was written for. It ends the name of its file, and each
-// kind is counted by itself: who asks often displaces no recording of a broken law.
+// recordingKind is the cause for which a recording was written. Names of files end with the kind.
+// Recordings are counted for each kind, so that many recordings on request do not displace a
+// recording of a broken law.
 type recordingKind string
 
 // The kinds.
@@ -36,9 +37,9 @@ const (
 )
 
 const (
-	// mostKept is how many recordings of a consumer and a kind are kept.
+	// mostKept is the number of recordings that are kept for each consumer and kind.
 	mostKept = 10
-	// stampForm is the time in a file's name, so that names sort by it.
+	// stampForm is the format of the time in file names. Names sort by time.
 	stampForm = "20060102T150405.000000Z"
 )
 
@@ -46,9 +47,10 @@ func (k recordingKind) file(consumer string, at time.Time) string {
 	return url.PathEscape(consumer) + "-" + at.UTC().Format(stampForm) + string(k)
 }
 
-// prune removes recordings of a consumer that are too many, the oldest first, but never the one
-// that was just written, whatever the clock says; of those of laws not the first one either,
-// which shows how it began. Files that have other names are left alone.
+// prune removes the oldest recordings of a consumer and kind that are more than mostKept. prune
+// never removes the recording that was just written, whatever the clock says. Of recordings about
+// broken laws it also keeps the first one, which shows how the fault began. Files that have other
+// names are left alone.
 func (k recordingKind) prune(folder, consumer, written string) error {
 	all, err := os.ReadDir(folder)
 	if err != nil {
@@ -75,8 +77,8 @@ func (k recordingKind) prune(folder, consumer, written string) error {
 	return errors.Join(failed...)
 }
 
-// others are those that are kept beside the one that was just written, and beside the first of
-// laws.
+// others is the number of recordings that are kept besides the one that was just written, and for
+// laws besides the first one.
 func (k recordingKind) others() int {
 	if k == ofLaw {
 		return mostKept - 2
@@ -132,7 +134,7 @@ func printRecorded(c *command.CLI, answer metrics.Recorded) error {
 	return nil
 }
 
-// askToRecord asks the run that serves the address to write its recordings.
+// askToRecord asks the process that serves the address to write its recordings.
 func askToRecord(ctx context.Context, l policy.Listen) (answer metrics.Recorded, err error) {
 	response, err := call(ctx, l, http.MethodPost, metrics.PathRecord)
 	if err != nil {
@@ -167,7 +169,7 @@ func recordings(p *policy.Policy, log *slog.Logger) *recorders {
 	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*consumer.Recorder{}}
 }
 
-// check finds before anything is read that nothing could be written.
+// check returns an error if recordings could not be written, before anything is read from a source.
 func (r *recorders) check() error {
 	if r.policy.Folder == "" {
 		return nil
@@ -185,7 +187,7 @@ func (r *recorders) check() error {
 	return nil
 }
 
-// of gives each consumer its recorder; nil where nothing is recorded.
+// of returns the function that returns a consumer's recorder; nil if nothing is recorded.
 func (r *recorders) of() func(name string) *consumer.Recorder {
 	if r.policy.Folder == "" {
 		return nil
@@ -211,7 +213,7 @@ func (r *recorders) recorder(name string) *consumer.Recorder {
 
 var errNotRecorded = errors.New("nothing is recorded: give the policy a recorder, as recorder: {folder: recordings}, and start the run anew")
 
-// write writes what is recorded of every consumer, each into a file of its own.
+// write writes the recording of every consumer to a file of its own.
 func (r *recorders) write(why string) (files []string, err error) {
 	if r.policy.Folder == "" {
 		return nil, errNotRecorded
@@ -230,8 +232,7 @@ func (r *recorders) write(why string) (files []string, err error) {
 	return files, err
 }
 
-// writeOne writes a recording under a name that is not there yet, and removes what there is
-// too much of its kind then.
+// writeOne writes a recording to a new file, and then removes old recordings of the same kind.
 func (r *recorders) writeOne(name, why string, of recordingKind) (string, error) {
 	file := filepath.Join(r.policy.Folder, of.file(name, r.now()))
 	if whole, err := filepath.Abs(file); err == nil { // who reads the log may be elsewhere
@@ -259,7 +260,7 @@ func (r *recorders) logWritten(file string, err error) {
 	r.log.Warn("a recording is written", "file", file)
 }
 
-// signalled writes and tells what a signal asked for.
+// signalled writes the recordings that a signal asked for, and logs the files.
 func (r *recorders) signalled() {
 	files, err := r.write("a signal asked for it")
 	for _, file := range files {

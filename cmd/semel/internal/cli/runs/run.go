@@ -18,14 +18,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(c), healthCommand(c), topCommand(c), statusCommand(c), demoCommand(c),
 	}
 }
 
-// ConsumerCommands are the commands of this package below semel consumers.
+// ConsumerCommands returns the commands of this package below semel consumers.
 func ConsumerCommands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{consumersList(c), pauseCommand(c), resumeCommand(c), limitCommand(c), positionsCommand(c), recordCommand(c)}
 }
@@ -80,7 +80,7 @@ type execution struct {
 	options assembly.Options
 	live    *running.Live // nil where nobody watches
 	aside   running.Aside
-	// summedUp says that the log leaves out what the summary tells.
+	// summedUp: the log omits what the summary contains.
 	summedUp bool
 }
 
@@ -114,7 +114,8 @@ func run(ctx context.Context, c *command.CLI, p *policy.Policy, migrate bool, o 
 	return err
 }
 
-// print prints the counts, and for people what was set aside and why.
+// print prints the summary and, without --json, the parked and dead-lettered messages with their
+// reasons and commands.
 func (e *execution) print(s running.Summary) error {
 	if e.JSON {
 		return e.WriteJSON(s)
@@ -192,11 +193,11 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	return summary, command.Failed(err)
 }
 
-// startsAtOnce is how long a start may take before it is said what it waits for.
+// startsAtOnce is the time after which a start logs what it waits for.
 const startsAtOnce = 3 * time.Second
 
-// start prepares stores and sources. A stop meanwhile is no failure, as it is
-// none later: nothing was fetched, and there are no consumers.
+// start prepares stores and sources. A stop during start is no failure, because nothing was
+// fetched.
 func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Logger) (map[string]*assembly.Runner, error) {
 	waits := time.AfterFunc(startsAtOnce, func() {
 		log.Info("waiting for the store and the source to answer; nothing has been fetched yet")

@@ -61,13 +61,13 @@ type need struct {
 	What  string `json:"what"`
 	Count int    `json:"count,omitempty"`
 	Why   string `json:"why,omitempty"`
-	// Since is when the oldest began; zero if that is unknown.
+	// Since is the time of the oldest such message or state; zero if unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Next is the command to type next.
+	// Next is the next command to run.
 	Next string `json:"next"`
 }
 
-// status prints what needs a person.
+// status prints everything that needs a person.
 func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	l := w.look(ctx)
 	needs := w.needs(l)
@@ -93,8 +93,8 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	return command.Found(errors.New(output.WithVerb(len(needs), "thing", "needs", "need") + " a person"))
 }
 
-// needs are what the look of semel top shows: stores and runs that do not answer, and consumers
-// that are paused, not running or not ready.
+// needs returns the needs that a look of semel top shows: stores and processes that do not answer,
+// and consumers that are paused, not running or not ready.
 func (w *watching) needs(l *topLook) []need {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {
@@ -121,8 +121,8 @@ func (w *watching) needs(l *topLook) []need {
 	return needs
 }
 
-// stored are what a store keeps for a person: messages by consumer, state and reason, and gaps by
-// consumer.
+// stored returns the needs that a store contains: messages by consumer, state and reason, and gaps
+// by consumer.
 func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error) {
 	box := command.BoxOf(s)
 	all, err := box.Failures(ctx, store.RowFilter{Consumer: w.Consumer, States: []store.RowState{store.StateParked, store.StateDeadLettered}})
@@ -149,7 +149,7 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 	return needs, nil
 }
 
-// merged adds a need to another one of the same command.
+// merged combines a need with another one that has the same command.
 func merged(needs []need, n need) []need {
 	at := slices.IndexFunc(needs, func(is need) bool { return is.Store == n.Store && is.Next == n.Next })
 	if at < 0 {
@@ -162,8 +162,8 @@ func merged(needs []need, n need) []need {
 	return needs
 }
 
-// next is a command of semel about the same policy or database. A database's address is left out,
-// because it may hold a password.
+// next returns a command of semel for the same policy or database. The address of a database is
+// omitted, because it may contain a password.
 func (w *watching) next(words ...string) string {
 	words = append([]string{"semel"}, words...)
 	if policy.IsPlace(w.place) {

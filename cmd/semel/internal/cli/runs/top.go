@@ -64,14 +64,14 @@ func storesOf(a *assembly.Assembly) []topStore {
 	return all
 }
 
-// checkedStore is a store that says what is to be done where it cannot be read.
+// checkedStore is a store that, if it cannot be read, says what to do.
 type checkedStore struct {
 	*assembly.Store
 	of *assembly.Assembly
 }
 
-// Unfit is why it cannot be read and what to do; nil where that is not known. Who did not
-// answer is not asked again.
+// Unfit returns why the store cannot be read and what to do; nil if that is unknown. After a
+// timeout Unfit does not ask the store again.
 func (s checkedStore) Unfit(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return s.Failed(err)
@@ -79,18 +79,19 @@ func (s checkedStore) Unfit(ctx context.Context, err error) error {
 	return s.of.CheckStore(ctx, s.Store)
 }
 
-// leaveWithin is how long closing what was only read may take.
+// leaveWithin is the timeout for closing stores that were only read.
 const leaveWithin = 200 * time.Millisecond
 
-// leave closes what was only read. A store that does not answer keeps nobody at a terminal who
-// has left: its connections end with the process.
+// leave closes stores that were only read, and waits at most leaveWithin: a user who has left the
+// screen does not wait for a store that does not answer. The connections of such a store end with
+// the process.
 func leave(a io.Closer) {
 	var closing worker.Group
 	closing.Go(func() { _ = a.Close() }) // nothing was written
 	closing.WaitFor(leaveWithin)
 }
 
-// watching is a look at consumers that is repeated.
+// watching is the state of semel top, which shows the consumers again and again.
 type watching struct {
 	*command.CLI
 	// place is the value of --store.
@@ -102,7 +103,7 @@ type watching struct {
 	last   seen // the look before
 }
 
-// errNoStore ends a single look at stores of which none could be read.
+// errNoStore is the error of semel top --once if no store could be read.
 var errNoStore = errors.New("no store could be read")
 
 // once prints one look.
@@ -125,7 +126,7 @@ func (w *watching) once(ctx context.Context) error {
 	return command.Failed(err)
 }
 
-// live shows looks until a key, or the end of ctx, ends it.
+// live shows the consumers again and again, until a key or ctx ends it.
 func (w *watching) live(ctx context.Context, every time.Duration) error {
 	screen, err := openScreen(w.Raw)
 	if err != nil {
@@ -135,7 +136,8 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 	return w.show(ctx, screen, every)
 }
 
-// show is live on a screen. Stores and runs that do not answer keep no key waiting.
+// show shows the consumers on a screen. Keys are handled at once, also while a store or a process
+// does not answer.
 func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
 	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	ctx, cancel := context.WithCancel(ctx)
@@ -162,7 +164,7 @@ func (w *watching) show(ctx context.Context, screen *screen, every time.Duration
 	}
 }
 
-// looks looks every so often until ctx ends.
+// looks reads the consumers in intervals, until ctx ends.
 func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *topLook) {
 	for {
 		select {
@@ -176,7 +178,7 @@ func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *to
 	}
 }
 
-// sorting is what keys choose.
+// sorting is what the user chose with keys.
 type sorting struct {
 	by  int // of the orders
 	top int // the first consumer that is shown
@@ -191,7 +193,7 @@ const (
 	keyQuit  = "quit"
 )
 
-// press carries out a key, and reports whether it ends the watching.
+// press handles a key, and reports whether the key ends semel top.
 func (s *sorting) press(key string, consumers int) (ends bool) {
 	switch key {
 	case keyQuit:
@@ -208,7 +210,7 @@ func (s *sorting) press(key string, consumers int) (ends bool) {
 	return false
 }
 
-// readKeys reads keys from a terminal that is raw, until it ends.
+// readKeys reads keys from a terminal in raw mode, until the terminal is closed.
 func readKeys(in io.Reader, keys chan<- string) {
 	defer close(keys)
 	b := make([]byte, 16)

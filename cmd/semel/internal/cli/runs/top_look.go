@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// topStore is what is asked of a store. Each question is bounded.
+// topStore has the calls of a store that semel top needs. Each call has a timeout.
 type topStore interface {
 	admin.Controls
 	Name() string
@@ -32,34 +32,35 @@ type topStore interface {
 	Unfit(ctx context.Context, err error) error
 }
 
-// caller asks the run that serves an address; see call.
+// caller sends a request to the process that serves an address; see call.
 type caller func(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error)
 
-// topView is what is known of a consumer at a moment. What nobody said is nil.
+// topView is the state of a consumer at one moment. Unknown values are nil.
 type topView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
 	// State is running, paused, limited or not ready; empty where no run says it and nobody
 	// has paused it.
 	State string `json:"state"`
-	// PerSecond are effects since the look before; Lag is the broker's.
+	// PerSecond is the number of effects per second since the last look. Lag is the lag that the
+	// broker reports.
 	PerSecond *float64 `json:"effects_per_second"`
 	Effects   *float64 `json:"effects"`
 	Lag       *float64 `json:"lag"`
-	// Waiting and Aside are rows of the inbox that are to be worked on, and that are parked or
-	// dead-lettered; MoreWaiting and MoreAside say that there may be more. Oldest is of those
-	// that wait.
+	// Waiting is the number of inbox rows that wait to be processed, and Aside the number of parked
+	// and dead-lettered rows; MoreWaiting and MoreAside report that there may be more. Oldest is
+	// the age of the oldest waiting row.
 	Waiting     int64   `json:"waiting"`
 	MoreWaiting bool    `json:"waiting_at_least"`
 	Aside       int64   `json:"parked"`
 	MoreAside   bool    `json:"parked_at_least"`
 	Oldest      float64 `json:"oldest_seconds"`
-	// Unread says that the store could not be read, so that nothing is known of rows.
+	// Unread: the store could not be read, so the numbers of rows are unknown.
 	Unread bool   `json:"unread"`
 	Error  string `json:"error,omitempty"`
-	// LastError is what its run met last, whatever became of that.
+	// LastError is the last error in the consumer's process, whatever its consequence was.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
-	// since is when it was paused; runs says that the run reports it.
+	// since is the time of the pause. runs: the process reports this consumer.
 	since time.Time
 	runs  bool
 }
@@ -68,23 +69,24 @@ type topView struct {
 type topLook struct {
 	At        time.Time `json:"at"`
 	Consumers []topView `json:"consumers"`
-	// Notes say what could not be read, Failed how many stores that were.
+	// Notes say what could not be read. Failed is the number of stores that could not be read.
 	Notes  []string `json:"notes,omitempty"`
 	Failed int      `json:"-"`
-	// Asking: nobody has answered yet.
+	// Asking: no store has answered yet.
 	Asking bool `json:"-"`
-	// unreadable are the stores that could not be read; noRun is why the run could not be asked.
+	// unreadable lists the stores that could not be read. noRun is why the process could not be
+	// asked.
 	unreadable []need
 	noRun      string
 }
 
-// seen are the effects of the look before, for rates.
+// seen has the number of effects at the last look, from which rates are computed.
 type seen struct {
 	at      time.Time
 	effects map[string]float64
 }
 
-// look reads the stores and asks the run.
+// look reads the stores and asks the process.
 func (w *watching) look(ctx context.Context) *topLook {
 	l := &topLook{At: w.now(), Consumers: []topView{}}
 	for _, s := range w.stores {
@@ -105,7 +107,7 @@ func (w *watching) look(ctx context.Context) *topLook {
 	return l
 }
 
-// unreadable says why a store cannot be read, and what to do where that is known.
+// unreadable returns why a store cannot be read and, if known, what to do.
 func unreadable(ctx context.Context, s topStore, err error) string {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -115,7 +117,7 @@ func unreadable(ctx context.Context, s topStore, err error) string {
 	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)
 }
 
-// unread names the policy's consumers of a store that cannot be read.
+// unread returns the names of the policy's consumers of a store that cannot be read.
 func (w *watching) unread(l *topLook, s topStore) {
 	l.Consumers = slices.DeleteFunc(l.Consumers, func(v topView) bool { return v.Store == s.Name() })
 	for _, name := range command.KnownConsumers(w.policy, s.Name(), nil) {
@@ -167,10 +169,10 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 	return nil
 }
 
-// lookWithin bounds a look at one store, and at a run.
+// lookWithin is the timeout for reading one store, or one process.
 const lookWithin = 5 * time.Second
 
-// askRun adds what the run says of its consumers.
+// askRun adds what the process reports about its consumers.
 func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -204,7 +206,7 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	return nil
 }
 
-// ready takes what a run says of the consumer's health.
+// ready sets the consumer's health as the process reports it.
 func (v *topView) ready(h metrics.ConsumerHealth) {
 	v.LastError, v.runs = h.LastError, true
 	switch {
@@ -228,7 +230,7 @@ func (w *watching) figures(ctx context.Context) (map[string]*dto.MetricFamily, e
 	return parser.TextToMetricFamilies(io.LimitReader(response.Body, mostFigures))
 }
 
-// mostFigures bounds what is read of a run's metrics.
+// mostFigures is the maximum number of bytes that are read of a process's metrics.
 const mostFigures = 16 << 20
 
 func (w *watching) health(ctx context.Context) (h metrics.Health, err error) {
@@ -241,7 +243,7 @@ func (w *watching) health(ctx context.Context) (h metrics.Health, err error) {
 	return h, err
 }
 
-// figureOf sums up what a metric says of a consumer; nil if it says nothing.
+// figureOf returns the sum of a metric's values for a consumer; nil if the metric has none.
 func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	var sum float64
 	found := false
@@ -259,7 +261,8 @@ func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	return &sum
 }
 
-// orders are what a table can be sorted by: what is worst comes first.
+// orders are the orders by which the table can be sorted: except by name, the worst consumer comes
+// first.
 var orders = []struct {
 	name    string
 	compare func(a, b topView) int

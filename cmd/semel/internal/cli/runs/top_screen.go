@@ -19,8 +19,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is a terminal whose keys are read one by one. What stood there comes back when it
-// is closed.
+// screen is a terminal from which keys are read one by one. When the screen is closed, the terminal
+// shows its previous content.
 type screen struct {
 	out     io.Writer
 	keys    chan string
@@ -37,7 +37,7 @@ const (
 	restOfAll   = "\x1b[J"
 )
 
-// keyboard reports whether a person has keys there.
+// keyboard reports whether a user can press keys.
 func keyboard(in io.Reader) bool {
 	f, is := in.(*os.File)
 	return is && term.IsTerminal(int(f.Fd()))
@@ -64,7 +64,7 @@ func openScreen(s command.Streams) (*screen, error) {
 	return sc, err
 }
 
-// usualRows is the height of a terminal that does not say its own.
+// usualRows is the assumed height of a terminal whose height is unknown.
 const usualRows = 24
 
 func (s *screen) close() {
@@ -72,8 +72,8 @@ func (s *screen) close() {
 	s.restore()
 }
 
-// draw shows a frame: its first two lines and its last one always, of what is between what
-// fits, from row top on.
+// draw shows a frame: always its first two lines and its last line, and between them as many lines
+// as fit, from line top on.
 func (s *screen) draw(frame []string, rows, top int) error {
 	if head, foot := frame[:2], frame[len(frame)-1:]; len(frame) > rows && rows > 3 {
 		body := frame[2 : len(frame)-1]
@@ -104,7 +104,7 @@ func compareFigures(a, b *float64) int {
 	return cmp.Compare(value(a), value(b))
 }
 
-// keysLine is below a frame where there are keys.
+// keysLine is the line below a frame that explains the keys.
 const keysLine = "q: end  left, right: sort  up, down: scroll"
 
 // frame returns the lines of a look, cut to this many columns: a heading, the table, and notes
@@ -174,7 +174,7 @@ func topColumns(all []topView, now time.Time) []output.Column[topView] {
 	}
 }
 
-// lastError is what a consumer met last, and how long ago.
+// lastError returns the last error of a consumer, and its age.
 func lastError(e *metrics.LastError, now time.Time) string {
 	if e == nil {
 		return ""
@@ -182,7 +182,7 @@ func lastError(e *metrics.LastError, now time.Time) string {
 	return fmt.Sprintf("%s ago, %s: %s", age(now, e.At), legible.Printable(e.Event), legible.Printable(e.Error))
 }
 
-// age is how long ago a time was: in hours from one hour on.
+// age formats the time since t; from one hour on in hours.
 func age(now, at time.Time) string {
 	ago := max(now.Sub(at), 0).Round(time.Second)
 	if ago >= time.Hour {

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verification are the flags of audit verify.
+// verification has the flags of audit verify.
 type verification struct {
 	audited
 	file, head, headFile, keyFile string
@@ -71,7 +71,7 @@ func verify(c *command.CLI, cmd *cobra.Command, f *verification) error {
 	return printVerified(c, found)
 }
 
-// read reads the heads and the key that the flags give.
+// read reads the heads and the key that the flags name.
 func (f *verification) read() (by operate.Verification, err error) {
 	heads, err := f.heads()
 	if err != nil {
@@ -97,8 +97,8 @@ func (f *verification) read() (by operate.Verification, err error) {
 	return by, nil
 }
 
-// heads are those of --head and of --head-file, which may be what verify printed: a line
-// that begins with no number and a colon is none.
+// heads returns the heads in --head and in the file of --head-file. The file may be the output of
+// verify: lines that do not begin with a number and a colon are ignored.
 func (f *verification) heads() (all []string, err error) {
 	if f.head != "" {
 		all = append(all, f.head)
@@ -142,7 +142,8 @@ func verifyStores(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *
 	return all, nil
 }
 
-// verifyFile needs no policy; one that is named has the key.
+// verifyFile verifies a chain in a file, without a policy; if a policy is given, it only provides
+// the key.
 func verifyFile(c *command.CLI, cmd *cobra.Command, f *verification, by operate.Verification) ([]operate.Verified, error) {
 	if cmd.Flags().Changed("config") && by.Key == nil {
 		p, err := c.Load()

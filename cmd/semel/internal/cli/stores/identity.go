@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// IdentityCommand is a command below semel consumers.
+// IdentityCommand returns the command group semel consumers identity.
 func IdentityCommand(c *command.CLI) *cobra.Command {
 	return command.Group("identity", "Show and retire identities", identityList(c), identityRetire(c), identityRelease(c))
 }
 
-// derivationView is a derivation as it is printed.
+// derivationView is a derivation in the output.
 type derivationView struct {
 	Store      string    `json:"store"`
 	Consumer   string    `json:"consumer"`
@@ -33,8 +33,8 @@ type derivationView struct {
 	Owner      string    `json:"owner,omitempty"`
 }
 
-// withDerivations has work done with each store of the policy, or the one that is named, and
-// the name under which the consumer stands there: that of its active generation.
+// withDerivations calls a function with each store of the policy, or with the store in --store, and
+// with the name of the consumer's active generation in that store.
 func withDerivations(c *command.CLI, cmd *cobra.Command, store, consumer string, work func(ctx context.Context, s *assembly.Store, kept string) error) error {
 	ctx := cmd.Context()
 	a, err := c.OpenBoxes(ctx, store)
@@ -121,7 +121,7 @@ func (d derivationView) state() string {
 	return "live"
 }
 
-// identityAct is what a person does to how one consumer's identities are found.
+// identityAct is an operator's change to how one consumer's identities are found.
 type identityAct struct {
 	store  string
 	dryRun bool
@@ -135,7 +135,7 @@ func (o *identityAct) flags(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return identityFlags(c, cmd, &o.store)
 }
 
-// begin checks what an act needs.
+// begin checks the arguments and flags of a change.
 func (o *identityAct) begin(args []string) error {
 	if len(args) != 1 {
 		return command.UsageError("name one consumer")
@@ -143,7 +143,7 @@ func (o *identityAct) begin(args []string) error {
 	return command.CheckRecord(&o.act.Who, o.act.Why, o.dryRun)
 }
 
-// printIdentityAct prints what was done, or would be.
+// printIdentityAct prints the change that was made, or that a dry run would make.
 func printIdentityAct(c *command.CLI, o *identityAct, consumer, what string) error {
 	if c.JSON {
 		return c.WriteJSON(struct {
@@ -227,11 +227,11 @@ func identityRelease(c *command.CLI) *cobra.Command {
 	return o.flags(c, cmd)
 }
 
-// errNothing: there is nothing of a consumer that an act could change.
+// errNothing: no store has a record of the consumer that the command could change.
 var errNothing = errors.New("no store has that; semel consumers identity ls shows what there is")
 
-// changeIdentity finds the one store that has what an act is about, and does it there; find
-// returns nil where a store has nothing of it.
+// changeIdentity finds the only store that has the record to change, and changes the record there.
+// find returns nil if a store does not have the record.
 func changeIdentity(c *command.CLI, cmd *cobra.Command, o *identityAct, consumer, what string, find func(ctx context.Context, d admin.Derivations, kept string) (func() error, error)) error {
 	found := 0
 	err := withDerivations(c, cmd, o.store, consumer, func(ctx context.Context, s *assembly.Store, kept string) error {

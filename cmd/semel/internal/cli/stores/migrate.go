@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{migrateCommand(c), retentionCommand(c), auditCommand(c)}
 }
@@ -84,15 +84,15 @@ func printChanges(c *command.CLI, changes []assembly.Change) error {
 	return nil
 }
 
-// migrationView is a migration of a store as it is shown.
+// migrationView is a migration of a store in the output.
 type migrationView struct {
 	Store   string `json:"store"`
 	Version int    `json:"version"`
 	Name    string `json:"name"`
 	Applied bool   `json:"applied"`
-	// At is empty if it is not applied.
+	// At is the time of the migration; empty if the migration is not applied.
 	At string `json:"at,omitempty"`
-	// Newer: only a newer release knows it.
+	// Newer: only a newer release has this migration.
 	Newer bool `json:"newer,omitempty"`
 }
 
@@ -169,7 +169,7 @@ func migratePrint(c *command.CLI) *cobra.Command {
 	return cmd
 }
 
-// grantsView are the GRANT statements of a store as they are shown.
+// grantsView has the GRANT statements of a store for the output.
 type grantsView struct {
 	Store  string   `json:"store"`
 	Grants []string `json:"grants"`
@@ -233,7 +233,7 @@ func grants(ctx context.Context, c *command.CLI, p *policy.Policy, store, role s
 	return grantsView{store, grants}, checked(s.Failed(err))
 }
 
-// adoptedTables are those that consumers of the store have adopted.
+// adoptedTables returns the tables that consumers of the store have adopted.
 func adoptedTables(p *policy.Policy, store string) (tables []string) {
 	for _, consumer := range p.Consumers {
 		if consumer.Store == store && consumer.Dedup != nil && !slices.Contains(tables, consumer.Dedup.Table) {
@@ -256,8 +256,8 @@ func printGrants(c *command.CLI, views []grantsView) error {
 	return nil
 }
 
-// checked is failed, but for tables that do not fit: finding those is what the
-// command is for, and exits with 4.
+// checked returns the error of a check: with exit code 4 if tables do not fit, which is what the
+// command looks for, and with exit code 1 for other errors.
 func checked(err error) error {
 	if errors.Is(err, semel.ErrSchema) {
 		return command.Found(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reapFlags choose whose records are looked at.
+// reapFlags has the flags that choose the consumers.
 type reapFlags struct {
 	store    string
 	dry      bool
@@ -73,7 +73,7 @@ func (f *reapFlags) withStores(c *command.CLI, cmd *cobra.Command, work func(con
 	return work(ctx, a)
 }
 
-// kept calls do with each retention that is chosen, and says how many there are.
+// kept calls do with each stored retention, and returns the number of retentions.
 func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
 	for _, s := range a.Stores {
 		all, err := s.Retentions(ctx, c.Consumer)
@@ -90,7 +90,7 @@ func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *
 	return n, nil
 }
 
-// reap reaps for each consumer and prints what was removed.
+// reap removes old markers of each consumer, and prints how many were removed.
 func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlags) error {
 	done := []operate.Reaped{}
 	_, err := kept(ctx, c, a, func(s *assembly.Store, r *store.StoredRetention) error {
@@ -120,7 +120,8 @@ func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlag
 	return err
 }
 
-// record writes down that a consumer is reaped, once something was removed.
+// record returns a function that writes one audit record for a consumer, once markers or rows were
+// removed.
 func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *store.StoredRetention) func(operate.Reaped) error {
 	written := f.dry
 	return func(sum operate.Reaped) error {
@@ -172,7 +173,7 @@ func printReaped(c *command.CLI, done []operate.Reaped, dry bool) error {
 	return err
 }
 
-// afterDryRun says what to do about what was only counted.
+// afterDryRun returns the sentence after a dry run, with the command that removes what was counted.
 func afterDryRun(done []operate.Reaped) string {
 	if slices.ContainsFunc(done, operate.Reaped.Due) {
 		return "nothing was removed; semel retention run removes it"
@@ -240,7 +241,8 @@ func keptColumns(views []operate.KeptView, wide bool) []output.Column[operate.Ke
 	}
 }
 
-// daysOf says how many days of markers stand, and where there is room, from which one on.
+// daysOf returns the number of daily partitions and, if there is room in the line, the day of the
+// oldest.
 func daysOf(d *operate.DaysView, wide bool) string {
 	if d == nil {
 		return "-"
@@ -251,7 +253,7 @@ func daysOf(d *operate.DaysView, wide bool) string {
 	return fmt.Sprintf("%d from %s", d.Kept, d.First.Format(time.DateOnly))
 }
 
-// spanOf is a number of seconds as people write it.
+// spanOf formats a number of seconds.
 func spanOf(seconds float64, zero string) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
@@ -296,7 +298,7 @@ func retentionForget(c *command.CLI) *cobra.Command {
 	return c.WithConfig(cmd)
 }
 
-// forgotten is what became of a lane, or would.
+// forgotten is the result of the command for a lane.
 type forgotten struct {
 	DryRun   bool   `json:"dry_run"`
 	Store    string `json:"store"`
@@ -304,7 +306,7 @@ type forgotten struct {
 	Lane     string `json:"lane"`
 }
 
-// forgetLane forgets the lane in the one store that knows the consumer.
+// forgetLane removes the position of the lane in the one store that knows the consumer.
 func forgetLane(ctx context.Context, c *command.CLI, a *assembly.Assembly, lane string, act store.Act, dry bool) error {
 	var in []*assembly.Store
 	if _, err := kept(ctx, c, a, func(s *assembly.Store, _ *store.StoredRetention) error {

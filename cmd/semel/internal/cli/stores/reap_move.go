@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// moving is what a move to days is asked for.
+// moving has the flags of a move to daily partitions.
 type moving struct {
 	end, dry bool
 	who, why string
@@ -58,7 +58,7 @@ closed to old processes, or ids are spelled differently.`,
 	return c.WithConfig(cmd)
 }
 
-// move records the act and does it.
+// move writes an audit record and moves the markers.
 func move(ctx context.Context, c *command.CLI, m moving) error {
 	p, err := c.Load()
 	if err != nil {

@@ -206,8 +206,8 @@ func (d *Decoder) tags(n *yaml.Node) {
 	}
 }
 
-// expand replaces ${NAME} and ${NAME:-default} by the environment; $${ stands
-// for ${ itself. It reports faults and whether the text is usable.
+// expand replaces ${NAME} and ${NAME:-default} by the environment; $${ stands for ${ itself.
+// expand reports faults and whether the text is usable.
 func (d *Decoder) expand(p Place, text string) (string, bool) {
 	var b strings.Builder
 	ok := true

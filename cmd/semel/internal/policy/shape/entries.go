@@ -25,7 +25,8 @@ func (p Place) Value() *yaml.Node {
 	return n
 }
 
-// Entries yields the entries of a mapping. It reports entries with unusable keys as faults and skips them.
+// Entries yields the entries of a mapping. Entries reports entries with unusable keys as faults and skips
+// them.
 func (d *Decoder) Entries(p Place) iter.Seq2[string, entry] {
 	return func(yield func(string, entry) bool) {
 		seen := map[string]int{}

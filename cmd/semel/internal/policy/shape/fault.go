@@ -20,11 +20,12 @@ const (
 	NotYet
 	// Unreadable: the file cannot be read.
 	Unreadable
-	// Warning: allowed but probably not intended. It does not reject the policy.
+	// Warning: allowed but probably not intended. Warning does not reject the policy.
 	Warning
 )
 
-// Fault is one error or warning in a policy. It never contains the value of an environment variable.
+// Fault is one error or warning in a policy. Fault never contains the value of an environment
+// variable.
 type Fault struct {
 	File         string
 	Line, Column int

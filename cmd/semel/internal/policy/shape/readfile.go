@@ -16,9 +16,9 @@ const longestFile = 16 << 20
 // errDirectory: the path is a directory.
 var errDirectory = errors.New("it is a directory")
 
-// ReadFile reads a policy, or a file that a policy names. It never waits for a writer: a named pipe without
-// a writer reads as empty, where os.ReadFile would wait forever, even after SIGTERM. A pipe that a shell has
-// opened (`--config <(…)`) is read to its end.
+// ReadFile reads a policy, or a file that a policy names. ReadFile never waits for a writer: a named pipe
+// without a writer reads as empty, where os.ReadFile would wait forever, even after SIGTERM. A pipe that a
+// shell has opened (`--config <(…)`) is read to its end.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

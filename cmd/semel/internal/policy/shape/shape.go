@@ -12,8 +12,8 @@ import (
 // Shape reads and describes one kind of value, so that the parser, the JSON Schema and the reference
 // cannot disagree.
 type Shape[V any] interface {
-	// Read returns the value. It returns false after it has recorded a fault; then the value may be
-	// incomplete.
+	// Read returns the value. Read returns false after it has recorded a fault; then the value may
+	// be incomplete.
 	Read(d *Decoder, p Place) (V, bool)
 	described
 }
