@@ -27,6 +27,7 @@ consumers:
     effect: {kind: ledger, says: "a second one books it twice"}
     retention: forever
     identity: {id: id, source: source}
+    timeout: 3s
     inbox: {lease: 3s, poll: 100ms, max_crashes: 100}
     retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms}
     handler:
