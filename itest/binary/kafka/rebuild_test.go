@@ -151,7 +151,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 			if code == 0 {
 				t.Fatalf("it is switched to: %s", out)
 			}
-			return strings.Contains(out, "nobody runs")
+			return strings.Contains(out, "no process runs")
 		})
 		if n := r.applied(0); n < 500 {
 			t.Errorf("%d", n)
