@@ -51,8 +51,8 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 
 // errRolledBackItself means that the setup file contained a ROLLBACK that was recognised only after
 // it had run.
-var errRolledBackItself = errors.New("its statements ended their transaction: what stands before the ROLLBACK did not run, " +
-	"what stands after it may have: remove the ROLLBACK and what is there already")
+var errRolledBackItself = errors.New("its statements ended their transaction: those before the ROLLBACK were undone, " +
+	"those after it may have taken effect: remove the ROLLBACK and what the file already created")
 
 // setup runs the statements under a guard. If the statements contain a COMMIT that was not
 // recognised, the guard makes that COMMIT fail, and all statements are rolled back.
