@@ -7,8 +7,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// standBehind stores a message in the inbox because an earlier message of its line is there. The message is marked in its
-// worker's next flight, and is unblocked by the commit that ends the message before it.
+// standBehind stores a message in the inbox because an earlier message of its line (key or lane) is there.
+// The message is marked in its worker's next batch. The commit that ends the earlier message unblocks this
+// message.
 func (m *Machine) standBehind(it *Item) {
 	why := it.failing()
 	why.reason, why.after = reasonname.Behind, 0
@@ -16,8 +17,9 @@ func (m *Machine) standBehind(it *Item) {
 	m.requeue(it)
 }
 
-// keepPlaces trims messages that would be stored in the inbox before an earlier message of their line that does
-// not end with this flight, because rows get their place in the line in the order of insertion.
+// keepPlaces removes messages from the batch that would be stored in the inbox too early: an earlier message
+// of their line is in the batch and does not end with it. Rows get their place in the line in the order in
+// which they are written.
 func (m *Machine) keepPlaces(f *Flight) {
 	var late []*line
 	for i, en := range f.Entries {

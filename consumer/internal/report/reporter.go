@@ -125,7 +125,7 @@ func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
 	if note, reported := endings[item.Ending]; reported {
 		reason := item.Reason
 		if item.Ending == source.EndConflict && reason != reasonname.FormerConflict {
-			reason = semel.ReasonConflict // as its row has it, whatever it failed of before
+			reason = semel.ReasonConflict // the row has this reason too, even if the message failed for another reason before
 		}
 		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
 	}
