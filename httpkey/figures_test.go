@@ -80,7 +80,7 @@ func TestK4OutcomesOfRequestsAreCounted(t *testing.T) {
 	})
 }
 
-// unfit is a store whose schema does not fit.
+// unfit is a store whose schema does not fit this release.
 type unfit struct{ keystore.Store }
 
 func (unfit) Check(context.Context) error { return semel.ErrSchema }
