@@ -1,5 +1,5 @@
-// Package digest writes values to a hash in an unambiguous form: hashes of different kinds, or of different parts,
-// are never equal.
+// Package digest writes values to a hash in an unambiguous form. So hashes of different kinds, or of
+// different parts, are never equal.
 package digest
 
 import (
