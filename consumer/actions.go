@@ -12,8 +12,9 @@ const (
 	LanesPartition LaneMode = iota
 	// LanesNone: no order is kept.
 	LanesNone
-	// LanesKey: messages with the same key (semel.Message.Key) are processed in order, whatever their partition.
-	// Messages with different keys, and messages without a key, are processed in parallel.
+	// LanesKey: messages with the same key (semel.Message.Key) are processed in order, even if they are in
+	// different partitions. Messages with different keys, and messages without a key, are processed in
+	// parallel.
 	LanesKey
 )
 
@@ -35,8 +36,8 @@ const (
 	ActionKeepFirst
 	// ActionRetry, for OnPrecondition, retries the message, because the condition may be met later.
 	ActionRetry
-	// ActionDeadLetter copies the message to the source's dead-letter topic, records it in the store as
-	// dead-lettered, and then settles it.
+	// ActionDeadLetter copies the message to the source's dead-letter topic, records the message in the store
+	// as dead-lettered, and then acks the message.
 	ActionDeadLetter
 )
 

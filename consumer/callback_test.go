@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// calling is a store whose batches call back during their commit.
+// calling is a store whose batches call the function back during their commit.
 type calling struct {
 	*memstore.Store
 	back func(mark store.Mark) // called for each message
-	// contended is the number of next commits that fail because of another batch.
+	// contended is a number of commits. The next contended commits fail because of another batch.
 	contended atomic.Int32
 	cut       chan struct{} // receives when a batch is killed
 }

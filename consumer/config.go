@@ -10,10 +10,11 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config configures a consumer. The zero value of a field selects its default. New reports all faults together.
+// Config configures a consumer. If a field has the zero value, its default is used. New reports all faults
+// together.
 type Config struct {
-	// Name identifies the consumer's records in the store. Required, 1 to 255 bytes of printable UTF-8. If you
-	// rename a consumer, it processes every message again.
+	// Name identifies the consumer's records in the store. Required, 1 to 255 bytes of printable UTF-8. After
+	// a consumer was renamed, it processes every message again.
 	Name string
 	// Source delivers messages. Run needs a Source, except with StrategyInbox: without a Source, Run then
 	// processes only the inbox. Process needs no Source.
@@ -32,14 +33,15 @@ type Config struct {
 	// with semel identity release (admin.Derivations). Exclusive needs Owner.
 	Exclusive bool
 	// Type is the selector (see identity.By) of the type of a message, such as "header:event-type" or
-	// "body:/type". Message.Type returns this type, Filter.Types is compared with it, and inbox rows store it. By
-	// default, and if the selector finds nothing, the type is the CloudEvents attribute type. If the type of a
-	// message cannot be read (a body that is not JSON, a repeated header with different values), the message ends
-	// as semel.ReasonMalformed. Type does not affect Identity and Fingerprint.
+	// "body:/type". Message.Type returns this type, Filter.Types is compared with this type, and inbox rows
+	// store it. If Type is empty, or if the selector finds nothing, the type is the CloudEvents attribute
+	// type. If the type of a message cannot be read (a body that is not JSON, a repeated header with
+	// different values), the message ends as semel.ReasonMalformed. Type does not affect Identity and
+	// Fingerprint.
 	Type string
 	// Filter selects the messages of this consumer. The zero value selects all messages.
 	Filter Filter
-	// OnFiltered ends the messages that Filter excludes: OnFilteredSkip, OnFilteredPark or
+	// OnFiltered says how messages end that Filter excludes: OnFilteredSkip, OnFilteredPark or
 	// OnFilteredDeadLetter.
 	OnFiltered OnFiltered
 	// Fingerprint identifies content. The default is identity.FingerprintBody(), or identity.FingerprintNone() if
@@ -83,8 +85,8 @@ type Config struct {
 	SenderWindows map[string]time.Duration
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
-	// OnParked says what happens to later messages of a key or partition while an earlier one waits or is parked
-	// in the inbox. The default depends on the store.
+	// OnParked says what happens to later messages of a key or partition while an earlier message of that key
+	// or partition waits or is parked in the inbox. The default depends on the store.
 	OnParked OnParked
 	// Workers is the number of batches that run in parallel, 1 to 1,024; default 8.
 	Workers int
@@ -95,8 +97,8 @@ type Config struct {
 	Timeout time.Duration
 	// Batch limits the size of a transaction.
 	Batch BatchLimits
-	// MaxInMemoryWait is the longest time that a message waits in memory for a retry; default
-	// 10 s. Longer waits are kept in the inbox.
+	// MaxInMemoryWait is the maximum time that a message waits in memory for a retry; default 10 s. A message
+	// that must wait longer waits in the inbox.
 	MaxInMemoryWait time.Duration
 	// MaxUnacked limits the messages that are fetched and not yet acked.
 	MaxUnacked source.Bound
@@ -110,9 +112,9 @@ type Config struct {
 	Drain time.Duration
 	// Retry configures retries and their limits.
 	Retry RetryPolicy
-	// AckOnReceipt, with StrategyInbox, acks a message as soon as it is stored in the inbox. A worker applies it
-	// later, so the backlog is in the inbox and not in the broker. Otherwise a message is acked when its effect is
-	// committed or the message is parked.
+	// AckOnReceipt, with StrategyInbox, acks a message as soon as the message is stored in the inbox. A
+	// worker applies the message later, so the backlog is in the inbox and not in the broker. Without
+	// AckOnReceipt, a message is acked when its effect is committed or the message is parked.
 	AckOnReceipt bool
 	// Inbox configures the processing of messages that wait in the store's inbox: messages received there, and
 	// retries with a delay longer than MaxInMemoryWait.
@@ -128,7 +130,7 @@ type Config struct {
 	// be rebuilt beside the active effects; see InGenerations. The store must implement admin.Generations.
 	// Generation cannot be used with TryMark and Accept.
 	Generation *Generation
-	// Retention is how long markers and ended messages are kept; the zero value keeps them forever.
+	// Retention is how long markers and ended messages are kept. The zero value keeps them forever.
 	Retention RetentionPolicy
 	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for
 	// this time. A failing source does not count as idle. A source that has not assigned a lane yet gets one
@@ -142,8 +144,9 @@ type Config struct {
 	// consumer that still runs. After a result of false, Run calls MayEnd again after IdleExit. After the
 	// first result of true, Run calls MayEnd once more. MayEnd must not block.
 	MayEnd func() bool
-	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s. Statements
-	// that handlers queued are sent with the commit and may take Timeout each in addition.
+	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s.
+	// Statements that handlers have queued are sent with the commit, and each of them may take Timeout in
+	// addition.
 	CommitTimeout time.Duration
 	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most
 	// 30 lines a minute with the same message are logged, and at most 10 lines a minute with the same reason.
@@ -155,8 +158,8 @@ type Config struct {
 	// not begin a chain. To begin a chain, seal one audit record with the store's Seal (admin.Sealing) after
 	// the first Migrate, or run semel migrate up.
 	AuditKey []byte
-	// Observers are notified of events. An observer that implements measure.Meter also receives measurements. At
-	// most one may implement measure.Tracer, which creates spans.
+	// Observers get the events of the consumer. An observer that implements measure.Meter also gets
+	// measurements. At most one observer may implement measure.Tracer, which creates spans.
 	Observers []semel.Observer
 	// Recorder, if set, records the engine's last events and decisions.
 	Recorder *Recorder
@@ -176,11 +179,11 @@ type InboxPolicy struct {
 	MaxCrashes int
 }
 
-// BatchLimits limit a transaction. A batch never waits until it is full.
+// BatchLimits limit a batch, which is one transaction. A batch never waits until it is full.
 type BatchLimits struct {
 	// MaxSize is the maximum number of messages in a batch, 1 to 10,000; default 500.
 	MaxSize int
-	// MaxTime is how long the handlers of one batch run before the batch commits; default 50 ms.
+	// MaxTime is how long the handlers of one batch may run before the batch commits; default 50 ms.
 	MaxTime time.Duration
 }
 

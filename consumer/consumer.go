@@ -25,7 +25,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Consumer is a named handler with its settings. Consumer is safe for concurrent use.
+// Consumer is a named handler with its settings. A Consumer is safe for concurrent use.
 type Consumer[Tx any] struct {
 	config   *settings
 	store    runner.Store

@@ -65,7 +65,7 @@ func (c *Config) defaults() {
 	}
 }
 
-// setLimits sets each limit that is 0 to its default.
+// setLimits sets each limit that is 0 to its default value.
 func (c *Config) setLimits() {
 	setDefault(&c.Workers, defaultWorkers)
 	setDefault(&c.Timeout, defaultTimeout)

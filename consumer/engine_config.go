@@ -69,7 +69,8 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 	return out
 }
 
-// lines returns whether messages wait for earlier messages of their key, of their lane, or for none.
+// lines returns for which earlier messages a message waits in the inbox: those of its key, those of its lane,
+// or none.
 func (c *settings) lines() engine.Lines {
 	blocks := c.OnParked == OnParkedBlock
 	return engine.Lines{Consumer: c.Name, ByKey: blocks && c.Lanes != LanesPartition, ByLane: blocks && c.Lanes == LanesPartition}
@@ -105,8 +106,8 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 }
 
 // serialFor returns how long batches run one at a time after contention. The result is 0 if handlers call
-// other systems for inbox rows. There, a lock that concerns one message would serialise all calls, although a
-// failed transaction can be repeated quickly without a call.
+// other systems for inbox rows. For such handlers, running one batch at a time would slow down all calls,
+// although only the short transaction after a call has met contention.
 func (c *settings) serialFor() time.Duration {
 	if c.way.overRows() {
 		return 0

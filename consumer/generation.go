@@ -18,7 +18,8 @@ import (
 // positions) are stored under admin.GenerationName, so that the records of different generations are
 // separate.
 type Generation struct {
-	// Number is 0 for the first generation, which has the consumer's own name.
+	// Number is the number of the generation. The first generation has the number 0 and the consumer's own
+	// name.
 	Number int64
 	// Building means that a rebuild is filling the generation. The generation is then not the active
 	// generation.

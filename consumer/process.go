@@ -86,7 +86,7 @@ func dispositionOf(x *source.Settlement) Disposition {
 // is paused.
 const processAgain = 30 * time.Second
 
-// looping returns the source of Process. The first call starts its engine.
+// looping returns the source of Process. The first call of looping starts the engine for that source.
 func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop

@@ -48,7 +48,7 @@ type needs struct {
 	// store is nil if the caller passed none.
 	store any
 	keys  KeyPolicy
-	// noHandler is the error for an incomplete handler; nil if it is complete.
+	// noHandler is the error if the handler is incomplete, or nil if the handler is complete.
 	noHandler error
 	// steps are the names of the steps; nil if the handler has none.
 	steps []string
@@ -134,11 +134,11 @@ const (
 	// byClaim: the inbox row is claimed, the handler calls another system, and the claim ends (NewLeased,
 	// NewLeasedSteps).
 	byClaim
-	// byAnswer: like byClaim, but the claim ends in the transaction that applies the answer (NewCalling with
-	// StrategyInbox).
+	// byAnswer: like byClaim, but the claim ends in the transaction in which the answer of the call is
+	// applied (NewCalling with StrategyInbox).
 	byAnswer
-	// byLookup: the marker is looked up, the handler calls another system, and the transaction that applies the
-	// answer marks the message (NewCalling with StrategyMarker).
+	// byLookup: the marker is looked up, the handler calls another system, and the message is marked in the
+	// transaction in which the answer is applied (NewCalling with StrategyMarker).
 	byLookup
 	// byKey: a leased key is claimed, the handler calls another system, and the key is completed (NewKeyed).
 	byKey

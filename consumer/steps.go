@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Step is a part of a handler with an effect of its own; see NewSteps.
+// Step is a part of a handler that has its own effect; see NewSteps.
 type Step[Tx any] struct {
 	// Name is stored in the message's row, 1 to steplimit.Name bytes. Later releases recognise a completed
 	// step by its name, so the name must not change.

@@ -24,8 +24,8 @@ type Completion struct {
 	// After is how long a request must have been idle before a Completer runs it; default one minute. The
 	// required idle time doubles with each attempt, up to one hour, or up to After if After is longer.
 	After time.Duration
-	// Attempts is the number of attempts, including those of clients, after which a Completer leaves
-	// the request to a person; default 10.
+	// Attempts is a number of attempts, including attempts of clients; default 10. After this number a
+	// Completer leaves the request to a person.
 	Attempts int
 }
 
@@ -79,7 +79,7 @@ func (c *Completion) due(k *admin.AbandonedKey) bool {
 	return k.Started < c.Attempts && k.Quiet >= max(c.After, min(wait, mostAfter))
 }
 
-// Completer finishes abandoned requests. Create it with Guard.Completer.
+// Completer finishes abandoned requests. Create a Completer with Guard.Completer.
 type Completer struct {
 	guard   *Guard
 	notes   admin.RequestStore

@@ -198,7 +198,7 @@ func (c *Config) fits(leased bool) error {
 	return errors.Join(append(faults, c.headersFit(), c.rulesFit(leased))...)
 }
 
-// headersFit reports headers that may not be kept, and sets the default.
+// headersFit reports headers that must not be kept, and sets the default.
 func (c *Config) headersFit() error {
 	if c.Headers == nil {
 		c.Headers = KeptHeaders()
@@ -293,7 +293,7 @@ func (c *Config) bodies() *shares {
 // defaultOpen is the default of Config.MostOpen if the pool is unlimited or its size is unknown.
 const defaultOpen = 8
 
-// poolFits reports a MostOpen that is not smaller than the pool, and sets the default.
+// poolFits returns an error if MostOpen is not smaller than the pool, and sets the default.
 func (c *Config) poolFits(st any) error {
 	size := 0
 	if limited, tells := st.(interface{ Limits() store.Limits }); tells {

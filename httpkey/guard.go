@@ -230,7 +230,7 @@ func unavailable() *problem {
 type ran struct {
 	outcome
 	rule Rule
-	// silent: the handler gave no answer of its own.
+	// silent means that the handler gave no answer.
 	silent bool
 }
 

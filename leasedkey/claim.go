@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claim is a key that this process holds.
+// claim is a claim of this process on a key.
 type claim struct {
 	keyclaim.Claim
 	config *Config

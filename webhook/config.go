@@ -15,7 +15,7 @@ type Config struct {
 	Name string
 	// Scheme is the signature scheme of the provider. Required.
 	Scheme Scheme
-	// Secrets are the secrets that the provider may sign with; see NewVerifier. Required.
+	// Secrets are the secrets with which the provider may sign; see NewVerifier. Required.
 	Secrets []string
 	// Tolerance is the maximum difference between the signed time and the current time, including clock skew
 	// and network delay; default DefaultTolerance. If the scheme signs no time, leave Tolerance 0.

@@ -131,7 +131,7 @@ func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address stri
 			// From now on the server reads from the connection to notice a disconnect. The server would
 			// mistake the end of the deadline for a disconnect, so the deadline is removed. For other
 			// requests the server reads the rest of the body before it answers, so the deadline must remain.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // if there was one
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // if there was a deadline
 			return body, 0
 		case errors.As(err, &large):
 			return body, TooLarge

@@ -43,7 +43,7 @@ var (
 	_ source.Source = (*Receiver)(nil)
 )
 
-// arrival is the message of a request that waits for its commit.
+// arrival is the message of a request. The request waits until the message is committed.
 type arrival struct {
 	message semel.Message
 	at      time.Time

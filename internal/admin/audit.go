@@ -19,7 +19,7 @@ type Seal struct {
 	Act store.Act
 	// At is the time of sealing, by the store's clock, with microsecond precision.
 	At time.Time
-	// Keyed reports that Hash was made with a key.
+	// Keyed reports that Hash was computed with a key.
 	Keyed bool
 	// Previous is the Hash of the previous line; zero in the first line.
 	Previous, Hash SealHash
@@ -27,7 +27,7 @@ type Seal struct {
 
 // SealHead describes the last line of a chain of seals. The zero value describes an empty chain.
 type SealHead struct {
-	// Sequence, Keyed and Hash are those of the last line.
+	// Sequence, Keyed and Hash are copied from the last line.
 	Sequence int64
 	Keyed    bool
 	Hash     SealHash

@@ -70,8 +70,8 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	return fmt.Errorf("row %d %s: %w", r.Number, why, semel.ErrState)
 }
 
-// EditAct returns an audit record whose Why contains the hashes of both bodies. With a secret the hashes are keyed,
-// so that a short body cannot be guessed from its hash.
+// EditAct returns an audit record whose Why contains the hashes of both bodies. If secret is not nil, the
+// hashes are keyed, so that a short body cannot be guessed from its hash.
 func EditAct(a store.Act, before, after, secret []byte) store.Act {
 	name, h := "sha256", sha256.New()
 	if secret != nil {

@@ -102,7 +102,8 @@ type Erasing struct {
 // Erased is the result of Eraser.Erase.
 type Erased struct {
 	Next ErasureMark
-	// Identities is the number of erased identities. Rows, Results and Keys count their data.
+	// Identities is the number of erased identities. Rows, Results and Keys are the numbers of their erased
+	// rows, results and leased keys.
 	Identities, Rows, Results, Keys int64
 	// Left contains the selected identities of which nothing was erased.
 	Left []ErasureLeft

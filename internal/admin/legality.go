@@ -34,15 +34,16 @@ const (
 	Reopen  Verb = "reopen"
 	// Edit replaces the payload of a row.
 	Edit Verb = "edit"
-	// Skip removes a row from its line, so that the rows behind it can be processed.
+	// Skip removes a row from its line (the rows of a key or lane), so that the rows behind it can be
+	// processed.
 	Skip Verb = "skip"
 	// Resolve records the outcome of calls whose outcome was unknown.
 	Resolve Verb = "resolve"
-	// Suppress keeps an intent from being sent until an operator sends it.
+	// Suppress makes an intent wait until an operator sends it.
 	Suppress Verb = "suppress"
 )
 
-// Event returns what the command does to a row in state s.
+// Event returns the event that the command causes for a row in state s.
 func (v Verb) Event(s store.RowState) store.RowEvent {
 	switch v {
 	case Retry, Send:

@@ -9,7 +9,6 @@ import (
 // State is the state of a message as operators see it. Several stored states can be one State.
 type State string
 
-// The states, in the order in which they are listed.
 const (
 	// Waiting means that the message waits for its first or its next attempt.
 	Waiting State = "waiting"

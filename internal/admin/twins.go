@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// refuseOpen names the row that prevents another row of its identity from being processed.
+// refuseOpen returns an error that wraps ErrOpen. Its text names the row that prevents another row of the
+// same identity from being processed.
 func refuseOpen(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), ErrOpen}
 }

@@ -25,7 +25,7 @@ type Adoption struct {
 	Options
 	table  *Table
 	id     *Column
-	source *Column // nil if the table has no column for it
+	source *Column // nil if the table has no column for sources
 	names  *strings.Replacer
 	// owner is the text by which the table is owned. Two consumers must not have the same owner.
 	owner string
@@ -87,7 +87,7 @@ func plan(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string
 	return a, a.inspect(ctx)
 }
 
-// fill chooses the value of each column of a row, and puts the columns into the statements.
+// fill determines the value of each column of a row, and writes the columns into the statements.
 func (a *Adoption) fill(d *dialect) error {
 	values := map[string]string{}
 	for name, value := range a.Values {
@@ -124,7 +124,7 @@ func (a *Adoption) fill(d *dialect) error {
 	return nil
 }
 
-// fillConsumer chooses the value of the consumer's column.
+// fillConsumer determines the value of the consumer's column.
 func (a *Adoption) fillConsumer(d *dialect, values map[string]string) error {
 	a.owner = a.table.Name
 	if a.ConsumerColumn == "" {

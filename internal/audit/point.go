@@ -22,7 +22,7 @@ func PointOf(end admin.SealHead) Point { return Point{end.Sequence, end.Hash} }
 // String returns the sequence, a colon, and the hash in hexadecimal digits.
 func (p Point) String() string { return fmt.Sprintf("%d:%x", p.Sequence, p.Hash) }
 
-// ParsePoint parses the text that String returns.
+// ParsePoint parses a text in the form of Point.String.
 func ParsePoint(s string) (p Point, err error) {
 	sequence, digits, found := strings.Cut(strings.TrimSpace(s), ":")
 	if p.Sequence, err = strconv.ParseInt(sequence, 10, 64); !found || err != nil || p.Sequence < 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Ledger is a row's record of its calls: how many were made, and which outcomes are known. The
-// statements of the SQL stores implement the same rules.
+// Ledger is a row's record of its calls: the number of calls, and the known outcomes. The statements of the
+// SQL stores implement the same rules.
 type Ledger struct {
 	// Started is the number of calls that were started. Finished is the number of calls whose outcome is
 	// known.

@@ -56,10 +56,11 @@ const (
 	// of the same source with another id. Its producer may create a new id when it sends a message again. The
 	// event is only a report; see semel.Counts.SameContent.
 	SameContent semel.EventKind = "same content under another id"
-	// WithoutKey: a message was applied without a leased key because the key store was down, so that a copy would
-	// be applied again (consumer.KeyPolicy.FailOpen). Err is the error of the key store.
+	// WithoutKey means that a message was applied without a leased key because the key store was down. A
+	// duplicate of the message would be applied again (consumer.KeyPolicy.FailOpen). Err is the error of the
+	// key store.
 	WithoutKey semel.EventKind = "applied without a key"
-	// NotReEmitted: duplicates asked to send Messages intents again (consumer.Config.ReEmitIntents), but the other
-	// system may have forgotten their keys, so they were not sent.
+	// NotReEmitted means that duplicates should have sent intents again (consumer.Config.ReEmitIntents), but
+	// the other system may have forgotten their keys. So the intents were not sent. Messages is their number.
 	NotReEmitted semel.EventKind = "intents not sent again"
 )

@@ -68,7 +68,7 @@ func (c *Claim) Holds(lost func(error)) bool {
 	return c.timer != nil && time.Now().Before(c.until)
 }
 
-// LetGo stops extending the lease. A second call does nothing.
+// LetGo stops extending the lease. A second call of LetGo has no effect.
 func (c *Claim) LetGo() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -1,5 +1,5 @@
-// Package laneoffset defines the consumer offsets that Semel's own stores keep in order to detect that a database
-// was restored from a backup.
+// Package laneoffset defines the consumer offsets that Semel's own stores keep. With these offsets Semel
+// detects that a database was restored from a backup.
 package laneoffset
 
 import "context"
@@ -29,7 +29,7 @@ type Advance struct {
 // database was restored from a backup, or failed over to a server without its last commits, its offsets are
 // lower than the offsets of the broker.
 type Store interface {
-	// Offsets returns the offsets of these lanes, in their order.
+	// Offsets returns the offsets of these lanes, in the order of lanes.
 	Offsets(ctx context.Context, consumer string, lanes []string) ([]LaneOffset, error)
 	// AdvanceOffsets raises all offsets or none, and returns the previous offsets in order. If a stored
 	// offset is already higher, AdvanceOffsets does not lower it. If a stored offset is lower than its Least,

@@ -17,9 +17,10 @@ func (m *Machine) standBehind(it *Item) {
 	m.requeue(it)
 }
 
-// keepPlaces removes messages from the batch that would be stored in the inbox too early: an earlier message
-// of their line is in the batch and does not end with it. Rows get their place in the line in the order in
-// which they are written.
+// keepPlaces removes messages from the batch that would be stored in the inbox too early. Such a message has an
+// earlier message of the same ordering key in the batch, and the earlier message does not end in this batch.
+// Inbox rows of one key are handled in the order in which they were written, so the earlier message must be
+// written first.
 func (m *Machine) keepPlaces(f *Flight) {
 	var late []*line
 	for i, en := range f.Entries {

@@ -11,7 +11,7 @@ const (
 	Key
 )
 
-// Ending is how an item ends that is not applied.
+// Ending says how an item ends that is not applied.
 type Ending uint8
 
 // The endings that a policy can select.
@@ -57,7 +57,7 @@ type Config struct {
 	Ends             bool          // the source can report that it has ended
 	Bounded          bool          // the source surely ends
 	BackoffFirst     time.Duration // first delay after contention or a failure of store or source
-	BackoffMost      time.Duration // maximum of that delay
+	BackoffMost      time.Duration // maximum delay after contention or a failure of store or source
 	SerialFor        time.Duration // how long batches run one at a time after contention; 0 means never
 	OneWriter        bool          // batches always run one at a time
 	Unmarked         bool          // strategy natural: no markers, and copies do not wait for one another
@@ -70,7 +70,7 @@ type Config struct {
 	GapCap           int64         // maximum distance of a waiting version from the stream's next version; 0 means no limit
 	Block            bool          // messages behind a waiting or parked message of their line wait in the inbox
 	Receive          bool          // store deliveries in the inbox before any handler runs
-	NoRows           bool          // the store has no inbox: a message that a handler parks ends as OnExhausted says, and only the shell uses Commit.Rows
+	NoRows           bool          // no inbox: a parked message ends as OnExhausted says
 	Seed             uint64
 }
 
@@ -86,5 +86,5 @@ type Counts struct {
 // Claims contains how many claims ended in each way. Claimed is the sum of the other fields except Reclaimed,
 // plus the current claims.
 type Claims struct {
-	Claimed, Applied, Duplicates, Waiting, Parked, DeadLettered, Discarded, Stepped, Released, Lost, Reclaimed int64 // as semel.InboxCounts has them
+	Claimed, Applied, Duplicates, Waiting, Parked, DeadLettered, Discarded, Stepped, Released, Lost, Reclaimed int64 // as in semel.InboxCounts
 }

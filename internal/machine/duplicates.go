@@ -23,7 +23,7 @@ func (r *riders) add(it *Item) { r.list = append(r.list, it) }
 
 // remove removes a copy and returns the number of items that remove examined.
 func (r *riders) remove(it *Item) (touched int) {
-	if len(r.list) == 0 { // takeAll has removed it
+	if len(r.list) == 0 { // takeAll has removed the copy
 		return 0
 	}
 	if r.left++; 2*r.left <= len(r.list) {

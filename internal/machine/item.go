@@ -28,7 +28,7 @@ type progress struct {
 	copied bool
 
 	riders  *riders  // nil if no copy ever waited for the item
-	failure *failure // nil if it has not failed
+	failure *failure // nil if the item has not failed
 	trouble *trouble // nil if the item never waited for other transactions
 
 	previous, next *Item // neighbours in the live list

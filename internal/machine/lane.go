@@ -50,7 +50,7 @@ func (m *Machine) lost(n source.Lane) {
 	}
 	delete(m.lanes, n.ID)
 	l.left = true
-	if l.paused { // flow does not change a lane that has left
+	if l.paused { // flow does not change a lane that is lost
 		m.paused--
 	}
 	m.dropIdle(func(it *Item) bool { return it.lane == l })

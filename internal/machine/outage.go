@@ -70,7 +70,7 @@ func (m *Machine) answerDown() {
 		return
 	}
 	for i := range m.workers {
-		for _, q := range m.workers[i].own { // if nothing waits, there is no order
+		for _, q := range m.workers[i].own { // if the consumer never waits, messages have no order
 			for it := q.first(); it != nil; it = q.first() {
 				wait := s.until - m.now
 				if wait <= 0 { // a batch is testing the store

@@ -51,7 +51,7 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 	switch {
 	case m.leaving(it):
 		m.leave(it)
-	case m.config.OneAttempt: // nothing is held in this mode
+	case m.config.OneAttempt: // in this mode no item waits
 		w.until = m.now + wait
 		m.requeue(it)
 	default:

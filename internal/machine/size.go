@@ -36,7 +36,7 @@ func (m *Machine) Size() Size {
 		for _, l := range w.own {
 			add(l)
 		}
-		s.Kept += len(w.ready) + w.load // lines that are assigned to a worker
+		s.Kept += len(w.ready) + w.load // items of lines that are assigned to a worker
 	}
 	return s
 }

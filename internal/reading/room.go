@@ -79,7 +79,7 @@ func same(a, b []byte) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
-// Begin forgets the texts of the last delivery, because its memory may be reused.
+// Begin forgets the texts of the last delivery, because the memory of that delivery may be reused.
 func (r *Room) Begin() { r.text, r.body, r.inner = nil, nil, strictjson.Value{} }
 
 // Forget drops all references to texts and results, so that they can be garbage collected.
@@ -89,11 +89,11 @@ func (r *Room) Forget() {
 	r.parser.Forget()
 }
 
-// textPiece is the size of a memory block that short strings share. While one string is in
-// use, its whole block stays in memory, so blocks are small compared with a message.
+// textPiece is the size of a memory block that short strings share. As long as one string of a block is in
+// use, the whole block stays in memory. So blocks are small compared with a message.
 const textPiece = 256
 
-// Text returns b as a string that stays valid. Short strings share memory blocks, so most need
+// Text returns b as a string that stays valid. Short strings share memory blocks, so most short strings need
 // no allocation.
 func (r *Room) Text(b []byte) string {
 	if len(b) > textPiece/4 {
@@ -108,7 +108,7 @@ func (r *Room) Text(b []byte) string {
 	return r.texts.String()[first:]
 }
 
-// Repeated is Text for values that rarely change from message to message.
+// Repeated is Text for values that are usually the same in successive messages.
 func (r *Room) Repeated(b []byte) string {
 	if len(b) > textPiece {
 		return string(b) // too large to keep between messages

@@ -22,7 +22,7 @@ var (
 	typeSettle = reflect.TypeFor[*machine.Settle]()
 )
 
-// part is a field of a struct that is written to recordings.
+// part is a struct field that is written to recordings.
 type part struct {
 	index  int
 	name   string

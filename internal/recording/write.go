@@ -243,7 +243,7 @@ func (w *writer) entries(v reflect.Value) {
 	v = open(v)
 	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	some := false
-	for all := v.MapRange(); all.Next(); some = true { // key and value are reused, so that an entry is not allocated
+	for all := v.MapRange(); all.Next(); some = true { // key and value are reused, so that no memory is allocated for an entry
 		key.SetIterKey(all)
 		value.SetIterValue(all)
 		w.comma(some)
@@ -254,7 +254,7 @@ func (w *writer) entries(v reflect.Value) {
 	w.text("]")
 }
 
-// print writes the version of a fingerprint and a hash of its sum: the machine only compares sums.
+// print writes the version of a fingerprint and a hash of its sum, because the machine only compares sums.
 func (w *writer) print(v reflect.Value) {
 	p := (*semel.Fingerprint)(unsafe.Pointer(v.UnsafeAddr()))
 	w.sum = p.Sum // a local copy would be allocated, because the hash takes its address
@@ -273,8 +273,8 @@ func (w *writer) hash(n uint64) {
 	w.text(`"`)
 }
 
-// string writes a string. A string that is not UTF-8 is written in Go's quotes, because JSON would
-// replace its invalid bytes, and different strings would become equal.
+// string writes a string. If the string is not valid UTF-8, it is written in Go's quotes. JSON would replace
+// the invalid bytes, so different strings could become equal.
 func (w *writer) string(s string) {
 	if strings.IndexFunc(s, special) < 0 {
 		w.text(`"`)

@@ -120,7 +120,7 @@ func ReadSteps(c Crypt, row int64, text []byte) ([]store.StepDone, error) {
 	return done, nil
 }
 
-// ofStep is the kind of encrypted outputs of steps, which belong to their row.
+// ofStep is the kind of encrypted outputs of steps. An output is bound to its row.
 const ofStep = "output of a step"
 
 func rowID(row int64) []byte { return strconv.AppendInt(nil, row, 10) }
@@ -188,7 +188,7 @@ func (r *Received) Columns() []any {
 // Written returns an error if some rows of received messages were not written.
 func Written(rows int64, of int) error { return WrittenIn(Inbox, rows, of) }
 
-// The tables of WrittenIn, as errors name them.
+// The tables of WrittenIn, by the names that errors use.
 const (
 	Inbox   = "the inbox"
 	Acts    = "the changes by operators"

@@ -2,8 +2,8 @@ package sqltext
 
 import "strings"
 
-// beforeParenthesis are the words in Semel's SQL that can precede a parenthesis without being functions. They
-// belong to PostgreSQL's grammar, so the search_path does not affect them.
+// beforeParenthesis contains the words in Semel's SQL that can precede a parenthesis although they are no
+// functions. These words belong to PostgreSQL's grammar, so the search_path does not affect them.
 var beforeParenthesis = map[string]bool{
 	"all": true, "any": true, "array": true, "cast": true, "coalesce": true, "exists": true, "extract": true, "greatest": true,
 	"least": true, "nullif": true, "operator": true, "overlay": true, "position": true, "row": true, "some": true, "substring": true, "trim": true,

@@ -63,13 +63,13 @@ func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.P
 type node struct {
 	// start and end are the node's span in the source, quotes included.
 	start, end uint32
-	// next depends on the kind. For an array or object, it is the index after the last
-	// descendant. For a string with escapes, it is the end of the decoded text in
-	// Document.text, which is never 0.
+	// next depends on the kind of the node. For an array or object, next is the index after the last
+	// descendant. For a string with escapes, next is the end of the decoded text in Document.text. That end
+	// is never 0.
 	next uint32
-	// extra depends on the kind. For an object, it is the index of its names in
-	// Document.order. For a string with escapes, it is the begin of the decoded text in
-	// Document.text. For a number, it is plainInteger or 0.
+	// extra depends on the kind of the node. For an object, extra is the index of its names in
+	// Document.order. For a string with escapes, extra is the beginning of the decoded text in Document.text.
+	// For a number, extra is plainInteger or 0.
 	extra uint32
 }
 
@@ -79,8 +79,8 @@ type Document struct {
 	nodes  []node
 	// text holds the decoded text of all strings that have escapes.
 	text []byte
-	// order contains, for each object, the number of its names and their nodes, sorted by name.
-	// order begins with the entry of an empty object.
+	// order contains, for each object, the number of its names, followed by the nodes of the names, sorted by
+	// name. The first entry in order is that of an empty object.
 	order []uint32
 	// scratch and decimal are buffers for WriteCanonical.
 	scratch, decimal []byte

@@ -90,7 +90,8 @@ func (f *finder) stringText(raw []byte) []byte {
 	return f.scratch[before:len(f.scratch):len(f.scratch)]
 }
 
-// object resolves the pointers of set in an object; i is its first name, or its end.
+// object follows the pointers of set into an object. i is the index of the first name or, if the object is
+// empty, of its end.
 func (f *finder) object(i int, set uint64, depth int) (end int) {
 	for f.text[i] != '}' {
 		nameEnd, escaped := skipString(f.text, i+1)
@@ -113,7 +114,8 @@ func (f *finder) object(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// array resolves the pointers of set in an array; i is its first element, or its end.
+// array follows the pointers of set into an array. i is the index of the first element or, if the array is
+// empty, of its end.
 func (f *finder) array(i int, set uint64, depth int) (end int) {
 	for index := 0; f.text[i] != ']'; index++ {
 		indexed := f.indexed(index, set, depth)
@@ -129,8 +131,7 @@ func (f *finder) array(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// member resolves the pointers of set, which lead to the value at i, and returns the end of
-// that value.
+// member follows the pointers of set, which lead to the value at i, and returns the end of that value.
 func (f *finder) member(i int, set uint64, depth int) (end int) {
 	if set == 0 {
 		return skipValue(f.text, i)
@@ -138,8 +139,8 @@ func (f *finder) member(i int, set uint64, depth int) (end int) {
 	return f.value(i, set, depth+1)
 }
 
-// rest returns the end of the array or object that is open at i if unresolved pointers remain,
-// and otherwise i.
+// rest returns the end of the array or object that is open at i, if some pointers are not found yet.
+// Otherwise rest returns i.
 func (f *finder) rest(i int) (end int) {
 	if f.sought == 0 {
 		return i

@@ -95,7 +95,7 @@ func (d *Document) appendInOrder(names []name, places []uint8) bool {
 // fewNames is the maximum number of names that are sorted by insertion.
 const fewNames = 24
 
-// sort sorts names and rejects a repeated name, at its second occurrence.
+// sort sorts names. If a name is repeated, sort returns an error at its second occurrence.
 func (d *Document) sort(names []name) *Error {
 	for i := range names {
 		names[i].place = uint32(i)

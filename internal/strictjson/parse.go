@@ -71,7 +71,7 @@ func (p *Parser) Forget() { p.reset(nil) }
 // Parse parses one JSON text. The error is an *Error.
 func Parse(source []byte) (*Document, error) { return new(Parser).Parse(source) }
 
-// Check returns the error that Parse returns for source.
+// Check returns the error that Parse would return for source.
 func Check(source []byte) error {
 	_, err := Parse(source)
 	return err

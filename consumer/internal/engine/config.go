@@ -43,7 +43,7 @@ type Config struct {
 	Working generations.Working
 	// StepOutput is the maximum number of bytes that a step may return.
 	StepOutput int
-	// NoResults is the reason why handlers cannot keep results; nil if they can.
+	// NoResults is the reason why handlers cannot store results, or nil if they can.
 	NoResults error
 	// MayEnd is called before an idle run ends. If MayEnd is nil, every idle run may end.
 	MayEnd func() bool

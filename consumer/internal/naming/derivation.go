@@ -111,7 +111,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 		case n.Versions && missing.Generation > 0:
 			return fmt.Errorf("semel: consumer %q cannot start: it has versions, and its identity (%s) is another than before (%s): the streams of another identity begin anew, and their versions would take effect again; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, ask.Text, texts(all), semel.ErrIdentityChanged)
 		case onlyRead && len(all) == 0 && ask.former == "":
-			return nil // it will be generation 0
+			return nil // the derivation will get generation 0
 		case onlyRead:
 			return fmt.Errorf("semel: consumer %q: how its identities are found is not recorded yet, and the store cannot do that beside your transaction; call Check before you open it: %w", n.Consumer, semel.ErrUnsupported)
 		}
@@ -121,7 +121,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 		added, err := store.AddDerivation(ctx, *missing)
 		if err != nil && missing.Generation == 0 && ask.former == "" && n.passes(ctx, err) {
 			n.Logger.Warn("how the identity is found could not be recorded, so that a change of it is not noticed before the next start", "consumer", n.Consumer, "error", err)
-			return nil // it will be generation 0
+			return nil // the derivation will get generation 0
 		}
 		if err != nil {
 			return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
@@ -205,7 +205,7 @@ func find(all []admin.Derivation, text string) *admin.Derivation {
 	return nil
 }
 
-// texts returns the derivations that are in use, for error messages.
+// texts returns, for error messages, the derivations that are not retired.
 func texts(all []admin.Derivation) string {
 	var list []string
 	for i := range all {
@@ -231,7 +231,7 @@ func (n *Names) Generations(ctx context.Context) (now, former int64, err error) 
 	switch {
 	case err != nil:
 		return 0, 0, fmt.Errorf("semel: consumer %q could not start: %w", n.Consumer, err)
-	case missing != nil: // a start would record it
+	case missing != nil: // a start would record the missing derivation
 		all = append(all, *missing)
 	}
 	if find(all, ask.Text) == nil { // it is recorded after the previous derivation

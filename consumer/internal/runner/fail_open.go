@@ -19,8 +19,8 @@ const (
 	askOpen = time.Second
 )
 
-// FailOpenPath decides whether a message is applied without a key because the store of the keys is
-// down. That is possible only for effects that are idempotent by nature (KeyPolicy.FailOpen).
+// FailOpenPath decides whether a message is applied without a key because the key store is down. That is
+// allowed only for effects that are idempotent by nature (KeyPolicy.FailOpen).
 type FailOpenPath struct {
 	config *Options
 	// applied counts the messages that were applied without a key.

@@ -58,7 +58,7 @@ func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return Begun[Call]{Attempt: c, Verdicts: []store.Verdict{verdict}}, nil
 }
 
-// claim claims the key of c and returns the verdict on its mark.
+// claim claims the key of c and returns the verdict on the message.
 func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Fingerprint) (store.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)

@@ -30,7 +30,7 @@ type Runner[Tx any] interface {
 // Begun is a batch that has begun.
 type Begun[Tx any] struct {
 	Attempt[Tx]
-	// Verdicts has one verdict for each mark.
+	// Verdicts contains one verdict for each marker.
 	Verdicts []store.Verdict
 	// Extended reports that the leases of the batch's claims were extended.
 	Extended bool
@@ -45,7 +45,8 @@ type Attempt[Tx any] interface {
 	Commit(ctx context.Context, e store.Ending) Outcome
 	// Rollback ends the batch and discards its changes. A call to another system cannot be discarded.
 	Rollback(ctx context.Context)
-	// Kill closes the connection of a handler that does not return, if there is one.
+	// Kill closes the connection of a handler that does not return. If there is no connection, Kill does
+	// nothing.
 	Kill()
 	// Classify returns the class of a handler's error.
 	Classify(ctx context.Context, err error) store.Class

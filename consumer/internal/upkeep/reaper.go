@@ -66,7 +66,7 @@ type ReaperOptions struct {
 	InFlight func() int64
 }
 
-// walk is a pass of the reaper: its start time, and the numbers of removed markers, rows and
+// walk is a pass of the reaper. It contains the start time and the numbers of removed markers, rows and
 // bodies.
 type walk struct {
 	began time.Time

@@ -35,8 +35,8 @@ type Sealer struct {
 	told  string    // the last logged error; empty if sealing works
 }
 
-// Task returns the task that seals. The task begins at a random time, so that processes that start together
-// do not seal together.
+// Task returns the task that seals. The first seal is at a random time, so that processes that start together
+// do not seal at the same time.
 func (s *Sealer) Task() *Task {
 	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
 		s.tell(base, s.pass(base))
@@ -44,7 +44,7 @@ func (s *Sealer) Task() *Task {
 	}}
 }
 
-// pass seals all audit records that are not sealed.
+// pass seals all audit records that are not sealed yet.
 func (s *Sealer) pass(base context.Context) error {
 	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
 	for {
