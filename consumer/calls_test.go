@@ -206,7 +206,7 @@ func TestOutcomesAfterAnAnswer(t *testing.T) {
 					pass(time.Minute)
 					return semel.Permanent(io.EOF) // the consumer no longer waits for this error
 				case tooLate:
-					pass(28500 * time.Millisecond) // now it is after the timeout, and within the lease
+					pass(28500 * time.Millisecond) // the timeout has passed, but the lease has not ended
 					return semel.Retry(io.EOF)
 				}
 				return is.err

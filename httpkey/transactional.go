@@ -120,7 +120,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	return nil, t.stands(asking, q, verdicts[0])
 }
 
-// stands returns the outcome of a request whose key is marked.
+// stands returns the outcome of a request whose key has a marker already.
 func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
 	case v.Kind == store.Conflict:

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// standBehind stores a message in the inbox because an earlier message of its line (key or lane) is there.
+// standBehind stores a message in the inbox because an earlier message of its key or lane is in the inbox.
 // The message is marked in its worker's next batch. The commit that ends the earlier message unblocks this
 // message.
 func (m *Machine) standBehind(it *Item) {

@@ -2,9 +2,9 @@ package machine
 
 import "container/heap"
 
-// blockers are the items that block later items of their line, in order of arrival. An item that no longer
-// blocks is removed when it is the first, or when more than half of the items no longer block, because many
-// items of a lane may leave at once.
+// blockers are the items of a line that block later items of the line, in order of arrival. Many items may stop
+// blocking at once, so an item that no longer blocks is not removed at once. The item is removed when it is the
+// first, or when more than half of the items no longer block.
 type blockers struct {
 	heap  arrivalHeap
 	count int // number of items that still block

@@ -133,9 +133,9 @@ func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	return rows
 }
 
-// copies reports whether a waiting message is a copy with the same content. The item's commit then also ends
-// that copy. If a message waits only because of a previous identity, it is no such copy, and the store
-// decides about it.
+// copies reports whether a waiting message is a copy of the item with the same content. The item's commit then
+// also ends that copy. A message that waits only because of its previous identity is no such copy. The store
+// decides about that message.
 func (it *Item) copies(rider *Item) bool {
 	return rider.Print == it.Print && rider.Source == it.Source && rider.Identity == it.Identity
 }

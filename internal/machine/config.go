@@ -68,7 +68,7 @@ type Config struct {
 	Keep             bool          // applied messages have a row too
 	Gap              time.Duration // how long a version waits for its predecessor
 	GapCap           int64         // maximum distance of a waiting version from the stream's next version; 0 means no limit
-	Block            bool          // messages behind a waiting or parked message of their line wait in the inbox
+	Block            bool          // a message waits in the inbox if an earlier message of its key or lane waits there or is parked
 	Receive          bool          // store deliveries in the inbox before any handler runs
 	NoRows           bool          // no inbox: a parked message ends as OnExhausted says
 	Seed             uint64

@@ -12,9 +12,9 @@ func (m *Machine) tracked(it *Item) bool {
 	return it.Claim == nil && (!m.config.Unmarked || it.Refused != nil)
 }
 
-// admitCopy queues an item, or makes it wait for an earlier copy. An item that waits because of its previous
-// identity still is the first copy of its own identity. Otherwise its copies could run before it, and it
-// could wait for them while they wait for it in their line.
+// admitCopy queues an item, or makes the item wait for an earlier copy. An item that waits only because of its
+// previous identity is still recorded as the first copy of its own identity. Otherwise later copies could run
+// before the item, or the item and a later copy could wait for each other.
 func (m *Machine) admitCopy(it *Item) {
 	switch carrier := m.carrierOf(it); {
 	case carrier == nil:
@@ -28,9 +28,9 @@ func (m *Machine) admitCopy(it *Item) {
 	}
 }
 
-// carrierOf returns the item that this item must wait for, or nil if there is none. It is the first copy of
-// the same identity, or an earlier item with the same previous identity, which may be a copy or have other
-// content.
+// carrierOf returns the item that this item must wait for, or nil if this item need not wait. The returned item
+// is the first copy of the same identity, or an earlier item with the same previous identity. The earlier item
+// may be a copy or have other content.
 func (m *Machine) carrierOf(it *Item) *Item {
 	if !m.tracked(it) {
 		return nil
@@ -144,7 +144,7 @@ func (m *Machine) shed(carrier *Item) {
 	m.promote(left)
 }
 
-// hold makes an item wait in memory until a time. Later items of its line wait too.
+// hold makes an item wait in memory until a time. Later items of the same ordered key or lane wait too.
 func (m *Machine) hold(it *Item, until Time) {
 	m.shed(it)
 	it.alone = true

@@ -102,8 +102,8 @@ func (m *Machine) notBegun(e Marked) {
 	m.mayLeaveAgain(f, 0)
 }
 
-// sift selects the entries that run. An entry runs if its verdict is fresh, and if no earlier message of its
-// line must wait. The markers of fresh entries that may not run are removed again.
+// sift selects the entries that run. An entry runs if its marker is new, and if no earlier message of its
+// ordered key or lane must wait. If an entry has a new marker but must not run, the marker is removed again.
 func (m *Machine) sift(f *Flight) {
 	var waited []*line
 	f.fresh = make([]int, 0, len(f.Entries))
@@ -122,7 +122,7 @@ func (m *Machine) sift(f *Flight) {
 		if v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old {
 			en.Item.unknown = false
 		}
-		if v.Kind == store.Old && m.config.Block && en.Item.line.ordered { // later messages of the line are stored behind this message
+		if v.Kind == store.Old && m.config.Block && en.Item.line.ordered { // later messages of the key or lane go to the inbox
 			waited = append(waited, en.Item.line)
 		}
 		if v.Kind != store.Fresh {
@@ -134,7 +134,7 @@ func (m *Machine) sift(f *Flight) {
 			f.trim = append(f.trim, i)
 		case m.outOfTurn(f, i):
 			f.trim = append(f.trim, i)
-			if en.Item.line.ordered { // later messages of the line must wait
+			if en.Item.line.ordered { // later messages of the key or lane must wait
 				waited = append(waited, en.Item.line)
 			}
 		case en.As == AsApplied:

@@ -96,9 +96,9 @@ func (m *Machine) putIn(it *Item) {
 	}
 }
 
-// keepsBack reports whether later items of the same line wait for an item, if the line is ordered. A copy
-// that waits for its carrier blocks its line in these cases: its carrier is in another line, lane or epoch;
-// the copy will stop the consumer; or the message is no copy of its carrier but has the same previous
+// keepsBack reports whether an item blocks the later items of its line (its ordered key or lane). An item that
+// waits for its carrier blocks its line in these cases: the carrier is in another line, lane or epoch; the item
+// is a conflict that will stop the consumer; or the item is no copy of the carrier but has the same previous
 // identity.
 func (m *Machine) keepsBack(it *Item) bool {
 	switch it.state {

@@ -41,7 +41,7 @@ func (p *Delivery) Delivered() source.Delivery {
 	return source.Delivery{Message: p.original, Lane: p.Item.Lane, Before: int(p.Item.Before), Handle: p.Handle}
 }
 
-// Key returns the identity of the message. A handler may have changed the message; Key does not depend on it.
+// Key returns the identity of the message as delivered, even if a handler has changed the message.
 func (p *Delivery) Key(consumer string) semel.Key { return KeyOf(consumer, &p.Item) }
 
 // KeyOf returns the identity of an item's message.

@@ -122,7 +122,7 @@ func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Rea
 	if alone := r.alone; alone != nil && by && prints {
 		alone <- struct{}{}
 		defer func() { <-alone }()
-		r.alone = nil // name holds it already
+		r.alone = nil // this function has taken the place in alone already
 	}
 	if err = p.identify(c, r, m); err != nil {
 		return reasonOf(err, semel.ReasonBadIdentity), err

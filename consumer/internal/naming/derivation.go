@@ -142,7 +142,7 @@ func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, 
 	if _, err := n.Store.Scope(ctx, n.Consumer, "", missing.Generation); errors.Is(err, semel.ErrUnsupported) {
 		return fmt.Errorf("semel: consumer %q cannot start: its identity (%s) is another than before (%s), and where its markers lie one table has the ids of one identity; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, missing.Text, texts(all), err)
 	}
-	return nil // if Scope has another error, the first marker meets it too
+	return nil // writing the first marker reports any other error of Scope
 }
 
 // passes reports whether an error of the store may be temporary, such as contention. If a start does not need
@@ -234,7 +234,7 @@ func (n *Names) Generations(ctx context.Context) (now, former int64, err error) 
 	case missing != nil: // a start would record the missing derivation
 		all = append(all, *missing)
 	}
-	if find(all, ask.Text) == nil { // it is recorded after the previous derivation
+	if find(all, ask.Text) == nil { // the derivation Text will be recorded after the previous derivation
 		return 1, 0, nil
 	}
 	now, former = ask.generations(all)

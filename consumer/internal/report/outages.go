@@ -58,13 +58,13 @@ func (n *Reporter) down(r machine.Report) {
 		n.logger.Log(context.Background(), level, text, append([]any{"consumer", n.consumer}, append(more, "error", why)...)...)
 	}
 	switch changed := o.learns(kindOf(why)); {
-	case o.tries == 1 && errors.Is(r.Err, generations.ErrNotUsable): // this is no fault, unless it lasts
+	case o.tries == 1 && errors.Is(r.Err, generations.ErrNotUsable): // a short switch of generations is no fault
 		o.logged = now
 		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", Rounded(r.Wait), "error", why)
 	case o.tries == 1 && n.seldom(r.Part):
 		o.logged = now
 		log(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause", "wait", Rounded(r.Wait))
-	case o.logged.IsZero() && o.tries == 1: // one of many outages in a minute: logged only if it lasts
+	case o.logged.IsZero() && o.tries == 1: // there were many outages in this minute: this outage is logged only if it lasts
 	case now.Sub(maxTime(o.logged, o.began)) >= outageEvery:
 		o.logged = now
 		log(r.Part+" still does not work; "+meanwhile[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)

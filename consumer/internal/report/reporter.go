@@ -136,7 +136,7 @@ func (n *Reporter) LogItem(level slog.Level, it *machine.Item, e semel.Event) {
 	n.message(level, n.about(it, e))
 }
 
-// about adds the message of it to an event.
+// about adds the message of an item to an event.
 func (n *Reporter) about(it *machine.Item, e semel.Event) semel.Event {
 	e.Key, e.Lane = semel.Key{Consumer: n.consumer, Source: it.Source, ID: it.Identity}, it.Lane.ID
 	if v := it.Version; v != nil {
