@@ -139,10 +139,10 @@ type Config struct {
 	// while messages wait behind such messages. These messages are not acked, Unfinished returns their lanes,
 	// and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
-	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd must return false if messages
-	// may still arrive that neither the source nor the store contains yet, such as intents of another
-	// consumer that still runs. After a result of false, Run calls MayEnd again after IdleExit. After the
-	// first result of true, Run calls MayEnd once more. MayEnd must not block.
+	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd must return false if further
+	// messages may arrive although source and store have none, such as intents of another consumer that still
+	// runs. After a result of false, Run calls MayEnd again after IdleExit. After the first result of true,
+	// Run calls MayEnd once more. MayEnd must not block.
 	MayEnd func() bool
 	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s.
 	// Statements that handlers have queued are sent with the commit, and each of them may take Timeout in

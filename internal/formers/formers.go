@@ -72,9 +72,9 @@ func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	return b.all
 }
 
-// Rows returns the indexes of those markers that the batch wrote but whose content may have a conflict row,
-// because a marker of the previous identity exists. The store looks for that row and calls Knows. verdicts
-// contains the verdicts on all markers. Fresh means that the batch wrote the marker.
+// Rows returns the indexes of the markers for which the store must look for a conflict row and call Knows. Such a
+// marker was written by the batch, and a marker of the previous identity exists. verdicts contains the verdicts
+// on all markers. Fresh means that the batch wrote the marker.
 func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	if b == nil {
 		return nil

@@ -32,9 +32,9 @@ func asks(m *store.Mark) bool {
 	return len(m.Line) > 0 && m.As == store.Applied && m.Claim.Token == 0
 }
 
-// Judge changes the verdict of a message to Behind if an earlier message of its line waits. That is the case
-// if the message is in busy, which contains the messages for which the store has found a waiting message, or
-// if an earlier message of the batch must wait.
+// Judge changes the verdict of a message to Behind if an earlier message of the same line waits. The earlier
+// message is stored already or in the same batch. busy contains the indexes of the messages for which the store
+// has found an earlier message that waits.
 func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 	for _, i := range busy {
 		if verdicts[i].Kind == store.Fresh {

@@ -105,8 +105,8 @@ type gate struct {
 	unlogged int            // suppressed lines since the last logged line
 }
 
-// pass reports whether a line may be logged, whether it is the last line before lines are suppressed, and how
-// many lines with the same message were suppressed before it.
+// pass reports whether a line may be logged. last means that further lines will be suppressed. unlogged is the
+// number of lines with the same message that were suppressed before this line.
 func (g *gates) pass(now time.Time, name, why string) (passes, last bool, unlogged int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -49,11 +49,11 @@ func (m *Machine) onRefused(it *Item) Ending {
 	return m.config.OnBadIdentity
 }
 
-// skip ends an item that is not for this consumer. The item needs no batch, and nothing is written. The item
-// is acked in the next step, except while the store is down (law 13). But an item is also acked while the
-// store is down if no batch will find out that the store works again, because the item would otherwise wait
-// forever although it needs no store. While a handler does not return, it is not certain that a batch will
-// find out, so the item is acked too.
+// skip ends an item that is not for this consumer. The item needs no batch, and nothing is written.
+//
+// The item is acked in the next step, unless the store is down (law 13). If the store is down, the item is acked
+// after a batch has found that the store works again. If it is not certain that there will be such a batch, for
+// example because a handler does not return, the item is acked at once. Otherwise the item could wait forever.
 func (m *Machine) skip(it *Item) {
 	m.move(it, placement{state: skipped})
 	m.skipped = append(m.skipped, it)

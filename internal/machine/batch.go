@@ -97,9 +97,9 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 }
 
 // claimsNext reports whether the worker's next batch consists of claimed rows. If there are claimed rows and
-// deliveries, their batches take turns. In order of arrival, claimed rows would wait for all deliveries that
-// were fetched before them, up to MaxUnacked, so many messages would be received and few applied. If a batch
-// was split after a failure, the next batches have the same kind.
+// deliveries, a batch of claimed rows follows each batch of deliveries. Without these turns, a claimed row would
+// wait for all deliveries that were fetched before it, and there may be MaxUnacked deliveries. If a batch was
+// split after a failure, the next batches have the same kind.
 func (m *Machine) claimsNext(w *worker) bool {
 	claims := w.claims == (w.before != 0)
 	if m.earliest(w, claims) == nil {

@@ -2,10 +2,10 @@ package machine
 
 import "time"
 
-// budgetState spreads retries over time (C5). It is a token bucket that is stored as the time at which the
-// bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993). Each retry moves that
-// time forward by RetryCost. Each first attempt moves that time back by RetryShare. At most RetrySaved is
-// saved. If the bucket is empty, a retry is planned for later; the delay does not count as an attempt.
+// budgetState spreads retries over time (C5) with a token bucket. The bucket is stored as one time: the time at
+// which the bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993). Each retry moves
+// that time forward by RetryCost. Each first attempt moves that time back by RetryShare. The bucket holds at most
+// RetrySaved. If the bucket is empty, a retry is planned for later. The delay does not count as an attempt.
 type budgetState struct {
 	empty  Time
 	tellAt Time // the earliest time of the next report

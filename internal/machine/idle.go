@@ -2,8 +2,8 @@ package machine
 
 import "time"
 
-// joining is how long a source may take to assign its first lane before it counts as idle, because a member
-// of a consumer group waits for other members.
+// joining is how long a source may take to assign its first lane before the source counts as idle. A source that
+// is a member of a consumer group gets its lanes only after the other members have joined.
 const joining = time.Minute
 
 // awaitEnd is how long a consumer waits, after its source has ended, for messages that a newer release
@@ -31,9 +31,9 @@ func (m *Machine) rests() bool {
 	return !m.flying() && (m.live.count == 0 || m.onlyAwaits())
 }
 
-// onlyAwaits reports whether the only items left are messages that a newer release marked, and items that
-// wait for them in their lanes or as their copies. onlyAwaits is called while no batch is in progress; an
-// item that may run would be in a batch.
+// onlyAwaits reports whether the only items left are messages that a newer release marked, and items that wait
+// for such messages: later messages of the same lane, and copies. onlyAwaits is called only while no batch is in
+// progress.
 func (m *Machine) onlyAwaits() bool {
 	n := &m.inState
 	if n[awaited] == 0 || n[held]+n[copying]+n[skipped]+n[settling] > 0 || m.store.down || m.tryAt() > m.now {
@@ -84,10 +84,9 @@ func (m *Machine) behind() []Behind {
 	return all
 }
 
-// endsIdle reports whether the consumer ends when there is nothing to do. While the source fails, the
-// consumer does not end, because it is unknown whether the source has more messages. Without IdleExit, the
-// run ends after the last Fetch of a source that has an end, but not while messages that a newer release
-// marked are awaited.
+// endsIdle reports whether the consumer ends when there is nothing to do. While the source fails, the consumer
+// does not end, because the source may have more messages. Without IdleExit, the run ends after the last Fetch of
+// a source that has an end. Such a run does not end while messages wait because a newer release marked them.
 func (m *Machine) endsIdle() bool {
 	ends := m.config.IdleExit > 0 || (m.config.Ends || m.fetch.over) && m.onlyAwaits()
 	return ends && m.fetch.failures == 0

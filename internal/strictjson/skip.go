@@ -86,8 +86,8 @@ func skipNested(text []byte, i int) int {
 // count returns the number of marked bytes. In mask, a mark is the lowest bit of a byte.
 func count(mask uint64) int { return int(mask * ones >> 56) }
 
-// closing returns the index after the bracket in a word that closes the outermost of depth brackets, or 0 if
-// the word does not contain that bracket.
+// closing looks in a word for the bracket that closes the outermost of depth open brackets. closing returns the
+// index after that bracket, or 0 if the word does not contain the bracket.
 func closing(opened, closed uint64, depth int) int {
 	for all := opened | closed; all != 0; all &= all - 1 {
 		if lowest := all & -all; opened&lowest != 0 {

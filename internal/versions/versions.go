@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Position is a message's position in a stream. For each stream the store keeps the last applied version, and
-// updates it in the commit of the effect. So versions are applied in order, each once, whatever the order of
-// their delivery is.
+// Position is a message's position in a stream. For each stream the store keeps the last applied version. The
+// commit of the effect updates that version. So versions are applied in order, each once, in whatever order they
+// are delivered.
 type Position struct {
 	// Stream is the stream's name, 1 to MaxStream bytes. A stream belongs to a consumer and a source, so two
 	// sources never share a stream.

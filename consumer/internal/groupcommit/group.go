@@ -10,8 +10,7 @@ import (
 
 // Group combines calls that arrive while another call is running: these calls share the next call. No caller
 // waits for others to arrive. A Group has no goroutine of its own. One caller, the leader, makes the call for
-// itself and for the callers behind it. Then the first caller that arrived during that call becomes the
-// leader.
+// all callers that share it. Then the first caller that arrived during that call becomes the leader.
 type Group[In, Out any] struct {
 	// call makes one call for all inputs and returns their results in the same order.
 	call func(ctx context.Context, all []In) ([]Out, error)

@@ -6,10 +6,9 @@ import (
 )
 
 // pace measures how many callers may share a call without delaying one another. A shared call may take twice
-// as long as a call of one caller, or sharesFor longer. A shared call is far less work than separate calls.
-// If the inputs themselves take long, one call for all of them would be slower than calls on several
-// connections, so then each caller makes its own call. A nil pace sets no limit. The zero value starts with
-// fewAtFirst.
+// as long as a call of one caller, or sharesFor longer. A shared call is far less work than separate calls. But
+// if each input takes long, a shared call is slower than calls on several connections. Then each caller makes its
+// own call. A nil pace sets no limit. The zero value starts with fewAtFirst.
 type pace struct {
 	// alone is the duration of a call of one caller. more is how much longer a call takes for each further
 	// caller. Both are medians of recent calls, or 0 before the first measurement. Only took uses both, and
@@ -77,9 +76,9 @@ func (p *pace) took(n int, d time.Duration) {
 	p.limit.Store(int32(max(most, 1)))
 }
 
-// recentMedian approximates the median of recent durations. An outlier changes the median no more than any
-// other duration. If many durations in a row are on the same side of the median, the median changes faster,
-// so measurements on new, slow connections are soon forgotten.
+// recentMedian approximates the median of recent durations. An outlier changes the median no more than any other
+// duration. If many durations in a row are on the same side of the median, the median changes faster. So a median
+// that was measured on new, slow connections is corrected soon.
 type recentMedian struct {
 	of    time.Duration // 0 before the first measurement
 	above bool          // the last duration was above the median

@@ -13,9 +13,9 @@ import (
 )
 
 // LaneAges records the progress of the lanes of a run if the source does not report the progress
-// (source.Info.Ages). The progress of a lane is the time of the oldest message that was delivered since the
-// last record. A lane has no open messages if no message was delivered since the last record, no message is
-// in flight, and the source is waiting for new messages.
+// (source.Info.Ages). The progress of a lane is the time of the oldest message that was delivered since the last
+// record. A lane has no open messages if three conditions hold: no message was delivered since the last record,
+// no message is in flight, and the source is waiting for new messages.
 type LaneAges struct {
 	mutex  sync.Mutex
 	oldest map[string]time.Time // by lane of this run; zero if nothing was delivered; guarded by mutex
