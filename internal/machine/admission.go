@@ -59,8 +59,8 @@ func (m *Machine) skip(it *Item) {
 	m.skipped = append(m.skipped, it)
 }
 
-// willAsk reports whether a batch is in progress or will begin at a known time. Other items may wait for
-// long: for their dead letter, or for the settlement of an earlier copy.
+// willAsk reports whether a batch is in progress or will begin at a known time. Items in other states do not count,
+// because they may wait for a long time, for example until their dead letter is written.
 func (m *Machine) willAsk() bool {
 	if n := &m.inState; n[inFlight]+n[held]+n[awaited] > 0 {
 		return true
