@@ -49,6 +49,7 @@ func (c Coverage) Merge(d Coverage) {
 // required lists what a long run must reach. Each line has a kind and a name: fault points, faults, every form
 // of each event and action, endings of deliveries, and transitions. A transition is the outcome of an entry,
 // the verdict of the store, and the end of the batch. Names that are too rare to be certain are not required.
+//
 //go:embed required.txt
 var required string
 
