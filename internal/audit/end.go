@@ -6,21 +6,21 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// ExpectEnd makes the verifier check that the last line of the chain is the one in end, which a
-// store or a file recorded. If the verifier has a key and the line is keyed, the verifier also
-// checks end.Proof. Findings refer to end by name.
+// ExpectEnd makes the verifier check that end describes the last line of the chain; a store or a file recorded
+// end. If the verifier has a key and the line is keyed, the verifier also checks end.Proof. name is the name
+// of end in findings.
 func (v *Verifier) ExpectEnd(end admin.SealHead, name string) {
 	v.expect(PointOf(end), name, false)
 	v.ends = append(v.ends, namedEnd{end, name})
 }
 
-// namedEnd is an expected last line of the chain, and the name by which findings refer to the line.
+// namedEnd is an expected last line of the chain, with its name in findings.
 type namedEnd struct {
 	admin.SealHead
 	name string
 }
 
-// atEnd reports a wrong or missing proof of an expected head, and lines after the head.
+// atEnd reports a wrong or missing proof of an expected head, and lines that follow the head.
 func (v *Verifier) atEnd(e namedEnd) {
 	switch {
 	case len(v.key) > 0 && e.Keyed && e.Proof != proof(v.key, e.SealHead):

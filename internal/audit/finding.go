@@ -11,28 +11,28 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// Changed: a line, or the audit record that the line sealed, was changed.
+	// Changed means that a line, or the audit record that the line sealed, was changed.
 	Changed Kind = "changed"
-	// Removed: a line, or the audit record that the line sealed, was removed.
+	// Removed means that a line, or the audit record that the line sealed, was removed.
 	Removed Kind = "removed"
-	// Reordered: a line is at another place than where it was sealed.
+	// Reordered means that a line is not at the place where it was sealed.
 	Reordered Kind = "reordered"
-	// Inserted: a line was not sealed at this place.
+	// Inserted means that a line was not sealed at this place.
 	Inserted Kind = "inserted"
-	// CutOff: lines are missing at the end.
+	// CutOff means that lines are missing at the end.
 	CutOff Kind = "cut off"
-	// Late: an audit record was sealed long after it was written, or is still not sealed. If
-	// the record was changed before it was sealed, the change cannot be detected.
+	// Late means that an audit record was sealed long after it was written, or is still not sealed. If the
+	// record was changed before it was sealed, that change cannot be detected.
 	Late Kind = "sealed late"
-	// Unkeyed: lines before the first keyed line. Anybody who could write the tables at that
-	// time could have written them.
+	// Unkeyed means lines before the first keyed line. Anybody who could write the tables at that time may
+	// have written them.
 	Unkeyed Kind = "under no key"
 )
 
 // Finding is one fault that the verification found.
 type Finding struct {
-	// Sequence is the line, or the first of several lines; To is then the last, and otherwise
-	// 0.
+	// Sequence is the sequence of the line. If the finding is about several lines, Sequence is the first and
+	// To the last; otherwise To is 0.
 	Sequence int64 `json:"sequence"`
 	To       int64 `json:"to,omitempty"`
 	// Act is the number of the audit record; 0 if the number is unknown.
@@ -51,18 +51,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("line %d: %s: %s", f.Sequence, f.Kind, f.What)
 }
 
-// MostFindings limits the findings that a report lists; Total counts all.
+// MostFindings is how many findings a report lists. Total counts all of them.
 const MostFindings = 1000
 
 // Report is the result of a verification.
 type Report struct {
-	// Lines counts the lines read. End is the last line that was not found to be inserted.
+	// Lines is the number of lines read. End is the last line, without lines that were found to be inserted.
 	Lines int64
 	End   Point
-	// Keyed counts the lines under a key. Unchecked counts the keyed lines whose hash was not
-	// checked because no key was given.
+	// Keyed is the number of lines with a key. Unchecked is the number of keyed lines whose hash was not
+	// checked because the verifier had no key.
 	Keyed, Unchecked int64
-	// Findings lists the first MostFindings of Total findings, sorted by sequence.
+	// Findings has the first MostFindings of all Total findings, sorted by sequence.
 	Findings []Finding
 	Total    int64
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// Point identifies a line of a chain by its sequence and hash. People keep it as a head.
+// Point identifies a line of a chain by its sequence and hash. People keep a Point as the head of the chain.
 type Point struct {
 	Sequence int64
 	Hash     admin.SealHash
@@ -18,7 +18,7 @@ type Point struct {
 // PointOf returns the sequence and hash of the line that a head describes.
 func PointOf(end admin.SealHead) Point { return Point{end.Sequence, end.Hash} }
 
-// String writes the sequence, a colon, and the hash in hexadecimal digits.
+// String returns the sequence, a colon, and the hash in hexadecimal digits.
 func (p Point) String() string { return fmt.Sprintf("%d:%x", p.Sequence, p.Hash) }
 
 // ParsePoint parses the text that String returns.
