@@ -55,7 +55,8 @@ func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// age returns the time of the lane's oldest unsettled or unread record; zero if the lane has no such record.
+// age returns the time of the lane's oldest record that is unsettled or unread. The time is zero if the lane
+// has no such record. known is false if the source cannot tell.
 func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
 	oldest = earlier(l.uncommitted, l.committing)
 	held := false

@@ -176,7 +176,8 @@ func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 	logPartitions(g.config, "partitions assigned", all)
 }
 
-// toBegin returns the begin positions of the lanes that this process still has, by owner.
+// toBegin returns the positions in found that belong to lanes which this process still has, by the owner of
+// the lane. Reading begins at these positions.
 func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
 	all := map[owner]map[topicPartition]pending{}
 	for l := range c.lanes.each {

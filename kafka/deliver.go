@@ -27,9 +27,10 @@ type deliveries struct {
 	full bool
 }
 
-// tooMuchHidden reports whether the source must not deliver more before a delivery is settled. The consumer
-// counts only the first part of a record that is too large, but the source keeps the whole record for its dead
-// letter. The caller holds lanes.mu.
+// tooMuchHidden reports whether the source must deliver no further records until one of the deliveries is
+// settled, because the source itself needs too much memory. Of a record that is too large, the consumer counts
+// only the first part in its budget, but the source keeps the whole record for its dead letter. The caller
+// holds lanes.mu.
 func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	var hidden int64
 	for _, l := range all {

@@ -285,8 +285,8 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	}
 }
 
-// sessionEnded is a hook of the member. It logs why the member lost its place in the group, after the lanes
-// are lost.
+// sessionEnded is a hook of the Kafka client. It logs why the member was removed from the group. The client
+// calls the hook after the member has lost its lanes.
 type sessionEnded struct{ config *Config }
 
 // OnGroupManageError implements kgo.HookGroupManageError. It logs only errors that the group caused; Fetch

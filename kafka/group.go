@@ -191,7 +191,7 @@ func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	return first
 }
 
-// replaceDemanded reports whether the member must be replaced because of a partition.
+// replaceDemanded reports whether one of the reasons to replace the member is about partition p.
 func (m *member) replaceDemanded(p topicPartition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

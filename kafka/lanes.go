@@ -20,7 +20,8 @@ type lanes struct {
 	budget   *hook.Budget
 	member   *member
 	observer source.LaneObserver // nil if there is no observer
-	// ended is called with each lane that ends, while mu is held. It is set if Config.Observe is set.
+	// ended is called with each lane that this process gives up or loses, while mu is held. It is nil unless
+	// Config.Observe is set.
 	ended func(*lane)
 	// changed gets a value when a lane was assigned, lost or stopped.
 	changed chan struct{}

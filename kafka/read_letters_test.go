@@ -22,7 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// whoseLetters returns the configuration of the consumer whose dead letters the test reads.
+// whoseLetters returns the configuration of a consumer. The tests read the dead letters of this consumer.
 func whoseLetters(c *kfake.Cluster) Config {
 	return quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 }

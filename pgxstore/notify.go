@@ -34,7 +34,8 @@ type exchange struct {
 	pool   *pgxpool.Pool
 	// place is the beginning of every payload: the schema and prefix of the tables.
 	place string
-	// keeper is a semaphore. The consumer that holds the connection has it.
+	// keeper is a semaphore: it contains a value while one of the consumers holds the connection for
+	// notifications.
 	keeper chan struct{}
 
 	mutex     sync.Mutex

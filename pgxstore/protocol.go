@@ -34,7 +34,7 @@ type request struct {
 	// text is the statement as the handler wrote it.
 	text string
 	tag  pgconn.CommandTag
-	// refusal is the error that read returned.
+	// refusal is the error of the function read; nil if read accepted the rows.
 	refusal error
 
 	statement *pgconn.StatementDescription
@@ -79,8 +79,8 @@ type known struct {
 	// altered is true if the settings of the connection differ from the defaults. Then only a write shows
 	// whether the connection can write.
 	altered bool
-	// ones is a cache with the texts of statements that must change one row. The key is the handler's text.
-	// The cache has at most most entries.
+	// ones maps the text of a handler's statement to another text, in which the server itself checks that the
+	// statement changes exactly one row. ones is a cache with at most most entries.
 	ones map[string]string
 	// slice is the slice size for the next pipeline; 0 before the first.
 	slice int

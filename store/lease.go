@@ -52,9 +52,9 @@ type ClaimOptions struct {
 	Most  int
 	Bytes int64
 	Lease time.Duration
-	// Ahead, if not nil, is called if rows were found that were written while the store's clock was more than
-	// a second ahead. rows is their number, by the largest error of the clock. The delay or lease of such a
-	// row then starts now.
+	// Ahead, if not nil, is called if Claim has found rows that were written while the store's clock was more
+	// than a second ahead. rows is the number of these rows, and by is how far the clock was ahead at most.
+	// The delay or lease of such a row starts again at the current time.
 	Ahead func(rows int, by time.Duration)
 }
 

@@ -105,7 +105,8 @@ type Act struct {
 	At time.Time
 }
 
-// Pending has the numbers of a consumer's rows that wait in the inbox, by the store's clock.
+// Pending says how many rows of a consumer wait in the inbox. Whether a row can be claimed now depends on the
+// store's clock.
 type Pending struct {
 	// Due is the number of rows that can be claimed now, Later of rows that can be claimed at a later time,
 	// InProgress of rows with a valid claim. Blocked is the number of rows that wait for an earlier version of

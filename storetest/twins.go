@@ -344,8 +344,8 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	return h.number(number)
 }
 
-// gapTwins tests two rows with the same content: a copy of the first content arrived while the marker belonged
-// to a conflict.
+// gapTwins tests an identity that has two rows with the same content: the second one was written because a
+// copy of the first content arrived while the marker belonged to a conflict.
 func (s suite[Tx]) gapTwins(t *T) {
 	for name, prepare := range map[string]func(h *fixture[Tx], copied store.StoredRow){
 		"both_parked_for_it": func(h *fixture[Tx], copied store.StoredRow) { h.endsGap(h.retries(copied).Number) },

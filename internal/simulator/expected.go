@@ -78,8 +78,8 @@ var ends = [...]source.End{
 	machine.AsStepped:      source.EndStepped,
 }
 
-// doubts records which markers a commit with an unknown outcome may have written. Only these markers count as
-// the item's own (case 3).
+// doubts records which markers a commit may have written whose outcome is unknown. If the store later reports
+// such a marker as already written, the checker knows that the item's own commit may have written it (case 3).
 func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)

@@ -103,7 +103,8 @@ func (w *world) group() semel.Reason {
 	return aside[w.choices.Below(len(aside))].Reason
 }
 
-// later continues with the next row, at once or so late that another operator may have taken the turn.
+// later schedules the next row: soon, or sometimes so late that another operator may have taken over in the
+// meantime.
 func (o *operator) later() {
 	wait := o.w.choices.Wait(o.w.Plan.Lag)
 	if o.w.choices.Chance(8) {

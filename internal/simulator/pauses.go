@@ -34,7 +34,7 @@ func (c *checker) refill(share time.Duration) {
 // firstTry is called when the handler runs for a message for the first time.
 func (c *checker) firstTry() { c.refill(c.p.config.RetryShare) }
 
-// planned checks that a retry waits until the budget allows the retry, and no longer.
+// planned checks the delay of a retry: the retry must wait until the retry budget allows it, and no longer.
 func (c *checker) planned(wait time.Duration) {
 	conf := c.p.config
 	c.refill(0)

@@ -14,7 +14,7 @@ import (
 
 // turn is what the checker knows about a message whose version is not the next of its stream.
 type turn struct {
-	// out is true if the store has reported that.
+	// out is true if the store has reported that the version is not the next one.
 	out bool
 	// must is the outcome that the message must have in its next batch; 0 if the message may run again. reason
 	// is the reason that its row must have.

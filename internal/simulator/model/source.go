@@ -143,7 +143,7 @@ func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	return d.Position == d.Lane.Next
 }
 
-// Hand delivers d.
+// Hand records that a process gets the delivery d.
 func (s *Source) Hand(d *Delivery) {
 	if !s.Queue && !d.returned {
 		d.Lane.Next++

@@ -1,6 +1,7 @@
 // Command mutate makes small mistakes in the code, one at a time, and reports which of them the tests and the
-// simulator find. Its arguments are names of targets; without arguments it runs all targets. The exit code is
-// 1 if the score of a target is below -least. An interrupt ends the run and prints the score so far.
+// simulator find. Its arguments are names of targets; without arguments it runs all targets. The score of a
+// target is the percentage of its mistakes that were found. If a score is below the value of the flag -least,
+// the exit code is 1. An interrupt ends the run and prints the score so far.
 package main
 
 import (

@@ -165,8 +165,8 @@ type replaying struct {
 	Operators int
 }
 
-// drawReplays decides whether the run has replays, rebuilds or operators. The decision draws no number. So the
-// other seeds keep their histories.
+// drawReplays decides whether the run has replays, rebuilds or operators. The decision depends on the number
+// of the seed and uses no random number, so the histories of all other seeds stay the same.
 func (p *Plan) drawReplays(c *chance.Choices) {
 	if p.Config.Seed%8 != 3 || p.Config.Unmarked || p.Config.OneAttempt {
 		return

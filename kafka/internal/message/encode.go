@@ -110,7 +110,7 @@ func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
 	return h
 }
 
-// rest adds the values in h.values that are not empty.
+// rest adds a header for each value in h.values that is not empty.
 func (h *recordHeaders) rest() *recordHeaders {
 	for _, a := range h.values {
 		if a.value != "" {

@@ -110,8 +110,8 @@ func (p *prepared) Of(statement string, n int) *sql.Stmt {
 
 // PrepareLists prepares the statements that write markers. This happens once, before a batch takes its
 // connection, because the pool may have only one connection. A statement that cannot be prepared yet, for
-// example because the tables are missing, is sent as text. An error means that a lock was not free; the batch
-// would only wait as long again.
+// example because the tables are missing, is sent as text. PrepareLists returns an error if it could not get a
+// lock. The caller should then fail at once: its own statements would wait just as long for the lock.
 func (s *DB) PrepareLists(ctx context.Context) error {
 	p := &s.Prepared
 	if len(s.Dialect.Lengths) == 0 || p.ByLength.Load() != nil || !p.busy.CompareAndSwap(false, true) {
