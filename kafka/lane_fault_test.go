@@ -150,7 +150,8 @@ func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 
 func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 	inWorld(t, "trap_T91_it_stands_still_paused_and_the_others_go_on", 2, func(t *testing.T, w *world) {
-		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20)) // not zstd: its decoder must not be created in a synctest bubble
+		// not zstd: its decoder must not be created in a synctest bubble
+		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20))
 		w.publish(0, "before")
 		large := order(0, "large")
 		large.Value = make([]byte, 4<<20)

@@ -52,7 +52,8 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 	if b.unkept != nil {
 		return nil, store.NoCulprit, b.unkept
 	}
-	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 { // the time limit of handlers does not apply to these statements
+	// the time limit of handlers does not apply to these statements
+	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 {
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, store.NoCulprit})
 	}
 	if trim := b.trim(e.Trim); trim != nil {

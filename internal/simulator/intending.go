@@ -96,7 +96,8 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 		sent.Identity = key
 		if holder := w.sender.store.Intended[n.ID]; holder != nil && holder.Open && holder != t {
 			w.coverage.Add("fault", "an intent is written by another at the same time")
-			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler} // the store knows that another transaction has the lock
+			// the store knows that another transaction has the lock
+			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler}
 		}
 		if verdicts[i] = w.sender.store.JudgeIntent(t, n); verdicts[i].Kind == store.Fresh {
 			fresh = append(fresh, n)

@@ -46,7 +46,8 @@ func (w *world) person() {
 		w.fault("a person ends a claim", "%s", r.Key.ID)
 		r.As, r.Token, r.By = machine.AsReceived, 0, nil
 		r.Dates(w.at(), 0)
-	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3): // the row stays suppressed
+	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3):
+		// the row stays suppressed
 	case w.main != nil && r.Waits() && r.Token == 0 && w.choices.Flip():
 		w.suppress(r)
 	case r.Waits() && !(w.Plan.Twins && w.inPart(r)) && w.choices.Chance(4):

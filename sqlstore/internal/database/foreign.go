@@ -37,7 +37,8 @@ func (d *Days) View() (*DB, error) {
 	own.Postgres = own.Postgres.WithDays(&d.SQL, s.Postgres)
 	own.Postgres.Look = strings.Replace(own.Postgres.Look, "{owned}", own.Postgres.Owned, 1)
 	own.SQL = &own.Postgres.Statements
-	table := s.Names.Replace("{prefix}" + d.name()) // partitions are dropped as a whole; row by row, only the markers in the table _aside are removed
+	// partitions are dropped as a whole; row by row, only the markers in the table _aside are removed
+	table := s.Names.Replace("{prefix}" + d.name())
 	for _, text := range []*string{&own.Postgres.Place, &own.Postgres.Part, &own.Postgres.ReapRows} {
 		*text = strings.ReplaceAll(*text, table, table+"_aside")
 	}

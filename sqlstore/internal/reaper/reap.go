@@ -73,7 +73,8 @@ func slice(ctx context.Context, db *database.DB, tx *sql.Tx, r store.Retention, 
 	if done.Next.Done = r.Keep == 0 || o.After.Done; done.Next.Done {
 		return nil
 	}
-	err := reapMarkers(ctx, db, tx, o, done) // after the bodies, because from here on duplicates of the removed messages wait for the commit
+	// after the bodies, because from here on duplicates of the removed messages wait for the commit
+	err := reapMarkers(ctx, db, tx, o, done)
 	if err == nil && done.Next.Done && !first {
 		err = reapBodies(ctx, db, tx, o, done)
 	}
