@@ -53,8 +53,8 @@ type lane struct {
 	begun   bool
 	scan    *scanner
 	current *generation
-	// final is true if the rest in the scanner is the last line, as far as known. over is true if no bytes
-	// followed that line.
+	// final is true if the bytes that are left in the scanner are the last line, as far as is known. over is
+	// true if the file ended there again when it was read once more.
 	final, over bool
 	// caughtUp is true if the last look found nothing new.
 	caughtUp bool

@@ -164,7 +164,8 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 	inWorld(t, "trap_T93_a_partition_that_has_never_begun_waits_by_name_and_the_others_go_on", 2, func(t *testing.T, w *world) {
 		w.publish(0, "0", "1")
 		w.publish(1, "never begun")
-		// As after an earlier release that had to begin both partitions and committed only partition 0.
+		// This is what an earlier release leaves behind if it had to begin both partitions and committed only
+		// partition 0.
 		w.commitMarked(0, 1, "semel-start/2")
 		var text lockedBuffer
 		start := func(c *Config) { c.Start.Group, c.Logger = "old", logTo(&text) }

@@ -106,7 +106,8 @@ func (x *exchange) send(ctx context.Context, payload string) error {
 	return nil
 }
 
-// add registers a listening consumer. If the connection is established already, add calls due at once.
+// add registers a listening consumer. If the connection is already established, add calls e.due at once, so
+// that the consumer looks for rows that it can claim.
 func (x *exchange) add(e *listener) {
 	x.mutex.Lock()
 	x.listeners[e] = struct{}{}

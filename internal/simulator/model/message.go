@@ -80,8 +80,8 @@ type Message struct {
 	Clashed bool
 	// From is the number of steps that succeed before the handler behaves as Conduct says.
 	From int
-	// Harmless is true if the message may be charged with attempts only for repeated failures that look as if
-	// another transaction or the store had caused them.
+	// Harmless is true if the message must not be charged with an attempt, except after repeated failures
+	// whose cause looks like another transaction or the store.
 	Harmless bool
 	// Charged is how many times the message was charged with an attempt, during the life of one process.
 	Charged int

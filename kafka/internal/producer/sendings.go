@@ -80,7 +80,8 @@ const (
 // NewSendings returns an empty Sendings.
 func NewSendings() *Sendings { return &Sendings{all: map[Publication]*Sending{}} }
 
-// Begin returns the current sending of a publication. If there is none, Begin creates one and begun is true.
+// Begin returns the current sending of a publication: the attempt to write its record, which may have ended
+// already. If there is none, Begin creates one, and begun is true.
 func (s *Sendings) Begin(life context.Context, which Publication, before uint64, now time.Time) (one *Sending, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,7 +41,7 @@ type Dialect struct {
 	// commitHook is true if the store sets the commit hook of a driver's connection, if the connection has
 	// one.
 	commitHook bool
-	// Coded reports whether an error has a code of the database itself.
+	// Coded reports whether an error has an error code of the database, such as a SQLSTATE.
 	Coded func(err error) bool
 	// Believes is true if an error with such a code counts as an error of the database even though the
 	// transaction continues.
