@@ -165,7 +165,7 @@ func hint(err error, own bool) error {
 // savepoint has undone, because a handler may return such an error later.
 const mostHeard = 16
 
-// hear remembers an error of the server.
+// hear adds an error to b.heard if the error came from the server.
 func (b *batch) hear(err error) {
 	server := serverError(err)
 	if server == nil || slices.Contains(b.heard, server) {

@@ -61,7 +61,8 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 	return marking.Judged(c, m, there)
 }
 
-// AllTaken returns an error if some of the streams are missing that were inserted just before.
+// AllTaken returns an error unless taken is equal to all. all is the number of streams that a transaction has
+// just inserted, or that existed already; taken is how many of them it then found.
 func AllTaken(taken, all int) error { return ordering.AllTaken(taken, all) }
 
 // Violates reports whether err means that this unique constraint rejected a row. A handler whose effect is

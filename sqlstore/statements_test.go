@@ -13,8 +13,8 @@ import (
 // ofThisRevision is the hash of the texts that drivers send in sqlform.Revision12.
 const ofThisRevision = "f5180e36eea81699"
 
-// If this test fails, a text has changed. That is no fault, but somebody must check that a driver for the old
-// text still works with the new text.
+// If this test fails, the text of a statement has changed. The change may be correct, but somebody must check
+// that a driver which was written for the old text still works with the new text.
 func TestTheRevisionIsOfTheseStatements(t *testing.T) {
 	opened, err := Postgres(nil, Options{})
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// LongestUnsealed is a time between an audit record and its seal. If the time was longer, the verification
-// reports the seal as late. Processes seal audit records within seconds, but possibly no process runs for a
-// night. Until a record is sealed, changes to the record are not detected. Seals are also late if a chain was
-// deleted and written again.
+// LongestUnsealed is the longest time that may pass between an audit record and its seal. The verification
+// reports a seal that was made later. Processes seal audit records within seconds, but possibly no process
+// runs for a night. Changes to a record are not detected until the record is sealed. Seals are also late if
+// somebody deleted the chain and wrote it again.
 const LongestUnsealed = 24 * time.Hour
 
 // lateLines is a run of consecutive lines that were sealed late. by is the longest delay among them.
@@ -33,7 +33,8 @@ func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	v.late = append(v.late, lateLines{sequence, sequence, s.Act.Number, by})
 }
 
-// endLate reports late and unkeyed lines that come after every kept head.
+// endLate reports the lines that were sealed late or without a key. It omits lines up to the last head that an
+// operator has kept and that agrees with the chain, because that head proves these lines.
 func (v *Verifier) endLate() {
 	covered := int64(0)
 	for _, h := range v.heads {

@@ -20,7 +20,8 @@ func (p *Plan) DrawInbox(c *chance.Choices) {
 }
 
 // drawCalls decides whether handlers make calls without a transaction, like the handlers of
-// consumer.NewLeased. The decision draws no number. So seeds without calls keep their histories.
+// consumer.NewLeased. The choice depends on the seed's number and takes no random number, so the histories of
+// seeds without calls stay the same.
 func (p *Plan) drawCalls(c *chance.Choices) {
 	if !p.Config.Wait || p.Config.Seed%7 > 1 {
 		return
@@ -84,8 +85,8 @@ func (p *Plan) drawSteps(c *chance.Choices) {
 	p.ChangeAt = c.Wait(p.Span)
 }
 
-// drawStreams decides whether messages are versions of streams. The decision draws no number. So seeds without
-// streams keep their histories.
+// drawStreams decides whether messages are versions of streams. The choice depends on the seed's number and
+// takes no random number, so the histories of seeds without streams stay the same.
 func (p *Plan) drawStreams(c *chance.Choices) {
 	if !p.Config.Wait || p.Calls || p.Config.Seed%2 == 0 {
 		return
@@ -102,13 +103,14 @@ func (p *Plan) drawStreams(c *chance.Choices) {
 }
 
 // drawBlock decides whether a waiting or parked message in the inbox blocks the later messages of its line.
-// The decision draws no number. So seeds without this feature keep their histories.
+// The choice depends on the seed's number and takes no random number, so the histories of seeds without this
+// feature stay the same.
 func (p *Plan) drawBlock() {
 	p.Config.Block = p.Config.Wait && !p.Calls && p.Streams == 0 && p.Config.Lanes != machine.NoOrder && p.Config.Seed%4 == 0
 }
 
-// drawReaping decides whether ended messages are removed after some time. The decision draws no number. So
-// seeds without removal keep their histories.
+// drawReaping decides whether the markers of ended messages are removed after some time. The choice depends on
+// the seed's number and takes no random number, so the histories of seeds without removal stay the same.
 func (p *Plan) drawReaping(c *chance.Choices) {
 	drawn := p.Config.Seed%5 < 2 || p.Config.Block && p.Config.Seed%8 == 0
 	if !drawn || p.Calls || p.Config.Unmarked || p.Streams > 0 || p.Formers {
@@ -124,8 +126,9 @@ func (p *Plan) drawReaping(c *chance.Choices) {
 	}
 }
 
-// drawTwins decides whether persons act on the rows of identities that have several contents. The decision
-// draws no number. So the other seeds keep their histories.
+// drawTwins decides whether persons act on the rows of identities that have several contents. The choice
+// depends on the seed's number and takes no random number, so the histories of seeds without such persons stay
+// the same.
 func (p *Plan) drawTwins() {
 	p.Twins = p.Config.Wait && p.Prints && !p.Formers && !p.Replays() && p.Keep == 0 && p.Config.Seed%11 < 3
 	if !p.Twins {

@@ -194,8 +194,8 @@ func Calmed(c machine.Config) machine.Config {
 	return c
 }
 
-// breaks decides whether the consumer has a circuit breaker. The decision draws no number. So seeds without a
-// breaker keep their histories.
+// breaks decides whether the consumer has a circuit breaker. The choice depends on the seed's number and takes
+// no random number, so the histories of seeds without a breaker stay the same.
 func breaks(conf *machine.Config) {
 	if conf.Seed%4 == 1 {
 		conf.BreakerThreshold, conf.HaltLater = 1+int(conf.Seed/4%4), conf.Seed/16%2 == 0

@@ -13,8 +13,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// AllTaken returns an error if some of the streams are missing that were inserted just before. Drivers for
-// other interfaces also use it.
+// AllTaken returns an error unless taken is equal to all. all is the number of streams that a transaction has
+// just inserted, or that existed already; taken is how many of them it then found. Drivers for other
+// interfaces also use AllTaken.
 func AllTaken(taken, all int) error {
 	if taken == all {
 		return nil
