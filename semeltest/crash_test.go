@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// counted is a world whose handler adds 1 for each message and counts its runs.
+// counted returns a world whose handler adds 1 for each message, and the number of runs of that handler.
 func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 	t.Helper()
 	runs = new(int)
@@ -30,7 +30,7 @@ func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 func TestAProcessCrashesAtEachPoint(t *testing.T) {
 	for _, c := range []struct {
 		at          point
-		runs, again int // of the handler until the crash, and after the restart
+		runs, again int // runs of the handler before the crash, and after the restart
 		effect      string
 	}{
 		{atBegin, 0, 1, ""}, {atMark, 0, 1, ""}, {beforeHandle, 0, 1, ""}, {afterHandle, 1, 2, ""},

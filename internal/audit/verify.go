@@ -29,8 +29,8 @@ type Verifier struct {
 	tip     *tip
 	missing []span // sequences that were skipped and have not been seen later
 	shifted run
-	keyed   bool  // a keyed line was seen
-	unkeyed int64 // the last line before the first keyed line
+	keyed   bool  // true after a keyed line
+	unkeyed int64 // sequence of the last line before the first keyed line
 	late    []lateLines
 	held    *Line // the last added line; it is judged together with the next line
 }
@@ -49,7 +49,7 @@ type tip struct {
 	stands int64
 	// wrong describes the fault of the line. It is empty if no fault was found.
 	wrong string
-	// others are further lines that were sealed at the same sequence.
+	// others are further lines that were sealed with the same sequence.
 	others []tip
 }
 
@@ -57,7 +57,7 @@ type tip struct {
 // of them is right.
 const mostOthers = 16
 
-// span is a range of sequences, both ends included.
+// span is a range of sequences, including both ends.
 type span struct{ from, to int64 }
 
 // run is a range of consecutive lines. The current sequence of each line differs by the same number from the
