@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// This file has the table of a consumer's keys, in the order of the reference.
+// This file has the table of a consumer's keys. The reference lists keys in the table's order.
 
 func consumerShape() shape.Object[Consumer] {
 	var all []shape.Field[Consumer]
@@ -118,7 +118,7 @@ func effectKeys() []shape.Field[Consumer] {
 	}
 }
 
-// laterKeys are known but not yet available.
+// laterKeys returns planned keys. The parser rejects planned keys with a message that says so.
 func laterKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
 		shape.Later[Consumer]("lease", "The options of leased keys."),
@@ -141,7 +141,7 @@ func deadLetter() shape.Option[consumer.Action] {
 	return shape.Option[consumer.Action]{Word: "dead_letter", Value: consumer.ActionDeadLetter}
 }
 
-// endings returns a choice of results for a message.
+// endings describes a key whose value is one of several results of a message.
 func endings(options ...shape.Option[consumer.Action]) shape.Choice[consumer.Action] {
 	return shape.Choice[consumer.Action]{Options: options}
 }

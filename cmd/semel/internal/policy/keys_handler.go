@@ -59,7 +59,7 @@ func statementShape() statementObject {
 		}}}
 }
 
-// upsertShape describes a statement that keeps the newest version of a row.
+// upsertShape describes an upsert, which updates a row only if the message has a newer version.
 func upsertShape() shape.Object[upsert.Newer] {
 	columns := func() shape.List[string] { return shape.List[string]{Item: shape.Word{What: "the name of a column"}} }
 	return shape.Object[upsert.Newer]{Fields: []shape.Field[upsert.Newer]{
@@ -74,7 +74,8 @@ func upsertShape() shape.Object[upsert.Newer] {
 	}}
 }
 
-// statementObject describes a statement with options, whose text is given or generated from an upsert.
+// statementObject describes a statement with options. The policy gives the SQL text or an upsert, from which
+// Semel generates the text.
 type statementObject struct{ shape.Object[Statement] }
 
 func (s statementObject) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
@@ -160,7 +161,7 @@ func (s paramsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
 	})
 }
 
-// readParams reads a mapping of parameter names to values, each read by one.
+// readParams reads a mapping of parameter names to values. The function one reads each value.
 func readParams[P any](d *shape.Decoder, p shape.Place, words string, one func(name string, at shape.Place) (P, bool)) (all []P, ok bool) {
 	if p.Value().Kind != yaml.MappingNode {
 		d.WrongType(p, words)
@@ -192,7 +193,7 @@ func (paramsShape) Schema() shape.Schema {
 
 // SQLStep is a step of an SQL handler, with its own transaction.
 type SQLStep struct {
-	// Name identifies the step in the message's row after it is done.
+	// Name identifies the step. The message's row lists the names of completed steps.
 	Name string
 	// Statements run in this order in the step's transaction.
 	Statements []Statement
@@ -293,11 +294,13 @@ func (s answerParamsShape) Schema() shape.Schema {
 
 // SQLIntent is an intent that an SQL handler writes.
 type SQLIntent struct {
-	// To is the name of a consumer of the policy that sends intents.
+	// To is the name of the consumer that sends the intent. That consumer is in the same policy and has no
+	// source.
 	To, Purpose, Type string
-	// Recipient and Key are selectors; empty for none.
+	// Recipient and Key are selectors; empty if the policy sets none.
 	Recipient, Key string
-	// Body has the members of its body, in the file's order; empty: the body of the message.
+	// Body lists the members of the intent's body, in the file's order. If Body is empty, the intent has the
+	// body of the message.
 	Body []Param
 }
 
@@ -353,7 +356,8 @@ func (s typesShape) Read(d *shape.Decoder, p shape.Place) ([]TypedHandler, bool)
 	return all, ok
 }
 
-// typePath returns the path of a type below types. It is quoted because types contain points.
+// typePath returns the path of a type below the key types. The type is quoted because types can contain
+// dots.
 func typePath(name string) string { return fmt.Sprintf("[%q]", name) }
 
 func badType(name string) string {

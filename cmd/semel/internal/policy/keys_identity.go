@@ -142,7 +142,7 @@ func versionShape() shape.Object[Version] {
 // beginShape reads the key begin: a version number, or the word first_seen.
 type beginShape struct{ shape.Leaf }
 
-// firstSeen is the word for streams that start with the first version that arrives.
+// firstSeen is the value of begin for streams that start with the first version that arrives.
 const firstSeen = "first_seen"
 
 func (s beginShape) Read(d *shape.Decoder, p shape.Place) (VersionStart, bool) {
