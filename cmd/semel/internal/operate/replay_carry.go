@@ -70,7 +70,7 @@ type replaying struct {
 	letters []Letter
 	open    []int // indexes of due dead letters
 	held    map[string]int64
-	credit  float64 // number of dead letters that may be retried now, with a rate limit
+	credit  float64   // number of dead letters that may be retried now, with a rate limit
 	filled  time.Time // time at which credit was last added
 	ended   time.Time // time at which the last dead letter ended
 	told    bool
