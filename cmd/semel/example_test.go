@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// exampleIn copies the example payments to a temporary folder.
+// exampleIn copies the files of the example "payments" to a temporary folder.
 func exampleIn(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -32,8 +32,8 @@ func startSemel(t *testing.T, folder string, args ...string) *running {
 // startAs starts a command that runs semel in folder.
 func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	t.Helper()
-	// Under nohup, the test process ignores SIGHUP, and a child process would inherit that. A child does not
-	// inherit a signal that the test process handles.
+	// Under nohup, the test process ignores SIGHUP, and a child process would ignore it too. A child does
+	// not ignore a signal that its parent handles.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	r := &running{cmd: cmd}
 	cmd.Dir, cmd.Stdout = folder, &r.summary
@@ -149,8 +149,8 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// awaitWriter waits until another process holds a write transaction open, because its handler is running.
-// Short write transactions, as for creating tables, do not count.
+// awaitWriter waits until another process keeps a write transaction open. That transaction belongs to a
+// running handler. Short write transactions, for instance when tables are created, do not count.
 func awaitWriter(t *testing.T, folder string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=busy_timeout(2000)")

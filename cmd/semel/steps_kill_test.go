@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// slowSteps has the tables for the policy of docs/guides/steps.md. Triggers make the steps charge and ship
-// as slow as the table slow says.
+// slowSteps has the tables for the policy of docs/guides/steps.md. The table slow says how long the steps
+// charge and ship take; triggers cause the delay.
 const slowSteps = `create table stock (article text primary key, free integer not null);
 create table accounts (who text primary key, balance integer not null);
 create table shipments (id text primary key, article text, who text);

@@ -104,8 +104,8 @@ func (t *Tx) set(key string, c change) {
 	t.changed[key] = c
 }
 
-// end closes the transaction and reports whether the transaction was open. Only the caller that gets true
-// may commit, and must let the next batch begin.
+// end closes the transaction and reports whether the transaction was open. Only a caller that gets true may
+// commit. That caller must then let the next batch begin.
 func (t *Tx) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

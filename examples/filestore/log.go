@@ -64,7 +64,8 @@ type log struct {
 	file *os.File
 	// size is the offset after the last complete record.
 	size int64
-	// dirty means that the file may have bytes after size, of a record that was not reported as committed.
+	// dirty means that the file may have bytes after the offset size. The bytes belong to a record that was
+	// not reported as committed.
 	dirty bool
 	// sync is file.Sync. Tests replace sync.
 	sync func() error
@@ -138,7 +139,7 @@ func (l *log) create(path string) error {
 }
 
 // append writes a record and syncs the file. After an error, the record is not in the file, unless unknown
-// is true. If unknown is true, a later process may find the record in the file until repair has removed it.
+// is true. If unknown is true, the record may be in the file until repair has removed it.
 func (l *log) append(r record) (unknown bool, err error) {
 	if err := l.repair(); err != nil {
 		return false, err

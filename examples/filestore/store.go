@@ -186,8 +186,8 @@ func (s *Store) Classify(err error) store.Class {
 	return store.ClassRetry
 }
 
-// IsStoreFault reports whether no message can cause the error, for example a full disk or another batch that
-// does not end.
+// IsStoreFault reports whether an error cannot be caused by a message. Examples are a full disk and another
+// batch that does not end.
 func (s *Store) IsStoreFault(err error) bool {
 	return errors.Is(err, ErrFile) || errors.Is(err, ErrTurn)
 }

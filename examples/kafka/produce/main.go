@@ -68,7 +68,7 @@ func run(ctx context.Context, brokers []string, topic string, payments int) erro
 	return nil
 }
 
-// payment returns a CloudEvent in binary mode. In one of 200 payments, the database rejects the amount.
+// payment returns a CloudEvent in binary mode. The database rejects the amount of one payment in 200.
 func payment(n int) *kgo.Record {
 	account, amount := fmt.Sprintf("account-%d", n%10), n%90+10
 	if n%200 == 199 {

@@ -63,7 +63,7 @@ func write(w io.Writer) error {
 	return out.Flush()
 }
 
-// all returns all deliveries in the order of arrival.
+// all returns all deliveries, ordered by arrival.
 func all(r *rand.Rand) []delivery {
 	var ds []delivery
 	add := func(first float64, line string) { ds = append(ds, delivery{first + r.ExpFloat64()*20, line}) }

@@ -26,7 +26,7 @@ import (
 type Options struct {
 	// Consumer selects one consumer by name; empty for all consumers.
 	Consumer string
-	// IdleExit ends a run after no work was left for this time; see consumer.Config.
+	// IdleExit is how long a run without any work continues before it ends; see consumer.Config.
 	IdleExit time.Duration
 	// Stdin is the input of a source with the path "-".
 	Stdin io.Reader

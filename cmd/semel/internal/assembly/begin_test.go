@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sealedElsewhere is a new database. Another process holds the lock for sealing during the first looks
-// attempts to seal.
+// sealedElsewhere is a new database. For the first looks attempts to seal, another process holds the lock.
 type sealedElsewhere struct {
 	tables
 	database

@@ -29,7 +29,7 @@ type Consumer interface {
 	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
 	// zero.
 	StoreDown() (since time.Time, why string)
-	// Load returns the number of messages in memory.
+	// Load returns how many messages and bytes the consumer has in memory.
 	Load() measure.Load
 	// Preview predicts the results of deliveries; see Preview of consumer.Consumer.
 	Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error)

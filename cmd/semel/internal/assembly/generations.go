@@ -41,8 +41,8 @@ type atWork struct {
 	number int64
 }
 
-// turning creates the consumer in the active generation, so that Run does not start if the consumer has
-// faults.
+// turning creates the consumer for the active generation before the run, so that faults of the consumer are
+// found early.
 func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, error) {
 	t := &turning{assembly: a, policy: c}
 	number, err := a.active(ctx, c)

@@ -71,7 +71,8 @@ func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Hand
 	return consumer.ByType(byType)
 }
 
-// handlers compiles the consumer's statements and lets the database check them by preparing them.
+// handlers compiles the consumer's statements. The database prepares each statement, which finds further
+// faults.
 func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) (handlers, error) {
 	all := handlers{byType: map[string]*sqlhandler.Handler{}}
 	for _, s := range c.Handlers() {

@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// patience is the time after which an unsettled message is logged. A further line follows after the same
-// time.
+// patience is the age at which an unsettled message is logged, and the interval between log lines.
 const patience = time.Minute
 
 // lanes has the states of one consumer's partitions. lanes formats the line for the terminal, and logs a

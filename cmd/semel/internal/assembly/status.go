@@ -28,8 +28,8 @@ func (o *outcome) get() error {
 	return o.err
 }
 
-// Ready returns the consumer's Ready. After the run has ended with an error, Ready returns false and the
-// error.
+// Ready returns the result of the consumer's Ready method. After the run has ended with an error, Ready
+// returns false and the error.
 func (r *Runner) Ready() (bool, string) {
 	if err := r.outcome.get(); err != nil {
 		return false, "its run has ended: " + err.Error()
@@ -37,8 +37,8 @@ func (r *Runner) Ready() (bool, string) {
 	return r.Consumer.Ready()
 }
 
-// Alive returns the consumer's Alive. Alive returns false if the run ended with an error that must end the
-// process, because only a restart can then help.
+// Alive returns the result of the consumer's Alive method. If the run ended with an error that must end the
+// process, Alive returns false, because only a restart can then help.
 func (r *Runner) Alive() (bool, string) {
 	err := r.outcome.get()
 	switch {

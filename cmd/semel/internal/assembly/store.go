@@ -160,7 +160,8 @@ func (s *Store) Name() string { return s.policy.Name }
 // OnServer reports whether the database runs in a server, outside this process.
 func (s *Store) OnServer() bool { return s.policy.Postgres != nil }
 
-// Lines returns the store's access to rows that block others, or nil if the store has none.
+// Lines returns the part of the store that unblocks rows which wait behind other rows, or nil if the store
+// has no such part.
 func (s *Store) Lines() admin.Lines {
 	lines, _ := s.tables.(admin.Lines)
 	return lines

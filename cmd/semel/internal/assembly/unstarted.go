@@ -31,8 +31,8 @@ func (u unstarted) Preview(context.Context, []source.Delivery) ([]admin.Predicti
 	return nil, u.err
 }
 
-// without reports whether the run can continue without a store that failed. If so, without stores err as the
-// result of the store's consumers.
+// without reports whether the run can continue without the named store, which failed. If the run can
+// continue, err becomes the result of the store's consumers.
 func (a *Assembly) without(store string, err error) bool {
 	if !a.spares(store) {
 		return false

@@ -32,7 +32,7 @@ type Crash struct {
 const (
 	payments  = 300
 	accounts  = 8
-	perCopy   = 10 // one in this number of payments is sent twice by the producer
+	perCopy   = 10 // of this number of payments, the producer sends one twice
 	lateness  = 20 // maximum number of payments between a payment and its copy
 	perPoint  = 4  // number of crashes at each point
 	maxAmount = 500

@@ -81,7 +81,8 @@ func (f *first) Write(p []byte) (int, error) {
 }
 
 // title returns the title of a problem document. The title is the same for every occurrence of the problem
-// (RFC 9457, section 3.1.3). The detail is not used, because it differs and can quote the message.
+// (RFC 9457, section 3.1.3). The document's detail is not used, because the detail differs and can quote the
+// message.
 func title(problem []byte) string {
 	var p struct {
 		Title string `json:"title"`

@@ -102,7 +102,8 @@ func (c *counted) set(what *bool, to bool) {
 	c.changed.Broadcast()
 }
 
-// Read implements net.Conn. While a goroutine waits in Read, the transport has processed all earlier bytes.
+// Read implements net.Conn. While a goroutine is waiting in Read, the transport has processed all bytes that
+// arrived earlier.
 func (c *counted) Read(p []byte) (int, error) {
 	c.set(&c.reading, true)
 	n, err := c.Conn.Read(p)

@@ -161,8 +161,8 @@ func event(to http.Header, m *semel.Message) {
 	}
 }
 
-// contentType returns the content type of the message. If the message has none, contentType returns the type
-// of JSON for a body in JSON, otherwise "".
+// contentType returns the content type of the message. If the message has none, contentType returns
+// application/json for a body in JSON, otherwise "".
 func contentType(m *semel.Message) string {
 	for _, name := range [...]string{"ce-datacontenttype", "content-type"} {
 		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && sendable(v) {

@@ -15,7 +15,7 @@ type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
 	// Ready and Alive are like the methods of consumer.Consumer. After the run ended with an error, both
-	// return false and the error. Both keep the consumer's answer if an operator decided that the run ends.
+	// return false and the error. If an operator ended the run, both return the consumer's own result.
 	Ready() (bool, string)
 	Alive() (bool, string)
 	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is

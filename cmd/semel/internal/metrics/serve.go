@@ -234,7 +234,8 @@ func (s *Server) Live() Health {
 	return s.health(func(c Consumer) (bool, string) { return alive(c, most) })
 }
 
-// alive returns Consumer.Alive, but false if the store has been down for longer than most. 0 means no limit.
+// alive returns the result of Consumer.Alive. If the store has been down for longer than most, alive returns
+// false. If most is 0, alive ignores outages.
 func alive(c Consumer, most time.Duration) (bool, string) {
 	ok, why := c.Alive()
 	if !ok || most <= 0 {

@@ -30,14 +30,14 @@ func within(conditions ...string) string {
 }
 
 // duplicateSpike returns an expression that is true if more than half of the deliveries are duplicates and
-// more than most duplicates arrive per second.
+// the rate of duplicates is above most per second.
 func duplicateSpike(which string, most float64) string {
 	copies := "sum by (" + mine + ") (rate(semel_duplicates_total" + within(which) + "[10m]))"
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
 }
 
-// parked returns an expression that is true for at least least parked messages. Intents that a replay
-// suppresses on purpose do not count.
+// parked returns an expression that is true if the number of parked messages is least or greater. Intents
+// that a replay suppresses on purpose do not count.
 func parked(which string, least int) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
 }

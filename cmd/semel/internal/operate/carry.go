@@ -14,7 +14,7 @@ import (
 
 // Carry executes an order and yields the result for each row. Carry reads, checks and changes one page of
 // rows at a time, so the number of statements depends on the number of pages. Carry ends with an error if
-// the store fails or ctx ends. Commands with a result that was already yielded have taken effect.
+// the store fails or ctx ends. Results that were yielded before the error are final.
 func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		rows, err := b.choose(ctx, o.Filter, o.Group)
@@ -129,7 +129,7 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	return changed, nil
 }
 
-// allowed is a row that the order may change, judged without the store's further checks.
+// allowed is a row that the order may change. The store can still reject the change.
 type allowed struct {
 	place int
 	row   store.StoredRow

@@ -61,8 +61,8 @@ var outcomes = map[store.Outcome]string{
 }
 
 // firstContent returns the content with which a conflict disagrees, or nil if that content is unknown. The
-// marker describes the first content, unless a person had the conflict processed and the marker belongs to
-// the conflict.
+// marker describes the first content. If a person released the conflict for processing, the marker describes
+// the conflict's content instead.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *store.StoredRow
 	var all []store.StoredRow

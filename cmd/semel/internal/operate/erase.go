@@ -84,8 +84,8 @@ func (b Box) Erase(ctx context.Context, from admin.Eraser, e Erasure) (ErasureRe
 	return report, nil
 }
 
-// eraseSome erases one part. With Discard set, eraseSome discards unfinished rows and then checks the same
-// part again. Because rows were erased, the part then covers further rows.
+// eraseSome erases the next rows, up to a limit. With Discard set, eraseSome discards unfinished rows and
+// then checks again. Because the erased rows are gone, the second check reaches further rows.
 func (b Box) eraseSome(ctx context.Context, from admin.Eraser, e *Erasure, o admin.Erasing, report *ErasureReport) (admin.Erased, error) {
 	for {
 		done, err := from.Erase(ctx, o)

@@ -112,8 +112,8 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   admin.Verb
 	Filter store.RowFilter
-	// Counted reports that Filter.Numbers are rows that other filters chose and that a person confirmed as a
-	// count. If Counted is false, a person named these rows.
+	// Counted reports that other filters chose the rows in Filter.Numbers, and that a person confirmed how
+	// many there are. If Counted is false, a person gave these numbers.
 	Counted bool
 	// Group limits the order to the rows of this failure group; empty for no limit.
 	Group string
@@ -178,8 +178,9 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows returns why the order must not change a row, as far as the row itself shows. The store checks other
-// rows and has the exact clock. A dry run uses the local clock.
+// allows returns an error if the row itself shows that the order must not change it. The store checks
+// further conditions, such as other rows of the identity. Only the store has the exact time; a dry run uses
+// the local clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)

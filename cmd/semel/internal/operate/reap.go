@@ -30,7 +30,7 @@ type KeptView struct {
 	// removed.
 	Cutoff *time.Time `json:"cutoff,omitempty"`
 	Low    *time.Time `json:"low,omitempty"`
-	// Behind is the age of the oldest removable marker at the cutoff, in seconds.
+	// Behind is the time between the oldest removable marker and the cutoff, in seconds.
 	Behind float64 `json:"behind_seconds"`
 	// LastDay is the number of markers added in the last day, counted up to 100,000. MarkerBytes is the size
 	// of a marker in bytes; 0 if unknown.

@@ -130,7 +130,7 @@ func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]in
 	return numbers, nil
 }
 
-// older reports whether row x was received before row y. Missing rows come last.
+// older compares the receive times of rows x and y, for sorting. Missing rows come last.
 func older(rows map[int64]store.StoredRow, x, y int64) int {
 	a, there := rows[x]
 	b, other := rows[y]

@@ -126,7 +126,7 @@ func (r *replaying) run(ctx context.Context) error {
 	}
 }
 
-// begin retries dead letters whose turn has come. begin returns more if dead letters remain.
+// begin retries dead letters whose turn has come. The result more is true if dead letters remain.
 func (r *replaying) begin(ctx context.Context) (began int, more bool, err error) {
 	r.fill()
 	busy := map[string]bool{}

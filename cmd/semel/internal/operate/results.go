@@ -31,7 +31,7 @@ func ending(r store.StoredRow) (result, why string) {
 	return Failed, r.LastError
 }
 
-// after returns the result for err. If err is nil, after returns the result none.
+// after returns the result of a command for its error err. If err is nil, the result is none.
 func (r Result) after(err error, none string) Result {
 	if err == nil {
 		r.Result = none

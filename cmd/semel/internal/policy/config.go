@@ -223,7 +223,7 @@ func (c *Consumer) provider() consumer.Provider {
 	switch h := c.Handler.HTTP; {
 	case c.Handler.Kafka != nil: // consumers of the topic recognise copies at any time
 		return consumer.Provider{Window: consumer.WindowAlways}
-	case h != nil && h.Effects != nil: // the effects are in the response, so repeating the call is harmless
+	case h != nil && h.Effects != nil: // a response contains the effects, so a repeated call is harmless
 		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.MayDouble != "":
 		return consumer.Provider{Window: consumer.WindowAlways}

@@ -12,7 +12,8 @@ func publishes(keys ...string) []string {
 	return append(called()[:2], "    handler:\n"+handler, "    handler:\n      kafka:\n        "+strings.Join(keys, "\n        ")+"\n")
 }
 
-// fromKafka returns the edits for such a consumer that also reads from the cluster to which it publishes.
+// fromKafka returns the edits for a consumer that publishes with the given keys, and that reads from the
+// same Kafka cluster.
 func fromKafka(source string, keys ...string) []string {
 	return append(publishes(append([]string{`brokers: "a.example:9092"`}, keys...)...),
 		"file: {path: payments.jsonl, format: envelope}", "kafka: {brokers: [\"a.example:9092\", \"b.example:9092\"], "+source+"}")

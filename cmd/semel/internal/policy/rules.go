@@ -214,7 +214,7 @@ func (r rules) retention(s *Source, store *Store) {
 	}
 }
 
-// days rejects daily partitions of markers for consumers that cannot have them, and reports whether days
+// days rejects daily partitions of markers for consumers that cannot have them. days returns true if it
 // found such a fault.
 func (r rules) days(store *Store) bool {
 	c := r.consumer

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// effect checks whether the strategy protects this kind of effect.
+// effect checks whether the strategy protects the consumer's kind of effect.
 func (r rules) effect() {
 	k, ok := r.consumer.Effect.known()
 	if !ok || !r.ok("effect", "strategy") {

@@ -9,7 +9,8 @@ import (
 	"github.com/semel-go/semel/internal/steplimit"
 )
 
-// inbox rejects keys that need an inbox if the store has none, and keys that have no effect with an inbox.
+// inbox rejects keys that need an inbox if the consumer has none, and keys that have no effect with an
+// inbox.
 func (r rules) inbox() {
 	c := r.consumer
 	if !r.ok("strategy", "ack", "inbox", "alerts") {
@@ -157,8 +158,8 @@ func (r rules) dedup(p *Policy) {
 	r.sharing(p)
 }
 
-// sharing rejects two consumers that write to the same deduplication table with the same consumer name. Each
-// would treat the other's rows as its own.
+// sharing rejects two consumers that write to the same deduplication table under the same name. Each would
+// treat the rows of the other consumer as its own.
 func (r rules) sharing(p *Policy) {
 	for _, other := range p.Consumers {
 		if other == r.consumer {

@@ -142,7 +142,7 @@ func (r rules) reEmission(p *Policy) {
 	}
 }
 
-// sentAgain checks that intents may be sent again by a sender.
+// sentAgain checks whether a sender may send intents again.
 func (r rules) sentAgain(key string, to *Consumer) {
 	const remedy = "write on_duplicate: skip"
 	at := "on_duplicate is re_emit, and sender " + to.Name + " "

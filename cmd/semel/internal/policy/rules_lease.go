@@ -139,7 +139,7 @@ func (c *Consumer) pure() bool {
 	return h != nil && h.Pure && h.Effects != nil
 }
 
-// pure checks a consumer with such an endpoint and sets its defaults.
+// pure checks a consumer whose endpoint changes nothing, and sets the consumer's defaults.
 func (r rules) pure(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {

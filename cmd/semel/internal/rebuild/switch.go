@@ -129,7 +129,8 @@ func (s *Switch) giveUp(ctx context.Context, why error) error {
 // liftWithin is the maximum time for removing the fences of a failed switch.
 const liftWithin = 10 * time.Second
 
-// generations returns the active generation, and an error unless s.To is being built.
+// generations returns the number of the active generation. generations returns an error unless generation
+// s.To is being built.
 func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	all, err := s.Store.Generations(ctx, s.Consumer)
 	if err != nil {
@@ -156,8 +157,9 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 }
 
 // fenced runs the steps during which no process works in the old generation. All messages that the old
-// generation has applied come before the current end of the source, even if the consumer's position is
-// older. When the rebuild has reached that end, the new generation has all of these messages.
+// generation has applied come before the current end of the source, even if the consumer's recorded position
+// is older. When the rebuild has reached the current end, the new generation has applied all of these
+// messages too.
 func (s *Switch) fenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()

@@ -143,7 +143,7 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 	}
 	for i, k := range keys {
 		r := record{id: k.ID, source: k.Source, found: found[i]}
-		if formers != nil && found[i] != Applied { // looked up again at the end
+		if formers != nil && found[i] != Applied { // the identity is looked up again at the end
 			r.formerID, r.formerSource = formers[i].ID, formers[i].Source
 		}
 		if !at[i].IsZero() {
@@ -268,7 +268,7 @@ func (g *group) take(r record) {
 	}
 }
 
-// again looks up the identities whose messages had not ended.
+// again looks up the identities of messages that had not ended.
 func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]*group) error {
 	var keys, formers []semel.Key
 	var of []*identity

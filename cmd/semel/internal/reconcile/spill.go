@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// parts is the number of files. Ten million ids are 40,000 ids per file.
+// parts is the number of files. With ten million ids, each file has about 40,000 ids.
 const parts = 256
 
 // record is a sent identity or an effect.
@@ -48,8 +48,8 @@ func newSpill() (s *spill, err error) {
 		}
 		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
 	}
-	// The names are not needed while the files are open. Removing them now means that a killed process
-	// leaves no files. On systems that cannot remove open files, close removes them.
+	// The names of open files are not needed. Removing the names now means that a killed process leaves no
+	// files. On systems that cannot remove open files, close removes them.
 	_ = os.RemoveAll(s.folder)
 	return s, nil
 }

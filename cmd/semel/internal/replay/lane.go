@@ -82,7 +82,7 @@ type place struct {
 	ending ending
 }
 
-// begin adds a message to the lane. begin returns false if the message was added before or has ended.
+// begin adds a message to the lane. If the message was added before or has ended, begin returns false.
 func (l *lane) begin(offset int64) bool {
 	last := l.After
 	if n := len(l.underWay); n > 0 {

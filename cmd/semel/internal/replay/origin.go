@@ -23,8 +23,8 @@ type Bound struct {
 type Origin interface {
 	// Plan returns the lanes and offsets between two bounds.
 	Plan(ctx context.Context, from, to Bound) (admin.ReplayProgress, error)
-	// Source returns a source for the part of the range that is not replayed yet. If the error wraps
-	// ErrOther, the source has changed.
+	// Source returns a source for the part of the range that is not replayed yet. An error that wraps
+	// ErrOther means that the source has changed.
 	Source(ctx context.Context, p admin.ReplayProgress) (source.Source, error)
 	Close()
 }

@@ -61,7 +61,7 @@ func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told f
 type copies struct {
 	seen      map[[16]byte]semel.Fingerprint
 	conflicts map[[16]byte]bool // by identity and content
-	accept    bool              // only the first content counts, and conflicts leave no row
+	accept    bool              // only the first content counts, and a conflict leaves no row
 }
 
 func (c *copies) ending(f *admin.Prediction) ending {

@@ -116,7 +116,7 @@ func killed(t *testing.T, point faults.Point, times int64) {
 			kill()
 		}
 	}}
-	w.handle = func(m *semel.Message) error { // the message has not ended when the progress is recorded, but later messages have
+	w.handle = func(m *semel.Message) error { // the message is unfinished when the progress is recorded, but later messages have ended
 		if m.Identity.ID == "m12" {
 			wait(t, Lease/2)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Source is the source for a replay's consumer. Source reads another source, inner. It leaves out messages
-// that are too old and messages that an earlier run of the replay has completed. Source records the progress
-// of each lane.
+// Source is the source for a replay's consumer. Source reads the messages of another source, inner. Messages
+// that are too old, and messages that an earlier run of the replay has completed, are left out. Source
+// records the progress of each lane.
 type Source struct {
 	inner   source.Source
 	options Options
@@ -104,7 +104,8 @@ func (s *Source) end(fault error) {
 	s.ended, s.fault = true, fault
 }
 
-// choose splits deliveries into those for the consumer and those that are settled without processing.
+// choose splits deliveries into two groups: deliveries for the consumer, and deliveries that are settled
+// without processing.
 func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, dropped []source.Settlement) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -48,7 +48,8 @@ func newWorld(t *testing.T, text string) *world {
 	return w
 }
 
-// lines returns the lines of a source file with the messages from from to to.
+// lines returns lines of a source file. The messages have the numbers from from up to, but not including,
+// to.
 func lines(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {

@@ -18,7 +18,7 @@ type Config struct {
 	// Params are the parameters of the statements.
 	Params []Param
 	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. A
-	// parameter in Params with the same name takes precedence.
+	// parameter in Params with the same name is used instead.
 	Generation *int64
 	// Statements run in this order.
 	Statements []Statement
@@ -44,8 +44,8 @@ type Param struct {
 // Statement is one SQL statement with named parameters.
 type Statement struct {
 	SQL string
-	// Upsert reports that the statement names the columns of a unique key. PostgreSQL only looks for the key
-	// when it plans the statement.
+	// Upsert reports that the statement names the columns of a unique key. PostgreSQL looks for the key only
+	// when PostgreSQL plans the statement.
 	Upsert bool
 	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
@@ -53,7 +53,7 @@ type Statement struct {
 	Otherwise Otherwise
 }
 
-// Otherwise is the outcome of a message whose statement did not change exactly Rows rows.
+// Otherwise is the outcome of a message whose statement changed a wrong number of rows.
 type Otherwise uint8
 
 // The outcomes of a wrong number of rows.
@@ -89,7 +89,7 @@ type Handler struct {
 	generation any
 }
 
-// statement is a compiled statement.
+// statement is a compiled SQL statement.
 type statement struct {
 	// label identifies the statement in errors.
 	label string
@@ -97,8 +97,8 @@ type statement struct {
 	// args has the index of the value for each placeholder.
 	args    []int
 	changes bool
-	// simple means that another statement can wrap this statement to count its rows. A simple statement
-	// changes rows, does not start with WITH, and returns no rows.
+	// simple means that a second statement can wrap this statement to count the changed rows. A simple
+	// statement changes rows, does not start with WITH, and returns no rows.
 	simple bool
 	// planned means that Try must let the database plan the statement, because preparing does not find all
 	// faults.

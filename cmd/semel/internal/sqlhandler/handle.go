@@ -55,7 +55,8 @@ func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
 	return h.compare(m, i, changed)
 }
 
-// compare returns an error if statement i had to change another number of rows than changed.
+// compare returns an error if statement i had to change another number of rows. changed is the actual
+// number.
 func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 	s := &h.statements[i]
 	switch {

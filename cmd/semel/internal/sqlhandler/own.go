@@ -44,10 +44,9 @@ func (d Dialect) isOwn(name string, these ...string) bool {
 	return is && slices.Contains(these, rest)
 }
 
-// ownTarget returns the table that a change writes to if the table belongs to Semel and ownTables does not
-// find its name. Two cases are not found: the view of markers, whose name is allowed for reading, and a
-// table name in string quotes, which SQLite accepts. ownTarget returns "" if rest does not start with a
-// change.
+// ownTarget returns a table of Semel that a change writes to, in two cases that ownTables does not reject.
+// The first case is the view of markers, whose name is allowed for reading. The second case is a table name
+// in string quotes, which SQLite accepts. In all other cases, ownTarget returns "".
 func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	schema, t := target(rest)
 	switch {

@@ -12,10 +12,10 @@ import (
 // textTypes are the PostgreSQL types that store any text unchanged.
 var textTypes = []uint32{pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.JSONOID, pgtype.JSONBOID}
 
-// lookAtPlaces asks PostgreSQL for the column types of the parameters. The text "NaN" is then rejected for a
-// number but accepted for a name. If the type is unknown, the column counts as numeric. In other databases
-// all columns count as numeric. A parameter of another step also counts as numeric, because such a value
-// must be rejected before the first step takes effect.
+// lookAtPlaces asks PostgreSQL for the column types of the parameters, so that the text "NaN" is rejected
+// for a number but accepted for a name. If the type is unknown, the column counts as numeric. In other
+// databases, all columns count as numeric. A parameter of another step also counts as numeric, because a
+// wrong value must be rejected before the first step takes effect.
 func (h *Handler) lookAtPlaces(ctx context.Context, db *sql.DB) {
 	if !h.texts || !slices.Contains(h.types, "") {
 		return

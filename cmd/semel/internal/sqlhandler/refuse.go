@@ -67,7 +67,7 @@ func makesTable(s sqltext.Statement) []Fault {
 	return nil
 }
 
-// isLabel reports whether the next token is a name, because AS or a dot comes before it.
+// isLabel reports whether the next token must be a name, because the previous token is AS or a dot.
 func isLabel(before []sqltext.Token) bool {
 	n := len(before)
 	return n > 0 && (before[n-1].IsSign(".") || before[n-1].Is("as"))

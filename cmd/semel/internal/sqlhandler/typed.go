@@ -28,7 +28,7 @@ func givenBy(v selectors.Value) given {
 	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
 }
 
-// answered returns the given value for a value in a response.
+// answered converts a value in a response to the type given.
 func answered(v strictjson.Value) given {
 	kinds := [...]selectors.Kind{strictjson.Null: selectors.Null, strictjson.Bool: selectors.Bool,
 		strictjson.Number: selectors.Number, strictjson.String: selectors.String, strictjson.Array: selectors.JSON, strictjson.Object: selectors.JSON}

@@ -85,8 +85,9 @@ func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, 
 	return t, nil
 }
 
-// sampler returns a sampler that records every span, or the share ratio of all traces. Consumers start spans
-// only for messages with a sampled parent, and for batches with such a message.
+// sampler returns a sampler that records every span. With a ratio, the sampler records this share of all
+// traces. Consumers start spans only for messages with a sampled parent, and for batches with such a
+// message.
 func sampler(ratio float64) sdktrace.Sampler {
 	if ratio > 0 && ratio < 1 {
 		return sdktrace.TraceIDRatioBased(ratio)

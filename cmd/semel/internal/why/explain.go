@@ -104,7 +104,7 @@ func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Disca
 
 // disagree reports whether marker and row contradict each other. Semel writes both in one transaction, so a
 // contradiction is a fault. Two kinds of rows have a marker of their own: rows with a surrogate id, and rows
-// of an older derivation.
+// whose ids were found with older selectors.
 func (f *Facts) disagree() bool {
 	m, r := f.marker(), f.Row
 	if owner := f.owner(); owner != nil {
@@ -169,8 +169,8 @@ func (f *Facts) received(r *store.StoredRow) Answer {
 	return f.waits(StageDue, says)
 }
 
-// waits returns the answer about a message that waits for a worker. If the reason is known why no worker
-// takes the message, the answer contains the reason.
+// waits returns the answer about a message that waits for a worker. If a known cause keeps workers from
+// processing the message, the answer contains the cause.
 func (f *Facts) waits(stage Stage, says string) Answer {
 	name, _ := admin.GenerationOf(f.Key.Consumer)
 	switch {

@@ -18,7 +18,8 @@ type Facts struct {
 	Key semel.Key
 	// Now is the time of the database clock.
 	Now time.Time
-	// Markers are the markers of the identity. Markers of the newest derivation are last.
+	// Markers are the markers of the identity. If the selectors for ids have changed, the markers of the
+	// newest selectors are last.
 	Markers []sqlstore.Known
 	// Row is the row with the first content; nil if there is none. Conflicts are the rows with different
 	// contents of the identity.
@@ -60,7 +61,7 @@ type Facts struct {
 	Where []string
 }
 
-// marker returns the marker of the newest derivation, or nil if there is no marker.
+// marker returns the last marker of the identity, or nil if there is no marker.
 func (f *Facts) marker() *sqlstore.Known {
 	if len(f.Markers) == 0 {
 		return nil

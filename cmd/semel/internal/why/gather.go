@@ -76,15 +76,15 @@ func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unre
 	return all, barred.all, nil
 }
 
-// unreadable lists what the database role cannot read: markers, rows, and in all every record with the
-// missing privilege.
+// unreadable describes what the database role cannot read. markers and rows are true for unreadable markers
+// and rows. all lists every unreadable record with the missing privilege.
 type unreadable struct {
 	markers, rows bool
 	all           []string
 }
 
 // question is a step that adds records to the facts. If the database role cannot read the records, unread
-// lists what.
+// gets the text what.
 type question struct {
 	what string
 	add  func(context.Context, *Facts) error
@@ -156,7 +156,7 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store
 		if rows[i].Conflict {
 			f.Conflicts = append(f.Conflicts, rows[i])
 		} else {
-			f.Row = &rows[i] // rows of an older derivation come first, so the last row wins
+			f.Row = &rows[i] // rows of older selectors come first, so the last row wins
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Facts) int { return cmp.Compare(a.Key.Source, b.Key.Source) })

@@ -75,8 +75,8 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	}}
 }
 
-// conflicting returns the answer about a conflict that has no row with the other content. The other content
-// has the same version of the stream, or the same previous identity.
+// conflicting returns the answer about a conflict if the other content has no row. The other content has the
+// same version of the stream, or the same previous identity.
 func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	says := "its identity was used with other content"
 	switch {
@@ -129,7 +129,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// named returns an outcome in the form for people.
+// named returns the text of an outcome for people.
 func named(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {

@@ -31,7 +31,7 @@ func (f *Facts) owner() *store.StoredRow {
 	return f.Row
 }
 
-// others returns the rows with contents that the answer is not about.
+// others returns the rows that have another content than the row of the answer.
 func (f *Facts) others() (all []store.StoredRow) {
 	owner := f.owner()
 	for _, r := range f.Conflicts {
@@ -57,8 +57,8 @@ func atRest(r *store.StoredRow) bool {
 	return o == store.Parked || o == store.DeadLettered || o == store.Discarded
 }
 
-// supplanted reports whether the marker belongs to a content that has no row, and not to the content of the
-// first row.
+// supplanted reports whether the marker belongs to a content that has no row, although the first content has
+// a row.
 func (f *Facts) supplanted() bool {
 	m := f.marker()
 	return m != nil && f.Row != nil && f.owner() == nil && atRest(f.Row) && m.Fingerprint.Conflicts(f.Row.Fingerprint)

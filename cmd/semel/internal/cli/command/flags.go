@@ -126,8 +126,8 @@ func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	return time.Time{}, UsageError("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
-// OperatorName returns the operator's name for the audit trail. The name is as, or the name of the operating
-// system user if as is empty.
+// OperatorName returns the operator's name for the audit trail. The name is the value of as or, if as is
+// empty, the name of the operating system user.
 func OperatorName(as string) (string, error) {
 	if as != "" {
 		return as, nil
@@ -174,7 +174,7 @@ func CheckRecord(who *string, why string, dry bool) (err error) {
 	return err
 }
 
-// Because returns what. If there is a reason, Because appends it.
+// Because returns the text what, followed by the reason if there is one.
 func Because(what, why string) string {
 	if strings.TrimSpace(why) == "" {
 		return what

@@ -23,8 +23,8 @@ const (
 	formatWide  = "wide"
 )
 
-// Add adds the flags --limit and --output. most is the default limit. what names the listed things in the
-// help text.
+// Add adds the flags --limit and --output. most is the default limit. The help text calls the listed things
+// what.
 func (l *Listing) Add(c *CLI, cmd *cobra.Command, most int, what string) {
 	cmd.Flags().IntVar(&l.Limit, "limit", most, "at most so many "+what+"; 0: all")
 	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table, wide or json")

@@ -73,7 +73,7 @@ func (f *reapFlags) withStores(c *command.CLI, cmd *cobra.Command, work func(con
 	return work(ctx, a)
 }
 
-// kept calls do for each recorded retention, and returns the number of retentions.
+// kept calls the function do for each recorded retention, and returns the number of retentions.
 func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
 	for _, s := range a.Stores {
 		all, err := s.Retentions(ctx, c.Consumer)
@@ -172,8 +172,8 @@ func printReaped(c *command.CLI, done []operate.Reaped, dry bool) error {
 	return err
 }
 
-// afterDryRun returns the sentence after a dry run. If something would be removed, the sentence has the
-// command that removes it.
+// afterDryRun returns the sentence that is printed after a dry run. If something would be removed, the
+// sentence has the command that removes it.
 func afterDryRun(done []operate.Reaped) string {
 	if slices.ContainsFunc(done, operate.Reaped.Due) {
 		return "nothing was removed; semel retention run removes it"

@@ -38,7 +38,7 @@ func NewDecoder(file, dir string, env func(string) (string, bool)) *Decoder {
 	return &Decoder{file: file, dir: dir, env: env, Positions: map[string]Position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 }
 
-// expansion is a text before (raw) and after (text) environment variables are expanded.
+// expansion is a text before (raw) and after (text) the expansion of environment variables.
 type expansion struct{ raw, text string }
 
 // conceal replaces the expanded text in a message with the raw text of the file.
@@ -200,7 +200,7 @@ var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!
 func (d *Decoder) tags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
 		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
-		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // without the tag, the parser reports no second fault
+		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // remove the tag, so that the parser reports no second fault
 	}
 	for _, below := range n.Content {
 		d.tags(below)

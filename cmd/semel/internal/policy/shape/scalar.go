@@ -34,7 +34,7 @@ func (d *Decoder) Text(p *Place, want string) (string, bool) {
 }
 
 // Shown returns a value for use in a message. If the file refers to an environment variable, Shown returns
-// the reference, never the variable's value.
+// the reference instead of the variable's value.
 func (p Place) Shown(text string) string {
 	if p.Raw != "" {
 		text = p.Raw

@@ -42,7 +42,7 @@ type Meta struct {
 	Shape described
 }
 
-// Field is a key of an object. The object is read into a T.
+// Field is a key of an object. T is the Go type of the object.
 type Field[T any] struct {
 	Meta
 	read func(d *Decoder, p Place, into *T)
@@ -81,7 +81,7 @@ type Object[T any] struct {
 	Fields []Field[T]
 	// OneOf lists keys of which the file must have exactly one.
 	OneOf []string
-	// Unsaid is the reason of the fault if the file has no key of OneOf; empty for a general reason.
+	// Unsaid is the reason in the fault for a file without any key of OneOf; empty for a general reason.
 	Unsaid string
 	// Short reads a value that is not a mapping; nil if the value must be a mapping.
 	Short Shape[T]
@@ -127,7 +127,7 @@ func (o Object[T]) readGiven(d *Decoder, p Place, v *T) map[string]bool {
 func (o Object[T]) readAbsent(d *Decoder, p Place, seen map[string]bool, v *T) {
 	for _, f := range o.Fields {
 		switch {
-		case seen[f.Name]: // or a misspelled key probably means this key
+		case seen[f.Name]: // or the file has a misspelled key that probably means this key
 		case f.Required:
 			d.Fault(p.key(f.Name, p.Node), "this key is missing", fmt.Sprintf("add %s: %s", f.Name, f.Shape.Words()))
 		}
