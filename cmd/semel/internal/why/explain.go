@@ -69,12 +69,10 @@ func (f *Facts) first() Answer {
 	return doubted(f.Row, f.ofRow(f.Row))
 }
 
-// unknownCall starts the answer about a row whose call has an unknown outcome. In every state of the row,
-// the call may have taken effect.
+// unknownCall starts the answer about a row whose call has an unknown outcome.
 const unknownCall = "It is unknown whether it was applied: a call has an unknown outcome. "
 
-// lead returns the start of an answer: unknownCall if a call of the row has an unknown outcome, otherwise
-// certain.
+// lead returns the start of an answer: unknownCall after a call with an unknown outcome, otherwise certain.
 func lead(r *store.StoredRow, certain string) string {
 	if r.UnknownOutcome() {
 		return unknownCall + "Known facts: "
@@ -82,8 +80,7 @@ func lead(r *store.StoredRow, certain string) string {
 	return certain
 }
 
-// doubted returns a. If a call of the row has an unknown outcome, doubted changes Applied from No to
-// Unknown.
+// doubted returns a. After a call with an unknown outcome, Applied is Unknown instead of No.
 func doubted(r *store.StoredRow, a Answer) Answer {
 	if r.UnknownOutcome() && a.Applied == No {
 		a.Applied = Unknown
@@ -102,9 +99,8 @@ func (f *Facts) newer() bool {
 
 func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Discarded }
 
-// disagree reports whether marker and row contradict each other. Semel writes both in one transaction, so a
-// contradiction is a fault. Two kinds of rows have a marker of their own: rows with a surrogate id, and rows
-// whose ids were found with older selectors.
+// disagree reports whether marker and row contradict each other, although Semel writes both in one transaction.
+// A row with a surrogate id, or with an id that older selectors found, has a marker of its own.
 func (f *Facts) disagree() bool {
 	m, r := f.marker(), f.Row
 	if owner := f.owner(); owner != nil {
@@ -324,8 +320,7 @@ func (f *Facts) discarded(r *store.StoredRow) Answer {
 	return f.copied(a, r)
 }
 
-// conflict returns the answer about a row with different content, if the first content of the identity has
-// no row.
+// conflict returns the answer about a row with different content, if the first content has no row.
 func (f *Facts) conflict(r *store.StoredRow) Answer {
 	m := f.marker()
 	a := Answer{Stage: StageConflict, Do: []Command{f.show(r)}, Applied: Unknown}
