@@ -55,7 +55,7 @@ func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 // grown matches a counter whose growth a rule uses, and a condition on one label.
 var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
 
-// closed returns the possible values of each label. The labels consumer and source can have any value.
+// closed returns the possible values of each label. The labels consumer and source are not included.
 func closed() map[string][]string {
 	all := map[string][]string{byPart: measure.Parts()}
 	for _, a := range measure.Asides() {

@@ -110,7 +110,7 @@ type File struct {
 // Consumer is a consumer with its settings.
 type Consumer struct {
 	Name string
-	// In is the generation that the consumer fills; nil if the consumer has no generations. The file does
+	// In is the generation that the consumer works in; nil if the consumer has no generations. The file does
 	// not set In.
 	In *consumer.Generation
 	// From and Store are the names of the consumer's source and store, which exist. From is empty for a

@@ -163,7 +163,7 @@ func (p *Policy) Generational(c *Consumer) bool {
 	})
 }
 
-// Generation returns the number of the generation that the consumer fills. The default is 0.
+// Generation returns the number of the generation that the consumer works in. The default is 0.
 func (c *Consumer) Generation() *int64 {
 	number := int64(0)
 	if c.In != nil {
