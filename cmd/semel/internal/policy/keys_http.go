@@ -20,7 +20,7 @@ import (
 
 func httpShape() shape.Object[HTTP] {
 	return shape.Object[HTTP]{Fields: []shape.Field[HTTP]{
-		shape.Key(shape.Meta{Name: "url", Required: true, Doc: "The endpoint, as `https://host/path`. Every message is a POST to it. Semel trusts it. A user in the URL is rejected, because credentials belong into `headers`."},
+		shape.Key(shape.Meta{Name: "url", Required: true, Doc: "The endpoint, as `https://host/path`. Every message is a POST request to the endpoint. Semel trusts the endpoint. A user in the URL is rejected, because credentials belong into `headers`."},
 			shape.Word{What: "a URL, as https://host/path", Pattern: `^[Hh][Tt][Tt][Pp][Ss]?://[^@\s]+$`, Check: badEndpoint}, func(h *HTTP) *string { return &h.URL }),
 		shape.Key(shape.Meta{Name: "headers", Doc: "Headers of each request: `Authorization: \"Bearer ${TOKEN}\"`. Headers that Semel sets, headers of the connection, and credentials in plain text are rejected."},
 			headersShape{}, func(h *HTTP) *[]HTTPHeader { return &h.Headers }),
@@ -34,9 +34,9 @@ func httpShape() shape.Object[HTTP] {
 			shape.Word{What: "a sentence"}, func(h *HTTP) *string { return &h.MayBeLost }),
 		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The maximum time of one call, until the end of the response. It must be shorter than `inbox.lease`, so that the call has ended before another process may repeat it, and at most `timeout` of the consumer."},
 			shape.Span{Least: 10 * time.Millisecond, Most: time.Hour}, func(h *HTTP) *time.Duration { return &h.Timeout }),
-		shape.Key(shape.Meta{Name: "max_retry_after", Def: "1h", Doc: "The maximum wait that a response may request with Retry-After; longer waits are shortened to it. Messages with a wait longer than `max_in_memory_wait` wait in the store."},
+		shape.Key(shape.Meta{Name: "max_retry_after", Def: "1h", Doc: "The maximum wait that a response may request with Retry-After; a longer wait is shortened to this maximum. Messages with a wait longer than `max_in_memory_wait` wait in the store."},
 			shape.Span{Least: time.Second, Most: 365 * shape.Day}, func(h *HTTP) *time.Duration { return &h.MaxRetryAfter }),
-		shape.Key(shape.Meta{Name: "window", Def: legible.Span(consumer.Defaults().Provider.Window), Doc: "How long the endpoint remembers an `Idempotency-Key` after the first call for a message, by the store's clock: a duration, `forever`, or `none` if it does not support keys. Within this time, less one `timeout` of the consumer, a call with an unknown outcome is repeated with the same key. Later it is not repeated: the message is parked as `outcome unknown` until an operator records the outcome with `semel messages resolve`."},
+		shape.Key(shape.Meta{Name: "window", Def: legible.Span(consumer.Defaults().Provider.Window), Doc: "How long the endpoint remembers an `Idempotency-Key` after the first call for a message, by the store's clock: a duration, `forever`, or `none` if the endpoint does not support keys. Within this time, less one `timeout` of the consumer, a call with an unknown outcome is repeated with the same key. Later the call is not repeated: the message is parked as `outcome unknown` until an operator records the outcome with `semel messages resolve`."},
 			windowShape{}, func(h *HTTP) *time.Duration { return &h.Window }),
 		shape.Key(shape.Meta{Name: "sign", Doc: "Signs each request according to [Standard Webhooks](https://www.standardwebhooks.com), with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`. The signature covers the key, the time and the body, and no other header."},
 			shape.Optional[Sign](signShape()), func(h *HTTP) **Sign { return &h.Sign }),
@@ -44,7 +44,7 @@ func httpShape() shape.Object[HTTP] {
 			shape.Optional[TLS](httpTLSShape()), func(h *HTTP) **TLS { return &h.TLS }),
 		shape.Key(shape.Meta{Name: "effects", Doc: "The effects that a response may request in the consumer's store. They happen once, in the transaction that completes the message, even if the call is repeated. See [effects in the answer](#effects-in-the-answer)."},
 			shape.Optional[HTTPEffects](effectsShape()), func(h *HTTP) **HTTPEffects { return &h.Effects }),
-		shape.Key(shape.Meta{Name: "pure", Doc: "`true` declares that the endpoint changes nothing: the only effects are those in its response. Then calls may be repeated and need no claim. Requires `strategy: marker` and `effects`. Nothing is written before a call, and the responses of many messages share a transaction. See [an endpoint that only answers](http-handlers.md#an-endpoint-that-only-answers)."},
+		shape.Key(shape.Meta{Name: "pure", Doc: "`true` declares that the endpoint changes nothing: all effects are in its responses. Then calls may be repeated and need no claim. Requires `strategy: marker` and `effects`. Nothing is written before a call, and the responses of many messages share a transaction. See [an endpoint that only answers](http-handlers.md#an-endpoint-that-only-answers)."},
 			shape.Boolean{}, func(h *HTTP) *bool { return &h.Pure }),
 		shape.Key(shape.Meta{Name: "connections", Doc: "With `pure: true`: the maximum number of concurrent calls, each on its own connection. Default: `workers`. With fewer connections than workers, the other workers read markers and commit while the endpoint is busy, so the endpoint is never overloaded and never waits for the store."},
 			shape.Count{Least: 1, Most: 1024}, func(h *HTTP) *int { return &h.Connections }),

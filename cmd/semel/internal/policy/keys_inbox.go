@@ -18,7 +18,7 @@ func inboxKeys() []shape.Field[Consumer] {
 			shape.Choice[bool]{Options: []shape.Option[bool]{
 				{Word: "after_effect", Value: false}, {Word: "after_receipt", Value: true}}},
 			func(c *Consumer) *bool { return &c.AckOnReceipt }),
-		shape.Group(shape.Meta{Name: "inbox", Doc: "How waiting messages in the store are processed: received ones, and those that wait longer than `max_in_memory_wait`. Each process claims some of them."},
+		shape.Group(shape.Meta{Name: "inbox", Doc: "How messages that wait in the store are processed: received messages, and messages that wait longer than `max_in_memory_wait`. Each process claims some of these messages."},
 			inboxShape(), func(c *Consumer) *consumer.InboxPolicy { return &c.Inbox }),
 		shape.Group(shape.Meta{Name: "alerts", Doc: "Thresholds for alerts. `semel generate alerts` prints them as Prometheus rules; see [alerts](alerts.md)."},
 			alertsShape(), func(c *Consumer) *Alerts { return &c.Alerts }),
@@ -66,7 +66,7 @@ func alertsShape() shape.Object[Alerts] {
 
 func retentionKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
-		shape.Key(shape.Meta{Name: "retention", Def: "forever", Doc: "How long markers are kept after their messages have ended: a duration, or `forever`. Parked and unfinished messages stay. It must not be shorter than a copy can be late; see [retention](retention.md)."},
+		shape.Key(shape.Meta{Name: "retention", Def: "forever", Doc: "How long markers are kept after their messages have ended: a duration, or `forever`. Markers of parked and unfinished messages stay. The retention must not be shorter than the maximum delay of a copy; see [retention](retention.md)."},
 			retentionShape(), func(c *Consumer) *consumer.RetentionPolicy { return &c.Retention }),
 		shape.Key(shape.Meta{Name: "on_expired", Def: "park", Doc: "How a message without a marker ends if it is older than `retention`, so that it may have been applied before."},
 			endings(park(), deadLetter(), halt(), shape.Option[consumer.Action]{Word: "discard", Value: consumer.ActionDiscard}),
@@ -82,7 +82,7 @@ func retentionShape() shape.Object[consumer.RetentionPolicy] {
 				keepShape{}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Keep }),
 			shape.Key(shape.Meta{Name: "bodies", Doc: "The time after which bodies of completed and discarded messages are removed; their markers stay."},
 				shape.Span{Least: time.Minute, Most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Bodies }),
-			shape.Key(shape.Meta{Name: "delay", Doc: "How late a producer, or a system between it and the broker, may send a copy. It is added to the retention of the broker."},
+			shape.Key(shape.Meta{Name: "delay", Doc: "How late a producer, or a system between producer and broker, may send a copy. The delay is added to the retention of the broker."},
 				shape.Span{Least: 0, Most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Delay }),
 			shape.Key(shape.Meta{Name: "id_time", Def: "none", Doc: "The kind of ids that contain a time, from which the age of a message is computed: `uuidv7`, `ulid` or `snowflake`. Without it, or for other ids, the age comes from the time of the record, or from the `time` of the event. A message without any time ends by `on_expired`."},
 				shape.Choice[identity.IDTime]{Options: []shape.Option[identity.IDTime]{
@@ -150,7 +150,7 @@ func effectShape() shape.Object[Effect] {
 	return shape.Object[Effect]{Fields: []shape.Field[Effect]{
 		shape.Key(shape.Meta{Name: "kind", Required: true, Doc: "The kind of the effect. See [effects](#effects)."},
 			effectKindWord(), func(e *Effect) *EffectKind { return &e.Kind }),
-		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "What a second effect would do, in a sentence for operators who decide whether a message may be processed again."},
+		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "The consequence of a second effect, in one sentence. Operators read the sentence when they decide whether to process a message again."},
 			shape.Word{What: "a sentence"}, func(e *Effect) *string { return &e.Says }),
 	}}
 }

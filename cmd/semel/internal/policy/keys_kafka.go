@@ -64,7 +64,7 @@ func recordKeys() []shape.Field[Kafka] {
 		shape.Key(shape.Meta{Name: "format", Def: "records", Doc: "The format of records. `records`: key, headers and value unchanged, with CloudEvents in binary mode recognised by `ce_` headers; `cloudevents`: also the structured mode, recognised by its content type."},
 			shape.Choice[kafka.Format]{Options: []shape.Option[kafka.Format]{{Word: "records", Value: kafka.Records}, {Word: "cloudevents", Value: kafka.CloudEvents}}},
 			func(k *Kafka) *kafka.Format { return &k.Format }),
-		shape.Key(shape.Meta{Name: "max_record", Def: "16MiB", Doc: "The maximum size of a value. A longer one is parked as `too large`. At most the `max_body` of the consumers."},
+		shape.Key(shape.Meta{Name: "max_record", Def: "16MiB", Doc: "The maximum size of a value. A record with a longer value is parked as `too large`. At most the `max_body` of the consumers."},
 			shape.Size{Least: 64 << 10, Most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxRecord }),
 		shape.Key(shape.Meta{Name: "max_batch", Doc: "The maximum size of a decompressed record batch; default 32 MiB, or more if `max_record` needs it. A larger batch stops its partition, and the log explains how to continue."},
 			shape.Size{Least: 64 << 10, Most: 1 << 30}, func(k *Kafka) *int64 { return &k.MaxBatch }),

@@ -36,7 +36,7 @@ func rootShape() shape.Object[root] {
 	return shape.Object[root]{Fields: []shape.Field[root]{
 		shape.Key(shape.Meta{Name: "version", Required: true, Doc: "The version of this format: 1."},
 			shape.Count{Least: 1, Most: 1}, func(r *root) *int { return &r.Version }),
-		shape.Key(shape.Meta{Name: "stores", Required: true, Doc: "The databases that keep Semel's records, by name."},
+		shape.Key(shape.Meta{Name: "stores", Required: true, Doc: "The databases that store Semel's records, by name."},
 			shape.Named[Store]{What: "store", Item: storeShape(), Set: func(s *Store, name string) { s.Name = name }},
 			func(r *root) *[]*Store { return &r.Stores }),
 		shape.Key(shape.Meta{Name: "sources", Required: true, Doc: "Where messages come from, by name."},
@@ -60,7 +60,7 @@ func storeShape() shape.Object[Store] {
 	return shape.Object[Store]{
 		OneOf: []string{"sqlite", "postgres", "mysql", "redis", "dynamodb"},
 		Fields: []shape.Field[Store]{
-			shape.Key(shape.Meta{Name: "sqlite", Doc: "A SQLite file."},
+			shape.Key(shape.Meta{Name: "sqlite", Doc: "A SQLite database file."},
 				shape.Optional[SQLite](sqliteShape()), func(s *Store) **SQLite { return &s.SQLite }),
 			shape.Key(shape.Meta{Name: "postgres", Doc: "A PostgreSQL database."},
 				shape.Optional[Postgres](postgresShape()), func(s *Store) **Postgres { return &s.Postgres }),
@@ -129,7 +129,7 @@ func fileShape() shape.Object[File] {
 			shape.Path{Word: shape.Word{What: "a path, or -"}, Stdin: true}, func(f *File) *string { return &f.Path }),
 		shape.Key(shape.Meta{Name: "format", Def: "cloudevents", Doc: "The format of lines. `cloudevents`: the structured JSON format, whose attributes become `ce-` headers; `envelope`: `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json`: the line is the body."},
 			words("cloudevents", "envelope", "json"), func(f *File) *string { return &f.Format }),
-		shape.Key(shape.Meta{Name: "follow", Def: "false", Doc: "Wait for more at the end of the file instead of ending. With `follow`, a last line without line end is read when its line end arrives. Without it, such a line is read if it is a complete JSON object or array, and otherwise left unread with a warning."},
+		shape.Key(shape.Meta{Name: "follow", Def: "false", Doc: "Wait for new lines at the end of the file instead of ending. With `follow`, a last line without line end is read when its line end arrives. Without `follow`, such a line is read if the line is a complete JSON object or array, and otherwise left unread with a warning."},
 			shape.Boolean{}, func(f *File) *bool { return &f.Follow }),
 		shape.Key(shape.Meta{Name: "max_line", Def: "16MiB", Doc: "The maximum length of a line. A longer line is parked as `too large` with its first 64 KiB, its offset and its length. At most the `max_body` of the consumers."},
 			shape.Size{Least: 64 << 10, Most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
@@ -244,7 +244,7 @@ func listenTLSShape() shape.Object[ListenTLS] {
 	return shape.Object[ListenTLS]{Fields: []shape.Field[ListenTLS]{
 		shape.Key(shape.Meta{Name: "certificate", Required: true, Doc: "A PEM file with the server certificate, read for each connection, so it can be rotated."}, file, func(t *ListenTLS) *string { return &t.Certificate }),
 		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "A PEM file with its key."}, file, func(t *ListenTLS) *string { return &t.Key }),
-		shape.Key(shape.Meta{Name: "clients", Doc: "A PEM file of certificate authorities. Clients with a certificate of theirs may read metrics and reasons, as with the token. Probes need no certificate."}, file, func(t *ListenTLS) *string { return &t.Clients }),
+		shape.Key(shape.Meta{Name: "clients", Doc: "A PEM file of certificate authorities. Clients with a certificate from these authorities may read metrics and reasons, as with the token. Probes need no certificate."}, file, func(t *ListenTLS) *string { return &t.Clients }),
 	}}
 }
 
