@@ -162,7 +162,7 @@ func retryShape() shape.Object[consumer.RetryPolicy] {
 			shape.Count{Least: 1, Most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.SerialAfter }),
 		shape.Key(shape.Meta{Name: "breaker_threshold", Doc: "The number of consecutive messages that fail for good (a permanent failure, a failed precondition, the last attempt) after which the circuit breaker opens. While the breaker is open, the consumer fetches nothing and is not ready. The consumer tries one message at a time, after waits of 1 s up to 1 min, until a message succeeds. A message that fails while the breaker is open waits, for `max_attempts` and at least 5 attempts. By default the breaker opens after 20 messages, and only if no message has succeeded since the start, so one bad producer cannot stop a working consumer. See [when everything fails](inbox.md#when-everything-fails)."},
 			shape.Count{Least: 1, Most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.BreakerThreshold }),
-		shape.Key(shape.Meta{Name: "disable_breaker", Def: "false", Doc: "`true` keeps the circuit breaker closed, also at the start. Every message that fails for good then ends as the policy says; the default is parked."},
+		shape.Key(shape.Meta{Name: "disable_breaker", Def: "false", Doc: "`true` keeps the circuit breaker closed, also at the start: every message that fails for good ends as the policy says, and is parked by default."},
 			shape.Boolean{}, func(r *consumer.RetryPolicy) *bool { return &r.DisableBreaker }),
 	}}
 }

@@ -37,7 +37,7 @@ func sqlShape() shape.Object[SQL] {
 			typedParamsShape{}, func(s *SQL) *[]Param { return &s.Params }),
 		shape.Key(shape.Meta{Name: "statements", Doc: "The statements, in order. Either `statements` or `steps` is required."},
 			shape.List[Statement]{Item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
-		shape.Key(shape.Meta{Name: "intents", Doc: "Intents: requests to other systems, written in the same transaction. Afterwards, the consumer that an intent names sends the request. See [intents](intents.md)."},
+		shape.Key(shape.Meta{Name: "intents", Doc: "Intents: requests to other systems, written in the same transaction and sent afterwards by the consumer in `to`. See [intents](intents.md)."},
 			shape.List[SQLIntent]{Item: intentShape()}, func(s *SQL) *[]SQLIntent { return &s.Intents }),
 		shape.Key(shape.Meta{Name: "steps", Doc: "Instead of `statements`: steps that run one after another, each once and in its own transaction; with `strategy: inbox` and `ack: after_receipt`. See [steps](steps.md#in-a-policy)."},
 			shape.List[SQLStep]{Item: stepShape()}, func(s *SQL) *[]SQLStep { return &s.Steps }),
@@ -229,7 +229,7 @@ func effectsShape() shape.Object[HTTPEffects] {
 		shape.Key(shape.Meta{Name: "statements", Doc: "The statements that a response may name, by name. They run in the transaction that completes the message, in the order of the response, once for each mention."},
 			shape.Named[AnswerStatement]{What: "statement", Item: answerStatementShape(), Set: func(s *AnswerStatement, name string) { s.Name = name }},
 			func(e *HTTPEffects) *[]*AnswerStatement { return &e.Statements }),
-		shape.Key(shape.Meta{Name: "intents", Doc: "The consumers that send the [intents](intents.md) of a response. Each of these consumers is without `from`, on the same store. The intents are written in the same transaction."},
+		shape.Key(shape.Meta{Name: "intents", Doc: "The consumers that send the [intents](intents.md) of a response; each consumer is without `from` and on the same store. The intents are written in the same transaction."},
 			shape.List[string]{Item: shape.Word{What: "the name of a consumer"}, Single: true}, func(e *HTTPEffects) *[]string { return &e.Intents }),
 	}}
 }

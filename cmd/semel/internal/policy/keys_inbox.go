@@ -150,7 +150,7 @@ func effectShape() shape.Object[Effect] {
 	return shape.Object[Effect]{Fields: []shape.Field[Effect]{
 		shape.Key(shape.Meta{Name: "kind", Required: true, Doc: "The kind of the effect. See [effects](#effects)."},
 			effectKindWord(), func(e *Effect) *EffectKind { return &e.Kind }),
-		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "The consequence of a second effect, in one sentence. Operators read the sentence when they decide whether to process a message again."},
+		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "The consequence of a second effect, in one sentence for operators who decide whether to process a message again."},
 			shape.Word{What: "a sentence"}, func(e *Effect) *string { return &e.Says }),
 	}}
 }
