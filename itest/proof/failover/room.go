@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room offers the proof several times with each driver.
+// Room is the entry of this proof for the proof command. It runs the proof several times with each driver.
 type Room struct {
 	times, deliveries int
 	drivers           []workload.Driver

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof.
+// Room is the entry of this proof for the proof command.
 type Room struct{ Proof }
 
 // Flags implements proof.Room.
