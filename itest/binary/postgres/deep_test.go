@@ -25,7 +25,8 @@ func TestADeepCheckThatIsInterruptedSaysWhereToGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	// The store is queried before the broker, and checked row by row after it.
+	// The check queries the store first and the broker second. After the broker it checks the rows of the
+	// store.
 	var once sync.Once
 	s.cluster.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (_ kmsg.Response, err error, _ bool) {
 		once.Do(func() {

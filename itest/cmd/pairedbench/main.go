@@ -1,10 +1,10 @@
 //go:build unix
 
-// Pairedbench compares an earlier commit with the present tree: the benchmarks
-// of a package, with -postgres the base row of each form on PostgreSQL, with -kafka
-// the way from a broker into it, or with -file the binary over a file of webhooks
-// into SQLite. In each round it measures the base, the present and the base again,
-// so that it can say what equal code differs by.
+// Pairedbench compares an earlier commit, the base, with the current tree. By default it runs the benchmarks
+// of a package. With -postgres it measures the base row of each form on PostgreSQL, with -kafka the path from
+// a broker to PostgreSQL, and with -file the binary that reads a file of webhooks into SQLite. Each round
+// measures the base, the current tree, and the base again. The two runs of the base show how much the results
+// of the same code differ.
 package main
 
 import (
@@ -90,7 +90,7 @@ func (f flags) check() error {
 	return nil
 }
 
-// target is the NAME with which `make bench` compares so.
+// target returns the NAME for `make bench` that selects this comparison.
 func (f flags) target() string {
 	switch {
 	case f.file:
@@ -130,7 +130,7 @@ func (f flags) compare(ctx context.Context) (err error) {
 	return nil
 }
 
-// trees are the two sources and what their commits are called.
+// trees are the two source trees and the names of their commits.
 type trees struct{ base, baseName, present, presentName string }
 
 func (f flags) findTrees(ctx context.Context, folder string) (t trees, err error) {
@@ -166,7 +166,8 @@ func (f flags) compareGo(ctx context.Context, t trees, pkg, folder string) error
 	return f.write(ctx, t, paired.GoTable, base, present)
 }
 
-// write compares and prints the table, of the rounds before an error, too.
+// write runs the comparison and prints the table. After an error it prints the complete rounds before the
+// error.
 func (f flags) write(ctx context.Context, t trees, table paired.Table, base, present paired.Measure) error {
 	c, err := paired.Compare(ctx, f.rounds, base, present, os.Stderr)
 	if len(c.Rounds) > 0 {

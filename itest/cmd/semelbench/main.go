@@ -1,7 +1,6 @@
-// Semelbench measures Semel on PostgreSQL against batches written by hand and
-// against the textbook loop, or with -kafka from a broker into PostgreSQL, and
-// prints the table. It makes a database of its
-// own on the server and drops it at the end.
+// Semelbench compares Semel on PostgreSQL with hand-written batches and with the textbook loop, and prints
+// the table. With -kafka it measures the path from a broker to PostgreSQL. It creates a database on the
+// server and drops it at the end.
 package main
 
 import (
@@ -84,7 +83,7 @@ func measure(ctx context.Context, f flags) (err error) {
 	if f.kafka != "" {
 		return errors.Join(err, r.WriteKafka(os.Stdout))
 	}
-	return errors.Join(err, r.Write(os.Stdout)) // what was measured before the error, too
+	return errors.Join(err, r.Write(os.Stdout)) // also prints the results before the error
 }
 
 func (f flags) rows(ctx context.Context, w *bench.World, o bench.Options) ([]bench.Row, error) {
@@ -123,7 +122,7 @@ func (f flags) options() (bench.Options, error) {
 	return o, nil
 }
 
-// bodies are those that were asked for; without any, messages carry nothing.
+// bodies returns the bodies that the flags select. Without these flags, messages have no body.
 func (f flags) bodies() (all []bench.Body, err error) {
 	if all, err = bench.SizedBodies(f.body); err != nil {
 		return nil, fmt.Errorf("-body: %w", err)

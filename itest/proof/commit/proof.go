@@ -21,6 +21,7 @@ import (
 // Direction says whether the request or the reply of a COMMIT is lost.
 type Direction string
 
+// The request is lost before the server gets it, or the reply is lost before the client gets it.
 const (
 	Request Direction = "request"
 	Reply   Direction = "reply"

@@ -16,10 +16,11 @@ import (
 // Kind is the kind of an entry in the log.
 type Kind string
 
+// Kinds of entries.
 const (
-	Called  Kind = "called"
-	Charged Kind = "charged"
-	Asked   Kind = "asked" // a query about the outcome was answered
+	Called  Kind = "called"  // the provider received a call
+	Charged Kind = "charged" // a call charged a payment
+	Asked   Kind = "asked"   // a query about the outcome was answered
 )
 
 // Entry is a line of the log.
