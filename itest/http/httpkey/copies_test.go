@@ -55,7 +55,8 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 				close(c.begun)
 			}
 			processes.Pause(r.Context(), 200*time.Millisecond) // meanwhile all copies arrive
-			if !s.oneWriter {                                  // on SQLite the other requests wait for this transaction, so the handler cannot wait for them
+			// On SQLite the other requests wait for this transaction, so the handler cannot wait for them.
+			if !s.oneWriter {
 				select {
 				case <-c.ended: // neither the handler nor the copies of its request block another key
 				case <-r.Context().Done():
