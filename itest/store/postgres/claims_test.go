@@ -46,7 +46,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// the analysis is done now, so that autovacuum does not do it during the test
+		// without autovacuum, no process creates statistics of the tables during the test
 		for _, table := range []string{"inbox", "markers"} {
 			s.exec(t, "alter table in.semel_"+table+" set (autovacuum_enabled = false)")
 		}
