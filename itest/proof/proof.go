@@ -112,7 +112,7 @@ func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	flags.Uint64Var(&c.Seed, "seed", 1, "orders what is random")
 	flags.BoolVar(&c.JSON, "json", false, "print the ledger as JSON")
 	if plants := room.Plants(); plants != nil {
-		flags.StringVar(&c.Plant, "plant", "", fmt.Sprintf("a fault that must be found, one of %v", plants))
+		flags.StringVar(&c.Plant, "plant", "", fmt.Sprintf("fault to plant, which the proof must detect; one of %v", plants))
 	}
 	room.Flags(flags)
 	if err := flags.Parse(args); err != nil {

@@ -25,10 +25,10 @@ import (
 
 // Bench is the configuration of a run.
 type Bench struct {
-	Rounds   int  `flag:"how often the contestants take turns"`
-	Messages int  `flag:"messages of a turn"`
+	Rounds   int  `flag:"number of rounds"`
+	Messages int  `flag:"messages in a run"`
 	InFlight int  `flag:"requests in flight, and workers of the SQL handler"`
-	Lease    bool `flag:"claim each message for its call, as for an endpoint with effects of its own; otherwise it only answers (pure)"`
+	Lease    bool `flag:"claim each message for its call (strategy lease); without it the endpoint is declared pure"`
 }
 
 // Room returns the entry of this measurement for the proof command.

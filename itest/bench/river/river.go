@@ -20,11 +20,11 @@ import (
 
 // Bench is the configuration of a run.
 type Bench struct {
-	Rounds       int `flag:"how often the contestants take turns"`
-	Jobs         int `flag:"jobs of a turn"`
-	Workers      int `flag:"Semel's workers where a job has a transaction of its own; on two cores fewer and more were slower"`
-	RiverWorkers int `flag:"River's workers; on two cores fewer and more were slower"`
-	Insert       int `flag:"jobs enqueued in a transaction, on each side"`
+	Rounds       int `flag:"number of rounds"`
+	Jobs         int `flag:"jobs in a run"`
+	Workers      int `flag:"Semel's workers if each job has its own transaction; on two cores the default is the fastest"`
+	RiverWorkers int `flag:"River's workers; on two cores the default is the fastest"`
+	Insert       int `flag:"jobs enqueued in one transaction, for River and Semel"`
 }
 
 // Room returns the entry of this measurement for the proof command.

@@ -25,7 +25,7 @@ const version = "v0.0.0"
 func main() {
 	root := flag.String("root", ".", "folder with go.work")
 	out := flag.String("out", "", "folder to write the proxy to")
-	unpack := flag.String("unpack", "", "folder to lay the published modules out in")
+	unpack := flag.String("unpack", "", "folder to unpack the modules into")
 	flag.Parse()
 	if *out == "" {
 		fmt.Fprintln(os.Stderr, "modproxy: -out is missing")

@@ -22,7 +22,7 @@ import (
 
 var (
 	orders = flag.Int("orders", 400, "how many orders the proof places")
-	stops  = flag.Int("stops", 14, "how often the proof kills or freezes a process, at least")
+	stops  = flag.Int("stops", 14, "minimum number of kills and freezes")
 	seed   = flag.Uint64("seed", 1, "draws the clients' targets and the duration of freezes")
 )
 

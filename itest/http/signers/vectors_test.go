@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-var update = flag.Bool("update", false, "write the vectors that package webhook tests itself with")
+var update = flag.Bool("update", false, "write the vectors for the tests of package webhook")
 
 // vectorsFile has requests that the providers' libraries signed, and whether these libraries accept them. The
 // tests of package webhook read this file and so need no library.

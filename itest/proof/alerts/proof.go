@@ -27,9 +27,9 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	Scale   int           `flag:"how many times shorter the rules' durations are; the sampler of stores takes 15 s all the same, so that more than 60 leaves rules without figures"`
-	Healthy time.Duration `flag:"how long nothing is wrong at first; 5m is that of the rules that ship"`
-	Binary  string        `flag:"a semel that was built before; without, it is built"`
+	Scale   int           `flag:"by which factor the rules' durations are shortened; at most 60, because the sampler of stores always takes 15 s"`
+	Healthy time.Duration `flag:"duration of the healthy run; 5m is the range of the shipped rules"`
+	Binary  string        `flag:"path of a semel binary; built if empty"`
 	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 }

@@ -26,13 +26,13 @@ import (
 // Proof is one run.
 type Proof struct {
 	Payments   int           `flag:"payments, each with an identity of its own"`
-	Duplicates int           `flag:"copies by producers"`
-	Publish    time.Duration `flag:"over how long they are published, at least"`
+	Duplicates int           `flag:"copies that producers send"`
+	Publish    time.Duration `flag:"minimum duration of publishing"`
 	// Consumers, Senders and Naive are the numbers of processes of each kind.
 	Consumers, Senders, Naive int
 	Kills                     int `flag:"kills at random moments"`
 	Freezes                   int `flag:"freezes at random moments"`
-	Rounds                    int `flag:"kills, or freezes, at each named point"`
+	Rounds                    int `flag:"kills at each named point"`
 	Restarts                  int `flag:"restarts of the provider, by SIGKILL"`
 	// Window is how long senders repeat a call with the same key. The provider keeps a key for longer than
 	// Window plus a freeze, because a process that is frozen just before its call does not check the time

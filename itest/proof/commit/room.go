@@ -18,7 +18,7 @@ type Room struct {
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
-	flags.IntVar(&r.cuts, "cuts", 10_000, "how many commits are cut in each direction, with each driver")
+	flags.IntVar(&r.cuts, "cuts", 10_000, "number of commits to cut in each direction, with each driver")
 	proof.Drivers(flags, &r.drivers)
 }
 

@@ -20,26 +20,26 @@ import (
 type Proof struct {
 	Webhooks   []webhooks.Webhook
 	Events     int           `flag:"events, each with an identity of its own"`
-	Duplicates int           `flag:"copies by producers"`
-	Publish    time.Duration `flag:"over how long they are published, at least"`
+	Duplicates int           `flag:"copies that producers send"`
+	Publish    time.Duration `flag:"minimum duration of publishing"`
 	Partitions int
 	// Brokers is 1 or 3. With three brokers each broker has a replica of every partition.
 	Brokers int
-	NextGen bool `flag:"have the members join with the protocol of KIP-848"`
+	NextGen bool `flag:"use the group protocol of KIP-848"`
 	// AtFirst is the number of members at the start. Batch is the maximum number of messages in a
 	// transaction.
 	AtFirst, Batch int
 	// Session is the session timeout of the group.
 	Session time.Duration
 	Kills   int  `flag:"kills in an open transaction"`
-	Freezes int  `flag:"freezes beyond the session that are resumed"`
-	ForGood bool `flag:"freeze one member for good"`
+	Freezes int  `flag:"freezes longer than the session timeout, after which the member continues"`
+	ForGood bool `flag:"freeze one member until the end"`
 	// BrokerRestarts also kill a member while the broker is down. BrokerFreezes last longer than the other
 	// brokers wait for the frozen broker. With three brokers these faults hit the group's coordinator.
 	BrokerRestarts   int `flag:"restarts of a broker, by SIGKILL"`
-	BrokerFreezes    int `flag:"freezes of a broker, of three"`
-	DatabaseRestarts int `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
-	Changes          int `flag:"members added, and as many removed"`
+	BrokerFreezes    int `flag:"freezes of one of three brokers"`
+	DatabaseRestarts int `flag:"restarts of PostgreSQL, half of them by SIGKILL"`
+	Changes          int `flag:"members added, and the same number removed"`
 	// Inbox makes the members store messages in the inbox before their handlers run. Handlers fail now and
 	// then. Ten messages are parked until the proof retries them.
 	Inbox bool
@@ -51,7 +51,7 @@ type Proof struct {
 	Keys bool
 	// Refused is how many writes the server must reject because of their token, at least.
 	Refused     int
-	Redelivered int64 `flag:"redeliveries that there must be"`
+	Redelivered int64 `flag:"minimum number of redeliveries"`
 	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 	Seed  uint64

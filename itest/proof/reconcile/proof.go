@@ -30,7 +30,7 @@ const planted = 10
 
 // Proof is one run.
 type Proof struct {
-	Messages int `flag:"how many were sent"`
+	Messages int `flag:"number of sent messages"`
 	// Blind plants a fault: the command does not compare the effects.
 	Blind bool
 }

@@ -24,8 +24,8 @@ type Proof struct {
 	// The first part of the messages is published during Publish. The other parts are published during the
 	// repairs.
 	Messages   int           `flag:"transfers, each with an identity of its own"`
-	Copies     int           `flag:"copies by producers"`
-	Publish    time.Duration `flag:"over how long the first part is published, at least"`
+	Copies     int           `flag:"copies that producers send"`
+	Publish    time.Duration `flag:"minimum duration of publishing the first part"`
 	Partitions int
 	// Crew is the number of processes of the consumer. Batch is the maximum number of messages in a
 	// transaction.
@@ -34,9 +34,9 @@ type Proof struct {
 	// its partitions.
 	Session time.Duration
 	Static  bool
-	Kills   int   `flag:"kills of members while the first part is published, and as many over the others"`
+	Kills   int   `flag:"kills of members while the first part is published, and again while the other parts are published"`
 	Shots   Shots // how often commands are killed
-	Edited  int   `flag:"dead letters that are edited before they are replayed"`
+	Edited  int   `flag:"dead letters to edit before they are replayed"`
 	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 	Seed  uint64

@@ -15,10 +15,10 @@ type Room struct {
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
-	flags.IntVar(&r.markers, "markers", 5_000_000, "how many old markers are reaped, and are in the day that is dropped")
-	flags.BoolVar(&r.rates, "rates", false, "measure what the index and many markers cost, instead")
-	flags.IntVar(&r.many, "many", 10_000_000, "with -rates, how many markers there are")
-	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, how often each table takes its turn")
+	flags.IntVar(&r.markers, "markers", 5_000_000, "number of old markers to remove, and of markers in the dropped partition")
+	flags.BoolVar(&r.rates, "rates", false, "measure the cost of the index and of many markers")
+	flags.IntVar(&r.many, "many", 10_000_000, "with -rates, number of markers")
+	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, number of rounds")
 }
 
 // Plants implements proof.Room. With the fault "blind" the workers do not check the age of a copy. With the

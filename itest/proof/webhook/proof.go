@@ -25,12 +25,12 @@ import (
 type Proof struct {
 	// Events is the minimum number of events. The provider sends more until all kills have happened.
 	Events   int           `flag:"events, each with an id of its own"`
-	Publish  time.Duration `flag:"over how long they happen, at least"`
+	Publish  time.Duration `flag:"minimum duration of sending"`
 	Kills    int           `flag:"kills at random moments"`
 	Rounds   int           `flag:"kills at each named point"`
-	Ends     int           `flag:"ends by SIGTERM, while requests wait"`
-	Restarts int           `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
-	Scale    int           `flag:"how many times faster the provider's three days pass"`
+	Ends     int           `flag:"ends by SIGTERM while requests wait"`
+	Restarts int           `flag:"restarts of PostgreSQL, half of them by SIGKILL"`
+	Scale    int           `flag:"by which factor the provider's three days are shortened"`
 	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
