@@ -76,7 +76,7 @@ func signed(t *testing.T) (all []vector) {
 	}
 	for name, body := range odd() {
 		if name == "more than a piece is long" {
-			continue // the file could not represent this body
+			continue // this body is too long for the file
 		}
 		header := stripe.GenerateTestSignedPayload(&stripe.UnsignedPayload{Payload: body, Secret: stripeSecret, Timestamp: at}).Header
 		all = append(all, changed(vector{Scheme: "stripe", Name: name, Secret: stripeSecret, Headers: map[string]string{StripeHeader: header}, Body: body, At: vectorAt})...)

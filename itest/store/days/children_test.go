@@ -142,8 +142,8 @@ func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	return nil
 }
 
-// messages is the number of messages of a consumer. Each process gets all of them, as after a restart the
-// broker redelivers all messages.
+// messages is the number of messages of a consumer. Each process gets all of them, like a restarted process to
+// which the broker redelivers all messages.
 const messages = 300
 
 // uuid returns an id whose time is the start of a day: `days` days after `day`.
