@@ -129,8 +129,8 @@ const (
 	ErasureBusy ErasureWhy = "busy"
 	// ErasureNewer means that the row has a state that only a newer release knows.
 	ErasureNewer ErasureWhy = "of a newer release"
-	// ErasureUnreadable means that only a hash of the id is stored, so that outputs cannot be found, or that
-	// the filter uses headers and the headers cannot be read.
+	// ErasureUnreadable has two possible reasons. The store has only a hash of the id, so the outputs of the
+	// message cannot be found. Or the filter uses headers, and the headers cannot be read.
 	ErasureUnreadable ErasureWhy = "unreadable"
 )
 

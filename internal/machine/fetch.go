@@ -18,8 +18,8 @@ type fetchState struct {
 	canceled bool
 	ends     bool // if canceled is set: the run would end after this Fetch
 	over     bool // the source has ended
-	// empty reports that the source had no more deliveries at its last response, and that this response said
-	// so. empty is valid until the next Fetch is due.
+	// empty means that the last response of the source said that there are no more deliveries. empty is valid
+	// until the next Fetch is due.
 	empty    bool
 	began    Time // start of the last Fetch
 	until    Time

@@ -68,8 +68,8 @@ func TestARunEndsIdle(t *testing.T) {
 			t.Errorf("%+v", c.done)
 		}
 	})
-	// cancelled returns a machine whose first fetch was cancelled because the source had not responded, and which
-	// gets the response after the time at which the run could have ended.
+	// cancelled returns a machine whose first Fetch was cancelled because the source had not responded. The machine
+	// gets the response of the source later than the run could have ended.
 	cancelled := func(t *testing.T) *clock {
 		c := newClock(90 * time.Second)
 		c.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}})

@@ -20,7 +20,7 @@ const (
 
 // recent remembers the id of each of the last applied contents, to detect producers that send a message again
 // with another id. recent only gives a hint, and decides nothing. After a restart, recent is empty. recent
-// knows nothing of other processes. If several contents use the same set, the oldest content is forgotten.
+// knows nothing of other processes. A set that is full forgets its oldest content when a new content is added.
 // recent knows more than 99 of 100 of the last 10,000 contents, and about 80 of 100 of the last 65,536.
 // Except count, recent is used by the loop's goroutine only.
 type recent struct {
