@@ -128,8 +128,8 @@ func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act store.A
 	return s.Failed(s.Record(ctx, act))
 }
 
-// Letters calls each for every record of a dead-letter topic, up to the current end of the topic. The topic
-// is in the cluster of the consumer's source.
+// Letters calls the function each for every record of a dead-letter topic, up to the current end of the
+// topic. The topic is in the cluster of the consumer's source.
 func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string, each func(kafka.Letter) error) error {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil {

@@ -107,7 +107,7 @@ type database interface {
 	// hasUnique reports whether a unique constraint of this name exists. Only an existing constraint can be
 	// recognised by violates.
 	hasUnique(ctx context.Context, constraint string) (bool, error)
-	// Query runs a read-only query and calls each for every row.
+	// Query runs a read-only query and calls the function each for every row.
 	Query(ctx context.Context, query string, each func(*sql.Rows) error) error
 	// Connections returns the number of open connections of this process.
 	Connections() (used, idle, most int)

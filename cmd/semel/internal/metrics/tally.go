@@ -11,7 +11,7 @@ type tally struct {
 	bounds []int64 // upper bounds of the buckets, in units
 	counts []atomic.Int64
 	sum    atomic.Int64
-	unit   float64 // size of one unit, in the metric's own unit
+	unit   float64 // value of one counted unit in the metric
 }
 
 // newTally returns a tally with the buckets of the named metric. unit is the size of one counted unit.

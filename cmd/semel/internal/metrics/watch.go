@@ -142,7 +142,7 @@ func (of *watched) fails(part string) {
 	}
 }
 
-// failures calls each with the count of every part.
+// failures calls the function each with the count of every part.
 func (of *watched) failures(each func(part string, n int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
@@ -151,7 +151,7 @@ func (of *watched) failures(each func(part string, n int64)) {
 	}
 }
 
-// setAside calls each with the count of every ending.
+// setAside calls the function each with the count of every ending.
 func (of *watched) setAside(each func(measure.Aside, int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

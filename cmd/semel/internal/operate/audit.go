@@ -56,9 +56,9 @@ func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAc
 	}
 }
 
-// Chain calls each for every line of a store's chain, in order. Chain also reads lines that are sealed
-// meanwhile. Chain returns the end of the chain: the end that the store has recorded, or else the last line
-// that was read.
+// Chain calls the function each for every line of a store's chain, in order. Chain also reads lines that are
+// sealed meanwhile. Chain returns the end of the chain: the end that the store has recorded, or else the
+// last line that was read.
 func Chain(ctx context.Context, s admin.Auditor, each func(admin.AuditedSeal) error) (end admin.SealHead, err error) {
 	for after := int64(math.MinInt64); ; {
 		lines, err := s.Seals(ctx, after, page)

@@ -18,7 +18,7 @@ const (
 )
 
 // Read adds all messages of a bounded source to the comparison. Read finds identities and applies the filter
-// like the consumer. If a message has no identity, Read calls each with the message and the reason.
+// like the consumer. If a message has no identity, Read calls the function each with the message and the reason.
 func (c *Comparison) Read(ctx context.Context, src source.Source, config consumer.Config, each func(d *source.Delivery, why error) error) error {
 	src.Lanes(deaf{})
 	for {

@@ -177,8 +177,8 @@ func (c *Comparison) Close() error {
 	return c.spill.close()
 }
 
-// Compare calls each for every finding. All findings of an id are reported together. The order of ids is
-// undefined.
+// Compare calls the function each for every finding. All findings of an id are reported together. The order
+// of ids is undefined.
 func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Counts, error) {
 	if c.spill == nil {
 		return c.counts, nil

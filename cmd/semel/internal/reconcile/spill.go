@@ -83,7 +83,7 @@ func (s *spill) add(r record) error {
 	return err
 }
 
-// each calls do for every record of one file.
+// each calls the function do for every record of one file.
 func (s *spill) each(part int, do func(record)) error {
 	if err := s.to[part].Flush(); err != nil {
 		return err

@@ -40,7 +40,7 @@ func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamF
 	return chosen
 }
 
-// withBoxes opens the chosen stores and calls work with their inboxes.
+// withBoxes opens the chosen stores and calls the function work with their inboxes.
 func (f *streamFlags) withBoxes(c *command.CLI, cmd *cobra.Command, work func(context.Context, *assembly.Assembly, []operate.Box) error) error {
 	ctx := cmd.Context()
 	a, err := c.OpenBoxes(ctx, f.store)

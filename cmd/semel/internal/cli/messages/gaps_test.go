@@ -77,7 +77,7 @@ func box(store *memstore.Store) []operate.Box {
 	return []operate.Box{{Store: "shop", Inbox: store, Requeuer: store, Streams: store}}
 }
 
-// printing calls work with a CLI whose output is a terminal of 80 columns, and returns the output.
+// printing calls the function work with a CLI whose output is a terminal of 80 columns, and returns the output.
 func printing(work func(c *command.CLI) error) (stdout, stderr string, err error) {
 	var out, log bytes.Buffer
 	c := &command.CLI{Streams: command.Streams{Out: terminal.Text(&out), Err: terminal.Text(&log), OutTerminal: true, Width: command.UsualWidth}}

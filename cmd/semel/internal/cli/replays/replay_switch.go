@@ -85,7 +85,7 @@ type rebuiltOf struct {
 	far rebuild.Far
 }
 
-// ofRebuild calls do with the rebuild whose number is arg.
+// ofRebuild calls the function do with the rebuild whose number is arg.
 func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do func(context.Context, *command.CLI, *rebuiltOf, *switching) error) error {
 	number, err := replayNumber(arg)
 	if err != nil {

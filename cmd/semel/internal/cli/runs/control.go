@@ -135,9 +135,9 @@ type controlled struct {
 	name  string
 }
 
-// withControlled calls work with the named consumers. Without names, withControlled calls work with all
-// consumers of the policy. With strangers set, withControlled adds consumers that the policy does not have
-// but a store knows.
+// withControlled calls the function work with the named consumers. Without names, withControlled calls the
+// function work with all consumers of the policy. With strangers set, withControlled adds consumers that the
+// policy does not have but a store knows.
 func withControlled(ctx context.Context, c *command.CLI, wanted []string, store string, strangers bool, work func([]controlled) error) error {
 	p, store, err := c.LoadFor(store)
 	if err != nil {

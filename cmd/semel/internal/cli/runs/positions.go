@@ -25,7 +25,7 @@ type grouped struct {
 	partitions []operate.PositionView
 }
 
-// withGroups calls work with the chosen consumers that have consumer groups.
+// withGroups calls the function work with the chosen consumers that have consumer groups.
 func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(*assembly.Assembly, []grouped) error) error {
 	p, err := bare.load(c)
 	if err != nil {

@@ -31,8 +31,8 @@ func (f *audited) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return c.WithConfig(cmd)
 }
 
-// withAudits calls work with the chosen stores. The schema of a store is not checked completely, because a
-// missing trigger must not prevent a verification.
+// withAudits calls the function work with the chosen stores. The schema of a store is not checked
+// completely, because a missing trigger must not prevent a verification.
 func withAudits(c *command.CLI, store string, work func(*assembly.Assembly, *policy.Policy) error) error {
 	p, store, err := c.LoadFor(store)
 	if err != nil {

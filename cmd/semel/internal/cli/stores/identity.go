@@ -33,8 +33,8 @@ type derivationView struct {
 	Owner      string    `json:"owner,omitempty"`
 }
 
-// withDerivations calls work with the chosen stores and with the stored name of the consumer's active
-// generation.
+// withDerivations calls the function work with the chosen stores and with the stored name of the consumer's
+// active generation.
 func withDerivations(c *command.CLI, cmd *cobra.Command, store, consumer string, work func(ctx context.Context, s *assembly.Store, kept string) error) error {
 	ctx := cmd.Context()
 	a, err := c.OpenBoxes(ctx, store)
