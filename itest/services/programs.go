@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // programs is a PostgreSQL installation and the user that runs it. PostgreSQL refuses to run as
@@ -40,9 +42,7 @@ func findPrograms(t testing.TB) programs {
 	if os.Geteuid() == 0 {
 		p.owner = credential(t)
 	}
-	if err := os.MkdirAll(p.root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(p.root, 0o755))
 	return p
 }
 
@@ -71,9 +71,7 @@ func credential(t testing.TB) *syscall.Credential {
 	}
 	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
 	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
-	if err := errors.Join(errUID, errGID); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(errUID, errGID))
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
@@ -108,13 +106,8 @@ func (p programs) copyTemplate(t testing.TB, to string) {
 // releases the lock.
 func (p programs) lockTemplate(t testing.TB) *os.File {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644))(t)
+	must.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	return lock
 }
 
@@ -122,13 +115,9 @@ func (p programs) makeTemplate(t testing.TB, template string) {
 	t.Helper()
 	p.makeFolder(t, template)
 	fresh := filepath.Join(template, "data.new")
-	if err := os.RemoveAll(fresh); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(fresh))
 	p.run(t, "initdb", "-D", fresh, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-	if err := os.Rename(fresh, filepath.Join(template, "data")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(fresh, filepath.Join(template, "data")))
 }
 
 // privateFolder creates a folder that has this process's id in its name, and removes the
@@ -142,10 +131,7 @@ func (p programs) privateFolder(t testing.TB) string {
 			_ = os.RemoveAll(dir)
 		}
 	}
-	dir, err := os.MkdirTemp(p.root, fmt.Sprintf("private-%d-", os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(p.root, fmt.Sprintf("private-%d-", os.Getpid())))(t)
 	p.makeFolder(t, dir)
 	return dir
 }
@@ -156,9 +142,7 @@ func (p programs) makeFolder(t testing.TB, dir string) {
 	if err == nil && p.owner != nil {
 		err = os.Chown(dir, int(p.owner.Uid), int(p.owner.Gid))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // postmaster returns the process id that a server wrote into its data folder, or 0.
