@@ -100,8 +100,8 @@ func (w *Watch) Stop() {
 }
 
 // Audit ends the watch and returns what it saw, and the final offsets.
-func (w *Watch) Audit(ctx context.Context) (_ Offsets, err error) {
+func (w *Watch) Audit(ctx context.Context) Offsets {
 	w.Stop()
-	w.seen.Behind, err = w.kafka.TryBehind(ctx, w.group, w.topic)
-	return w.seen, err
+	w.seen.Behind = Must(w.kafka.TryBehind(ctx, w.group, w.topic))
+	return w.seen
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Print prints a ledger as JSON, or as a table of the same fields with the same names.
@@ -83,6 +84,9 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 
 // Seconds is printed as a rounded number, because hundredths are not compared.
 type Seconds float64
+
+// Since returns the time since then.
+func Since(then time.Time) Seconds { return Seconds(time.Since(then).Seconds()) }
 
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(math.Round(float64(s)*10) / 10) }
