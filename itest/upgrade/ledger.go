@@ -3,9 +3,9 @@
 package upgrade
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
+
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // Ledger is the result of a Proof.
@@ -39,7 +39,7 @@ type Ledger struct {
 	// had been read. Uncounted are the copies among them that were not counted on their rows.
 	Again     map[string]int
 	Uncounted int
-	Seconds   float64
+	Seconds   proof.Seconds
 }
 
 func newLedger(p Proof) *Ledger {
@@ -49,8 +49,8 @@ func newLedger(p Proof) *Ledger {
 		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
 }
 
-// Fault returns why the ledger is not a proof; nil if it is one.
-func (l *Ledger) Fault() error {
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
 	switch {
 	case l.Lost != 0 || l.Doubled != 0 || l.Applied != l.Expected:
 		return fmt.Errorf("lost %d, doubled %d", l.Lost, l.Doubled)
@@ -70,12 +70,15 @@ func (l *Ledger) Fault() error {
 			return fmt.Errorf("%s took %d copies for new messages", name, l.Again[name])
 		}
 	}
-	return l.tame()
+	return nil
 }
 
-// tame returns an error if the situation of the proof did not occur. If the earlier release refused the newer tables, it
-// need not have continued to work.
-func (l *Ledger) tame() error {
+// Fault implements proof.Ledger. The situation of the proof must have occurred. If the earlier release refused the newer
+// tables, it need not have continued to work.
+func (l Ledger) Fault() error {
+	if err := l.Wrong(); err != nil {
+		return err
+	}
 	if 3*l.Open < l.Kills || l.Kills == 0 {
 		return fmt.Errorf("only %d of %d kills met an open transaction: no proof", l.Open, l.Kills)
 	}
@@ -85,14 +88,4 @@ func (l *Ledger) tame() error {
 		}
 	}
 	return nil
-}
-
-// Write prints the ledger.
-func (l *Ledger) Write(w io.Writer) error {
-	text, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
 }
