@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FreeAddress returns a free address of this machine.
+// FreeAddress returns an address on this machine whose port is free.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

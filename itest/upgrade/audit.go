@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// audit counts what the store contains after everything was read.
+// audit counts the content of the store after both releases have read all messages.
 func (r *run) audit(ctx context.Context) {
 	by := r.effects(ctx)
 	r.markers(ctx, by)
@@ -34,7 +34,7 @@ func (r *run) count(ctx context.Context, query string) int {
 	return proof.Must(ledger.Count(ctx, r.Store.Reader(), query))
 }
 
-// effects reads the effect log: which release applied a message first.
+// effects reads the effect log: for each message, the release that applied it first.
 func (r *run) effects(ctx context.Context) map[string]string {
 	by, name, release := map[string]string{}, "", ""
 	r.each(ctx, `select id, release from effects`, []any{&name, &release}, func() {
@@ -73,14 +73,14 @@ func (r *run) markers(ctx context.Context, by map[string]string) {
 	}
 }
 
-// parked counts the parked rows, and the copies that are counted on them.
+// parked returns the number of parked rows, and the number of copies that are counted in these rows.
 func (r *run) parked(ctx context.Context) (rows, copies int) {
 	r.each(ctx, `select count(*), coalesce(sum(repeated), 0) from semel_inbox where state = 'PARKED'`, []any{&rows, &copies}, func() {})
 	return rows, copies
 }
 
-// duplicates counts the messages that a release reported as duplicates and that the other one had applied. A line that a
-// kill cut off does not count.
+// duplicates counts the messages that one release reported as duplicates and the other release had applied.
+// It reads the logs. A line that a kill cut off does not count.
 func (r *run) duplicates(release Release, by map[string]string) {
 	met := map[string]bool{}
 	for _, s := range r.slots {
@@ -98,8 +98,8 @@ func (r *run) duplicates(release Release, by map[string]string) {
 	r.ledger.Met[release.Name] = len(met)
 }
 
-// readAgain makes each release read everything from the beginning. All messages are then duplicates, whichever release
-// marked them. A release that refuses the tables reads nothing.
+// readAgain makes each release read all messages from the beginning. All messages must then be duplicates,
+// whichever release wrote their markers. A release that refuses the tables reads nothing.
 func (r *run) readAgain(ctx context.Context) {
 	for _, release := range []Release{r.First, r.Second} {
 		_, before := r.parked(ctx)

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// The ledger finds a release that stores something differently.
+// The ledger must detect a release that stores something in a different way.
 func TestAPlantedFaultIsFound(t *testing.T) {
 	earlier, present := neighbours(t)
 	for name, c := range map[string]struct {

@@ -1,8 +1,9 @@
 //go:build unix
 
-// Package upgrade proves that consecutive releases work together on one store, as they do during a rolling deployment.
-// The package builds the binary of an earlier commit and the present one, runs both, one after the other and at once,
-// kills them in turn with SIGKILL, and computes the ledger from an effect log that belongs to the test.
+// Package upgrade proves that consecutive releases work together on one store, as in a rolling deployment. It
+// builds the binary of an earlier commit and the binary of the current tree. It runs both, one after the
+// other and at the same time, and kills them alternately with SIGKILL. It computes the ledger from an effect
+// log that belongs to the test.
 package upgrade
 
 import (
@@ -18,14 +19,14 @@ import (
 
 // Proof is one run of two releases on one store.
 type Proof struct {
-	// First creates the tables and starts; Second upgrades them while First works. Each kill moves a reader from one
-	// release to the other.
+	// First creates the tables and starts. Second upgrades the tables while First works. After each kill, a
+	// reader continues with the other release.
 	First, Second Release
 	Store         Store
 	Source        Source
 	Feed          Feed
-	// Kills is the number of kills. Every third kill happens at a random moment; before the others the process is frozen
-	// with an open transaction.
+	// Kills is the number of kills. Every third kill comes at a random moment. Before each of the other
+	// kills, the process is frozen in an open transaction.
 	Kills int
 	// Stage is where the proof runs.
 	proof.Stage
@@ -71,7 +72,7 @@ func (r *run) prepare(ctx context.Context) {
 	proof.Check(errors.Join(r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable)))
 }
 
-// feeds returns how many times each message is delivered in total.
+// feeds returns how many feeds deliver each message.
 func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
 
 // extend writes the n-th part of each feed.
@@ -81,8 +82,8 @@ func (r *run) extend(n int) {
 	}
 }
 
-// begin performs the deployment: the first release works while the second upgrades the tables and then starts, if the
-// store allows two processes.
+// begin deploys the second release. The first release works while the second upgrades the tables. If the
+// store allows two processes, the second then starts too.
 func (r *run) begin(ctx context.Context) {
 	r.start(r.slots[0])
 	r.untilEffects(ctx, 1)
@@ -95,8 +96,8 @@ func (r *run) begin(ctx context.Context) {
 	}
 }
 
-// start starts the slot's release as a deployment does, after it has upgraded the tables. If it reports that they belong
-// to a newer release, the newer release runs instead.
+// start starts a slot's release as a deployment does: it first upgrades the tables. If the release reports
+// that the tables belong to a newer release, the slot starts the newer release instead.
 func (r *run) start(s *slot) {
 	err := s.migrate()
 	if errors.Is(err, errNewer) {
@@ -136,7 +137,7 @@ func (r *run) happen(ctx context.Context) {
 	}
 }
 
-// untilEffects waits until this many effects are committed. No process may end before that.
+// untilEffects waits until the given number of effects is committed. It fails if a process ends before.
 func (r *run) untilEffects(ctx context.Context, want int) {
 	proof.Until(ctx, 5*time.Millisecond, func() bool {
 		for _, s := range r.slots {
@@ -148,7 +149,7 @@ func (r *run) untilEffects(ctx context.Context, want int) {
 	})
 }
 
-// finish stops the runs that never end by themselves, and lets the rest be read.
+// finish stops the runs that follow their input, and reads the remaining messages.
 func (r *run) finish() {
 	for _, s := range r.slots {
 		proof.Check(s.process.End())

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// openGate lets messages pass that were parked because their condition was not met.
+// openGate is a statement that opens the gate, so that the messages parked because of it can take effect.
 const openGate = `insert into gate (open) values (1)`
 
 // retry lets each release retry every other row, whichever release parked it, and counts the retried messages that took
@@ -45,14 +45,14 @@ func (r *run) retry(ctx context.Context) {
 	}
 }
 
-// retry retries rows with the slot's release. The result is read from the store: if some rows were not done, the exit
-// code is 1.
+// retry retries rows with the slot's release. An exit code of 1 means that some rows were not retried; the
+// ledger finds this in the store.
 func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil
 	}
 	noun := "messages"
-	if s.release.Name == Pinned[:7] { // which has another name for the command
+	if s.release.Name == Pinned[:7] { // this release has another name for the command
 		noun = "parked"
 	}
 	args := []string{noun, "retry", "--because", "the account is open", "--run"}

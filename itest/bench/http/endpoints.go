@@ -21,7 +21,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// startPython starts the example's server on a free port.
+// startPython starts the HTTP server of examples/python-effects on a free port.
 func startPython(ctx context.Context) (url string, stop func()) {
 	address := proof.Must(proof.FreeAddress())
 	_, port, _ := net.SplitHostPort(address)
@@ -52,8 +52,8 @@ func answer(to http.ResponseWriter, r *http.Request) {
 		t.From, -t.Amount, t.To, t.Amount, t.To, t.Text)
 }
 
-// load calls the endpoint once for each message, with InFlight calls at a time, and returns the
-// answers per second.
+// load calls the endpoint once for each message, with InFlight calls at the same time. It returns the number
+// of answers per second.
 func (w *world) load(ctx context.Context, url string) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.InFlight, MaxIdleConnsPerHost: w.InFlight}}
 	defer client.CloseIdleConnections()

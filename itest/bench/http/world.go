@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// world is where the contestants take turns.
+// world has the database server, the files and the settings of a measurement.
 type world struct {
 	Bench
 	proof.Stage
@@ -23,13 +23,13 @@ type world struct {
 	binary string
 }
 
-// database is the name of the database that each turn makes anew.
+// database is the name of the database that is created again for each run.
 const database = "bank"
 
-// accounts is the number of accounts, large enough that two transfers rarely lock the same one.
+// accounts is the number of accounts. It is so large that two transfers rarely lock the same account.
 const accounts = 10_000
 
-// transfer is the body of message i.
+// transfer returns the body of message i.
 func transfer(i int) string {
 	return fmt.Sprintf(`{"from":"account-%d","to":"account-%d","amount":%d,"text":"transfer %d"}`, i*7919%accounts, (i*7919+5000)%accounts, i%90+1, i)
 }
@@ -50,8 +50,8 @@ consumers:
     workers: %d
 `
 
-// claimed is the first part of a consumer that claims each message before its call; pure is that
-// of a consumer whose endpoint changes nothing.
+// claimed is the first part of a policy whose consumer claims each message before the call. pure is the first
+// part for an endpoint that changes nothing itself.
 const (
 	claimed = `    strategy: lease
     alerts: {pending_age: 60s}
@@ -84,8 +84,7 @@ const statements = `    batch: {max_size: 1}
           - insert into notes (account, text) values (:to, :text)
 `
 
-// through runs semel over all messages in a database of its own, and returns the bookings per
-// second.
+// through runs semel over all messages in a new database. It returns the transfers per second.
 func (w *world) through(ctx context.Context, policy string) float64 {
 	services.Exec(w.T, w.server.DSN(), "drop database if exists "+database+" with (force)")
 	services.Exec(w.T, w.server.DSN(), "create database "+database)
@@ -114,7 +113,7 @@ func (w *world) booked(ctx context.Context, dsn string) float64 {
 	return float64(n-1) / took
 }
 
-// files writes the files that all turns through Semel read.
+// files writes the files that all runs of semel read.
 func (w *world) files() {
 	var lines strings.Builder
 	for i := range w.Messages {
@@ -124,9 +123,9 @@ func (w *world) files() {
 	w.Write("setup.sql", fmt.Sprintf(setup, accounts-1))
 }
 
-// behind returns the policy for an endpoint. With pure there are twice as many workers as calls at
-// once: while some wait for the store, the endpoint has as many requests in flight as under
-// the bare load.
+// behind returns the policy for an endpoint. Without leases there are twice as many workers as concurrent
+// calls. While some workers wait for the store, the endpoint still has as many requests in flight as under
+// the load generator.
 func (w *world) behind(url string) string {
 	if w.Lease {
 		return fmt.Sprintf(head, w.InFlight) + claimed + fmt.Sprintf(endpoint, url)
@@ -134,5 +133,5 @@ func (w *world) behind(url string) string {
 	return fmt.Sprintf(head, 2*w.InFlight) + fmt.Sprintf(pure, w.InFlight) + fmt.Sprintf(endpoint, url)
 }
 
-// asStatements returns the policy with the same statements in SQL.
+// asStatements returns the policy in which the same statements are SQL.
 func (w *world) asStatements() string { return fmt.Sprintf(head, w.InFlight) + statements }

@@ -19,7 +19,7 @@ const hooking = "hooking"
 // hookSecret is a secret for this proof only.
 const hookSecret = "whsec_that_only_this_proof_knows"
 
-// withHooks adds to a policy the consumer of webhooks and the address where it receives.
+// withHooks adds to a policy the consumer of webhooks and the address where it receives them.
 func (r *run) withHooks(policy string) (text string) {
 	r.hooks = proof.Must(proof.FreeAddress())
 	source := fmt.Sprintf("  %s:\n    webhook: {listen: %q, path: /hooks, scheme: stripe, secret: \"${HOOK_SECRET}\"}\n", hooking, r.hooks)

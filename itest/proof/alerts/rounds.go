@@ -13,16 +13,16 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Time limits: for alerts of a round to fire, for them to be resolved, and for alerts of
-// earlier rounds to be resolved before a round.
+// Time limits: until all alerts of a round fire, until they are resolved, and, before a round, until the
+// alerts of earlier rounds are resolved.
 const (
 	untilFiring   = 5 * time.Minute
 	untilResolved = 4 * time.Minute
 	untilQuiet    = time.Minute
 )
 
-// round waits until no alert fires, starts the faults, waits until each expected alert has
-// fired, repairs the faults, and waits until no alert fires.
+// round waits until no alert fires and then starts the faults. After each expected alert has fired, round
+// repairs the faults and waits until no alert fires.
 func (r *run) round(ctx context.Context, number int, faults []fault) {
 	r.turns(ctx, untilQuiet, func() bool { return len(r.firing()) == 0 })
 	wanted := map[string]*Alert{}
@@ -82,7 +82,7 @@ func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	})
 }
 
-// turns publishes a trickle of messages until the condition holds, for at most this time, and
+// turns publishes a few messages again and again until the condition holds, for at most the time `most`.
 // reports whether it holds: the ledger reports what did not happen.
 func (r *run) turns(ctx context.Context, most time.Duration, so func() bool) bool {
 	return proof.Within(ctx, most, pause, func(context.Context) bool {
@@ -91,7 +91,7 @@ func (r *run) turns(ctx context.Context, most time.Duration, so func() bool) boo
 	})
 }
 
-// firing returns the alerts with shortened durations that fire.
+// firing returns the names of the firing alerts among the rules with shortened durations.
 func (r *run) firing() map[string]bool {
 	names := map[string]bool{}
 	for _, s := range proof.Must(r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)) {
@@ -100,8 +100,8 @@ func (r *run) firing() map[string]bool {
 	return names
 }
 
-// tell records when Prometheus had each alert pending, firing and resolved. over is set if none
-// fires now.
+// tell records when each alert was pending, firing and resolved in Prometheus. over is true if no alert fires
+// now.
 func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) {
 	now := time.Now()
 	states := proof.Must(r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second))
@@ -133,7 +133,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// earlier returns the earlier of two times; 0 is no time.
+// earlier returns the earlier of two times. A known time of 0 means that no time is known.
 func earlier(known proof.Seconds, at float64) proof.Seconds {
 	at = max(at, 0.1)
 	if known == 0 || proof.Seconds(at) < known {

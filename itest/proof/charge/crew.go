@@ -16,14 +16,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// member is one process, over all its restarts.
+// member is one process of the proof, including all its restarts.
 type member struct {
 	*proof.Member
 	order order
-	thaw  time.Time // when to continue it; zero unless it is frozen
+	thaw  time.Time // when to continue the frozen process; zero if the process runs
 }
 
-// of returns the members with a role.
+// of returns all members with this role.
 func (r *run) of(is role) (some []*member) {
 	for _, m := range r.crew {
 		if m.order.Role == is {
@@ -64,8 +64,8 @@ var (
 	senderPoints   = []faults.Point{beforeCall, afterCall, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit}
 )
 
-// traps returns, Rounds times, a kill at each point, and a freeze at every third point, in a
-// rotation that reaches all points.
+// traps returns the traps for a kind of process. There are Rounds rounds. Each round has a kill at each point
+// and, at every third point, a freeze before the kill. Over three rounds each point gets a freeze.
 func (r *run) traps(points []faults.Point) (all []trap) {
 	for round := range r.Rounds {
 		for i, p := range points {
@@ -78,15 +78,14 @@ func (r *run) traps(points []faults.Point) (all []trap) {
 	return all
 }
 
-// start starts a process with its remaining traps.
+// start starts a process. Its configuration holds the traps that have not been sprung.
 func (r *run) start(m *member) {
 	m.Own(Command, string(proof.Must(json.Marshal(m.order))))
 	m.thaw = time.Time{}
 	m.Start()
 }
 
-// tend restarts a process that its trap has killed, and continues one that was frozen long
-// enough.
+// tend restarts a process that a trap has killed. tend continues a process that has been frozen long enough.
 func (r *run) tend(of *proof.Member) {
 	m := r.crew[slices.IndexFunc(r.crew, func(m *member) bool { return m.Member == of })]
 	if m.thaw.IsZero() {
@@ -112,7 +111,7 @@ func (r *run) tend(of *proof.Member) {
 	proof.Check(m.Thaw())
 }
 
-// sprung counts the traps that a process has sprung.
+// sprung counts the trap that this process has just sprung, and removes it.
 func (r *run) sprung(m *member) {
 	t := m.order.Traps[0]
 	m.order.Traps = m.order.Traps[1:]
@@ -124,10 +123,11 @@ func (r *run) sprung(m *member) {
 	r.Say("%s is %s at %s", m.Name, did, t.Point)
 }
 
-// overtime is the time limit for the remaining traps when no other faults follow.
+// overtime is how long the proof waits for the last traps after all other faults.
 const overtime = 20 * time.Second
 
-// sprungAll waits until all traps are sprung, or for this time. The ledger reports the others.
+// sprungAll waits until all traps are sprung, at most for overtime. The ledger reports traps that are not
+// sprung by then.
 func (r *run) sprungAll(ctx context.Context) {
 	until := time.Now().Add(overtime)
 	r.Until(ctx, func() bool {
@@ -140,7 +140,7 @@ func (r *run) sprungAll(ctx context.Context) {
 	})
 }
 
-// events returns the faults, distributed evenly over the time of publishing.
+// events returns the schedule of the faults, spread evenly over the time of publishing.
 func (r *run) events() (all proof.Schedule) {
 	all.Spread(0.05, 0.95, r.Kills, r.killOne)
 	all.Spread(0.08, 0.85, r.Freezes, r.freezeOne)
@@ -148,7 +148,7 @@ func (r *run) events() (all proof.Schedule) {
 	return all
 }
 
-// anyone returns a running process other than the provider.
+// anyone returns a random running process, but never the provider.
 func (r *run) anyone() *member {
 	for {
 		m := r.crew[r.random.IntN(len(r.crew))]
@@ -158,8 +158,8 @@ func (r *run) anyone() *member {
 	}
 }
 
-// killOne kills a random process at a random moment. Naive processes are killed as often as all
-// others together.
+// killOne kills a random process. In addition it kills a random naive process, so that naive processes are
+// killed as often as all others together.
 func (r *run) killOne(context.Context) {
 	for _, m := range []*member{r.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
 		m.Kill()
@@ -185,8 +185,8 @@ func (r *run) freezeOne(context.Context) {
 	r.Say("%s is frozen for %v", m.Name, r.freeze())
 }
 
-// restartProvider kills the provider. After its restart it knows again everything that it has
-// answered.
+// restartProvider kills the provider and starts it again. The provider then reads its log, and again knows
+// every call that it has answered.
 func (r *run) restartProvider(context.Context) {
 	p := r.of(theProvider)[0]
 	p.Kill()
@@ -195,7 +195,7 @@ func (r *run) restartProvider(context.Context) {
 	r.start(p)
 }
 
-// dismiss ends all running processes.
+// dismiss stops all processes that still run.
 func (r *run) dismiss() {
 	for _, m := range r.crew {
 		if !m.thaw.IsZero() {

@@ -37,7 +37,7 @@ func record(payment int, random *rand.Rand) *kgo.Record {
 	return proof.CloudEvent(random.Int32N(partitions), []byte(id), body, id, "shop", "order.placed")
 }
 
-// pace publishes evenly.
+// pace publishes the plan at a constant rate.
 func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
 	random := rand.New(rand.NewPCG(r.Seed, 6))
 	p.Evenly(ctx, len(plan), r.Publish, func(i int) { p.Send(ctx, random.IntN(producers), record(plan[i], random)) })

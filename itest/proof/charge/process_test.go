@@ -38,7 +38,7 @@ func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	first := charge()
 	r.restartProvider(t.Context())
 	second := charge()
-	r.Lease = -time.Second // it stands still for no time
+	r.Lease = -time.Second // a freeze without a duration: the process continues at once
 	must.OK(t, syscall.Kill(m.PID, syscall.SIGSTOP))
 	r.Until(t.Context(), func() bool { return r.ledger.Resumed == 1 })
 	if third := charge(); first != second || first != third || first.Charge != 1 || r.ledger.Restarts != 1 || len(r.ledger.At) != 1 {

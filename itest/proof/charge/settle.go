@@ -15,12 +15,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patience is the time limit for the remaining work after the last fault. The ledger reports
-// what is not done by then.
+// patience is how long the proof waits for the remaining work after the last fault. The ledger reports work
+// that is not done by then.
 const patience = 3 * time.Minute
 
-// settled waits until both groups are at the ends of their partitions and nothing waits in the
-// inbox.
+// settled waits until both groups have committed all offsets of their partitions and the inbox has no waiting
+// rows.
 func (r *run) settled(ctx context.Context) {
 	waiting := -1
 	is := r.Patiently(ctx, patience, 300*time.Millisecond, func(ctx context.Context) bool {
@@ -37,7 +37,7 @@ func (r *run) settled(ctx context.Context) {
 	}
 }
 
-// decideAll makes a person's decisions. decideAll decides again if the repeated call has an
+// decideAll decides all payments that wait for a person. A decided payment is called again and may end with
 // unknown outcome too: its attempts are used up. The ledger reports what is left.
 func (r *run) decideAll(ctx context.Context) {
 	r.ledger.decided = map[string]bool{}
@@ -49,8 +49,8 @@ func (r *run) decideAll(ctx context.Context) {
 	}
 }
 
-// decide is the person who checks the provider's log for each payment with an unknown outcome,
-// and records the result.
+// decide acts as the person who decides. For each payment with an unknown outcome it looks into the
+// provider's log and records whether the payment was charged.
 func (r *run) decide(ctx context.Context) (decided int) {
 	charged := map[string]bool{}
 	proof.Check(provider.Entries(r.log(), func(e provider.Entry) {

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package file proves with real input that the messages of a file take effect once, although
-// the process that applies them is killed repeatedly. The package runs the binary, kills it
-// with SIGKILL while it works, and computes the ledger from the database.
+// Package file proves with real input that the messages of a file take effect once, although the process that
+// applies them is killed again and again. The proof runs the binary, kills it with SIGKILL while it works,
+// and computes the ledger from the database.
 package file
 
 import (
@@ -18,9 +18,9 @@ type Proof struct {
 	Input Input
 	// Batch is the maximum number of messages in a transaction.
 	Batch int
-	// Kills is how often the process is killed before it may end, Open how many of these kills
-	// must meet an open transaction. Every fifth kill is blind. For the others the process is
-	// frozen until it has an open transaction.
+	// Kills is how often the process is killed. Open is how many of these kills must meet an open
+	// transaction. Every fifth kill comes at a random moment. Before each of the other kills the proof
+	// freezes the process in an open transaction.
 	Kills, Open int
 }
 

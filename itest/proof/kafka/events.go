@@ -21,7 +21,7 @@ func (r *run) events() proof.Schedule {
 	spread(r.DatabaseRestarts, r.RestartServer)
 	spread(r.Changes, r.addOne)
 	spread(r.Changes, r.removeOne)
-	if r.ForGood && !r.plain() { // no timeout ends the transaction of a plain loop, so all others would wait for it
+	if r.ForGood && !r.plain() { // A plain loop has no timeout for its transaction, so its locks would block all other members for ever.
 		all = append(all, proof.Event{At: 0.45, Do: r.freezeForGood})
 	}
 	return all
@@ -33,16 +33,16 @@ func (r *run) killOne(ctx context.Context) {
 	m.Start()
 }
 
-// beyond is by how much a freeze of a member exceeds its session timeout.
+// beyond is how much longer than its session timeout a member is frozen.
 const beyond = 3 * time.Second
 
-// mostFreezes is the maximum number of freezes by freezeOne until the server rejects a write
-// because of its token.
+// mostFreezes is how often freezeOne freezes a member at most, until the server has rejected a write because
+// of its token.
 const mostFreezes = 5
 
-// freezeOne freezes a member for longer than its session timeout. If writes must be rejected
-// because of their tokens, it repeats this until enough were. A member that continues may find
-// its claim lost before it writes, which proves nothing about the write.
+// freezeOne freezes a member for longer than its session timeout. If the proof needs writes that are rejected
+// because of their token, freezeOne freezes again until there are enough. One freeze may not be enough: a
+// member that continues may notice the lost claim before it writes.
 func (r *run) freezeOne(ctx context.Context) {
 	r.share++
 	due := (r.Refused*r.share + r.Freezes - 1) / r.Freezes
@@ -59,9 +59,9 @@ func (r *run) freezeOne(ctx context.Context) {
 	} // the ledger reports their number
 }
 
-// freezeOnce freezes a member for longer than its session timeout. Its transaction holds row
-// locks that others wait for while they get more and more deliveries. One of these others is
-// killed before the frozen member continues.
+// freezeOnce freezes a member for longer than its session timeout. The member's transaction holds row locks.
+// Other members get its partitions and wait for these locks. freezeOnce kills one of these others before the
+// frozen member continues.
 func (r *run) freezeOnce(ctx context.Context) {
 	m := r.catch(ctx)
 	r.Say("%s is frozen for %v", m.Name, r.Session+beyond)
@@ -77,8 +77,8 @@ func (r *run) freezeOnce(ctx context.Context) {
 	other.Start()
 }
 
-// freezeForGood freezes a member in an open transaction and adds a member in its place. The
-// server ends the transaction after its idle timeout, while the others continue.
+// freezeForGood freezes a member in an open transaction and adds another member. The server ends the frozen
+// transaction after its idle timeout. Meanwhile the other members continue.
 func (r *run) freezeForGood(ctx context.Context) {
 	m := r.catch(ctx)
 	frozen := time.Now()
@@ -96,15 +96,15 @@ func (r *run) freezeForGood(ctx context.Context) {
 	r.Say("the server ended its transaction after %.1f s", r.ledger.FrozenSeconds)
 }
 
-// restartBroker also kills a member while the broker is down. This member cannot commit the
-// offsets of messages that it applies in the meantime.
+// restartBroker kills a broker and starts it again. While the broker is down, restartBroker also kills a
+// member. This member applies messages whose offsets it cannot commit.
 func (r *run) restartBroker(ctx context.Context) {
 	n := r.broker(ctx)
 	m := r.Members[r.random.IntN(len(r.Members))]
 	r.Cluster.Node(n).Kill()
 	processes.Pause(ctx, 500*time.Millisecond)
 	r.Kill(m, false)
-	if r.Brokers > 1 { // of three brokers, one may be down for any time
+	if r.Brokers > 1 { // with three brokers, one broker may stay down for longer
 		m.Start()
 		r.moreEffects(ctx, "after a broker was killed")
 	}
@@ -117,11 +117,11 @@ func (r *run) restartBroker(ctx context.Context) {
 	}
 }
 
-// outlast is longer than the brokers wait for one of them.
+// outlast is longer than the other brokers wait for a broker that does not answer.
 const outlast = 12 * time.Second
 
-// freezeBroker freezes a broker until the others have taken over its partitions. Clients that
-// wait for its answers must detect that by themselves.
+// freezeBroker freezes a broker until the other brokers have taken over its partitions. Clients must notice
+// by themselves that the frozen broker does not answer.
 func (r *run) freezeBroker(ctx context.Context) {
 	n := r.broker(ctx)
 	until := time.Now().Add(outlast)
@@ -139,8 +139,8 @@ func (r *run) addOne(context.Context) {
 	r.Say("%s is added", r.Members[len(r.Members)-1].Name)
 }
 
-// removeOne ends the oldest member, which drains. The member must have started completely:
-// during its start it may be about to report that a server is down.
+// removeOne stops the oldest member, which drains before it ends. removeOne waits until the member is ready,
+// because a member that is still starting may end with an error about a server that is down.
 func (r *run) removeOne(ctx context.Context) {
 	m := r.Members[0]
 	r.Until(ctx, func() bool { return r.plain() || m.Shown() > 0 })

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package keyed proves what consumers do if their claims are leased keys in Redis. Processes of
-// `semel run` call a provider and are killed and frozen, and Redis is killed. The provider
-// counts the calls for each message.
+// Package keyed proves what consumers do whose claims are leased keys in Redis. Processes of `semel run` call
+// a provider. The proof kills and freezes these processes, and kills Redis. The provider counts the calls for
+// each message.
 package keyed
 
 import (
@@ -24,10 +24,10 @@ type Proof struct {
 	Kills      int `flag:"how often a process is killed"`
 	Freezes    int `flag:"how often a process is frozen for longer than a lease"`
 	Restarts   int `flag:"how often Redis is killed and started again"`
-	// EverySecond makes Redis write its file to disk once a second.
+	// EverySecond makes Redis sync its append-only file to disk once a second.
 	EverySecond bool `name:"everysec" flag:"appendfsync everysec, and each restart loses the last second: completions are forgotten, and counted"`
-	// Forgets makes each restart lose the last second, although Redis reports that it is
-	// durable.
+	// Forgets makes Redis lose the last second at each restart, although Redis reports that it syncs every
+	// write.
 	Forgets bool
 	Seed    uint64
 }
@@ -50,14 +50,14 @@ type under struct {
 	provider *provider
 	url      string // of the provider
 	harms    []harm
-	// frozen is the frozen member, or nil, and since when it is frozen.
+	// frozen is the frozen member, or nil. since is when it was frozen.
 	frozen *proof.Member
 	since  time.Time
-	// looked is when the proof last looked at its progress.
+	// looked is when the proof last checked its progress.
 	looked time.Time
 }
 
-// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
+// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l, tally, began := Ledger{Deliveries: p.Deliveries, leastKills: p.Kills, leastRepeated: 1}, proof.Tally{}, time.Now()
 	u := &under{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, "", &tally)}
@@ -78,7 +78,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 func (u *under) prove(ctx context.Context) {
 	u.write()
 	u.Say("%d processes, %d deliveries of %d messages", members, u.Deliveries, u.Messages)
-	u.redis.Kill() // members that start now wait for it
+	u.redis.Kill() // members that start now have to wait for Redis
 	for _, m := range u.Members {
 		u.start(m, true)
 	}
@@ -136,13 +136,13 @@ consumers:
     handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `], headers: {` + memberHeader + `: %s}}}
 `
 
-// start starts a member. With follow it does not end by itself.
+// start starts a member. With follow the member waits for further lines and does not end by itself.
 func (u *under) start(m *proof.Member, follow bool) {
 	u.Write(m.Policy, fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.url, m.Name))
 	m.Start()
 }
 
-// reach waits until this fraction of the messages was called for.
+// reach waits until the provider has received a call for this fraction of the messages.
 func (u *under) reach(ctx context.Context, share float64) {
 	want := int(share * float64(u.Messages))
 	proof.During(fmt.Sprintf("until %d messages are called for", want), func() {
@@ -153,7 +153,7 @@ func (u *under) reach(ctx context.Context, share float64) {
 	})
 }
 
-// killOne kills a member and restarts it; it reads its file from the beginning.
+// killOne kills a member and restarts it. The restarted member reads its file from the beginning.
 func (u *under) killOne(context.Context) {
 	m := u.Members[u.Tally.Kills%members]
 	if m == u.frozen {
@@ -164,7 +164,7 @@ func (u *under) killOne(context.Context) {
 	u.start(m, true)
 }
 
-// freezeOne freezes a member for longer than a lease, while everything else continues.
+// freezeOne freezes a member for longer than a lease. Everything else keeps running.
 func (u *under) freezeOne(ctx context.Context) {
 	u.awaitThaw(ctx)
 	m := u.Members[u.ledger.Freezes%members]
@@ -174,8 +174,8 @@ func (u *under) freezeOne(ctx context.Context) {
 	proof.Check(m.Freeze())
 }
 
-// look continues the frozen member when its time is up. If the proof was not scheduled for a
-// while, the whole machine was paused, and leases may have ended.
+// look continues the frozen member when its time is up. look also notices when the proof itself did not run
+// for a while. The whole machine was then paused, and leases may have expired.
 func (u *under) look() {
 	now := time.Now()
 	if !u.looked.IsZero() && now.Sub(u.looked) > slack {

@@ -38,7 +38,7 @@ func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) 
 	}
 }
 
-// operator is an operator's command that runs beside the members and may be killed.
+// operator is a command that an operator runs while the members run. The proof may kill it.
 type operator struct {
 	processes.Command
 	*processes.Process
@@ -47,7 +47,7 @@ type operator struct {
 // running reports whether the command has not ended.
 func (o *operator) running() bool { return proof.Must(o.Running()) }
 
-// call starts a command of an operator.
+// call starts an operator's command.
 func (r *run) call(name string, args ...string) *operator {
 	file := fmt.Sprintf("%s-%d", name, len(r.calls)+1)
 	o := &operator{Command: processes.Command{Binary: r.Binary, Folder: r.Folder, Policy: policyFile, Args: args, Env: r.Environment(name),
@@ -57,14 +57,14 @@ func (r *run) call(name string, args ...string) *operator {
 	return o
 }
 
-// killCalls kills the remaining commands at the end of the proof.
+// killCalls kills the commands that still run at the end of the proof.
 func (r *run) killCalls() {
 	for _, o := range r.calls {
 		_ = o.Process.Kill()
 	}
 }
 
-// shot kills a command, and counts the kill if the command was still running.
+// shot kills a command. It counts the kill if the command was still running.
 func (r *run) shot(o *operator) {
 	if o.running() {
 		r.ledger.CommandKills++
@@ -73,8 +73,7 @@ func (r *run) shot(o *operator) {
 	}
 }
 
-// ended waits until a command has ended with one of these codes, and looks after the members
-// meanwhile.
+// ended waits until a command has ended with one of these exit codes. Meanwhile it restarts members that end.
 func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
 	r.Until(ctx, func() bool { return !o.running() })
 	if code := o.Status.ExitStatus(); !slices.Contains(codes, code) {
@@ -84,8 +83,8 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
 	}
 }
 
-// counted waits until a query counts at least this many rows or the command has ended. It is
-// used to kill a command while it works.
+// counted waits until the query returns at least this count, or the command has ended. The proof then kills
+// the command in the middle of its work.
 func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) {
 	looked := time.Time{}
 	r.Until(ctx, func() bool {

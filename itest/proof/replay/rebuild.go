@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// rebuild rebuilds the projection beside the active one. Meanwhile messages arrive, and members
-// and the rebuilding command are killed. Then the new projection replaces the active one.
+// rebuild rebuilds the projection beside the active projection, which the new one then replaces. Meanwhile
+// messages arrive, and the proof kills members and the command that rebuilds.
 func (r *run) rebuild(ctx context.Context) {
 	r.publish(ctx, untilRebuild, untilSwitch, r.Publish/2)
 	builder, number := r.build(ctx)
@@ -22,7 +22,7 @@ func (r *run) rebuild(ctx context.Context) {
 	}
 	r.killMembers(ctx)
 	r.published(ctx)
-	// Publishing the last part takes longer than a switch, even on a busy machine.
+	// The last part is published so slowly that the switch happens meanwhile, even on a busy machine.
 	r.publish(ctx, untilSwitch, untilEnd, max(r.Publish, 20*time.Second))
 	r.change(ctx, number, builder)
 	published := r.Feed.Acknowledged()
@@ -33,8 +33,8 @@ func (r *run) rebuild(ctx context.Context) {
 	r.discard(ctx)
 }
 
-// change makes the consumer work in the new generation. The planted fault does this with an
-// UPDATE of the tables.
+// change makes the new generation active. The planted fault does this with an UPDATE of the tables instead of
+// the command.
 func (r *run) change(ctx context.Context, number int64, builder *operator) {
 	if r.Plant == "by-hand" {
 		r.Exec(ctx, `update semel_generation_states set state = 3 where generation = 0;
@@ -45,8 +45,8 @@ update semel_generation_states set state = 2 where generation = 1`)
 	r.ended(ctx, builder, 0)
 }
 
-// build starts the rebuilding command, kills it this number of times, and returns the one that
-// continues.
+// build starts the command that rebuilds, kills it as often as configured, and resumes it. It returns the
+// command that is running at the end.
 func (r *run) build(ctx context.Context) (o *operator, number int64) {
 	begin := []string{"rebuild", "start", group, "--because", "another projection", "--as", "proof"}
 	for n := 0; ; n++ {
@@ -62,7 +62,7 @@ func (r *run) build(ctx context.Context) (o *operator, number int64) {
 	}
 }
 
-// caughtUp waits until the new projection has everything that the active one has, except the
+// caughtUp waits until the new projection contains everything that the active projection contains, except the
 // newest messages.
 func (r *run) caughtUp(ctx context.Context, builder *operator) {
 	is := r.Patiently(ctx, patience, 200*time.Millisecond, func(ctx context.Context) bool {
@@ -78,7 +78,7 @@ func (r *run) caughtUp(ctx context.Context, builder *operator) {
 	}
 }
 
-// generations returns the effects of each generation by its number.
+// generations returns the effects of both generations, indexed by generation.
 func (r *run) generations(ctx context.Context) (all [2]map[string]int) {
 	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery || '@' || generation"))
 	all = [2]map[string]int{{}, {}}
@@ -96,8 +96,8 @@ func (r *run) generations(ctx context.Context) (all [2]map[string]int) {
 	return all
 }
 
-// folded returns the projection at the switch, computed from the new one's transfers that the
-// active one had. folded must equal the active projection.
+// folded is the query that computes the projection at the switch: from the transfers of the new generation
+// that the active generation had too. Its result must equal the active projection.
 const folded = `select format('%s %s %s %s %s', account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C"))
 from effects e where generation = 1 and exists (select from effects o where o.delivery = e.delivery and o.generation = 0)
 group by account order by account collate "C"`

@@ -12,10 +12,9 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// replay lets an operator replay the dead letters of a filter, and compares the preview with
-// the result for these dead letters; other messages may arrive meanwhile. A second operator
-// does the same at the same time. The first command is killed while it works, this number of
-// times, and run again.
+// replay makes an operator replay the dead letters that match a filter. replay compares the preview with the
+// result for these dead letters. Other messages may arrive meanwhile. A second operator does the same at the
+// same time. The first command is killed `shots` times while it works, and run again each time.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int) {
 	var said letters
 	args := slices.Concat([]string{"messages", "retry", "--wait"}, filter)
@@ -37,10 +36,10 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 	return applied
 }
 
-// carry lets two operators run the command at the same time. The one that is replaying is
-// killed this number of times while it works, and runs the command again.
+// carry makes two operators run the command at the same time. The command that is retrying dead letters is
+// killed `shots` times in the middle of its work and run again.
 func (r *run) carry(ctx context.Context, shots int, args []string) {
-	if shots > 0 { // slow enough to be killed in the middle
+	if shots > 0 { // replay slowly, so that the command can be killed in the middle
 		args = append(args, "--rate", fmt.Sprint(max(20, r.Messages/500)))
 	}
 	operators := map[string]*operator{}
@@ -56,7 +55,7 @@ func (r *run) carry(ctx context.Context, shots int, args []string) {
 	r.ended(ctx, operators["ben"], 0, 1)
 }
 
-// atWork waits until more dead letters become due, and returns the operator that caused this.
+// atWork waits until further dead letters are retried, and returns the operator whose command retried them.
 func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who string) {
 	const newest = `select count(*), coalesce((array_agg(who order by number desc))[1], '') from semel_acts where verb = 'retry'`
 	first, looked := -1, time.Time{}
@@ -78,14 +77,14 @@ func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who s
 	return who
 }
 
-// repair repairs the first cause and replays by a filter while no messages arrive.
+// repair repairs the first cause and replays dead letters by a filter. No messages arrive meanwhile.
 func (r *run) repair(ctx context.Context) {
 	r.mend(ctx, noAccount)
 	r.ledger.ByFilter += r.replay(ctx, "the accounts are there", r.Shots.Filter, "--all", "--type", closing, "--reason", "permanent failure")
 	r.replay(ctx, "two contents, one identity", 0, "--all", "--reason", "conflict")
 }
 
-// repairLive repairs the other causes and replays by group, edited dead letters first, while
+// repairLive repairs the other causes and replays dead letters by group, those to be edited first. Meanwhile
 // messages and copies arrive and members are killed.
 func (r *run) repairLive(ctx context.Context) {
 	r.publish(ctx, untilRepair, untilRebuild, r.Publish/3)
@@ -100,7 +99,7 @@ func (r *run) repairLive(ctx context.Context) {
 	r.discard(ctx)
 }
 
-// killMembers makes half of the kills that follow the first part.
+// killMembers kills members. It makes half of the kills that are left after the first part.
 func (r *run) killMembers(ctx context.Context) {
 	for range r.Kills / 2 {
 		r.killMember(ctx)
@@ -148,13 +147,12 @@ func (r *run) edit(ctx context.Context) {
 	r.ledger.Edited = r.replay(ctx, "edited by hand", 0, numbers...)
 }
 
-// discard closes the conflicts: only the producer knows which content is right.
+// discard discards the conflicts, because only the producer knows which content is right.
 func (r *run) discard(ctx context.Context) {
 	r.semel(ctx, nil, []int{0}, "messages", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
 }
 
-// resend does what people do without a tool: it publishes the dead letters again as new
-// messages.
+// resend plants a fault: it publishes the dead letters again as new messages, as people do without a tool.
 func (r *run) resend(ctx context.Context, said letters) {
 	feed := proof.Publish(ctx, 1, func(ctx context.Context, p *proof.Publisher) {
 		for _, l := range said.Results {

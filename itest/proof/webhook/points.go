@@ -24,16 +24,16 @@ type point struct {
 
 type hold func(*run) (met func(context.Context) error, release func())
 
-// The statements of a receipt, and those of the work on received events.
+// Statements that identify a transaction: of a receipt, and of the processing of received events.
 var (
 	receipt = pgproxy.Containing("semel_inbox as i")
 	effect  = pgproxy.Containing("insert into effects")
 )
 
-// commitOf chooses the commits of transactions that had this statement.
+// commitOf matches the COMMIT of a transaction that contained this statement.
 func commitOf(statement pgproxy.Match) pgproxy.Match {
 	var mutex sync.Mutex
-	had := map[int]bool{} // by number of the connection
+	had := map[int]bool{} // by number of the connection: whether its transaction contained the statement
 	return func(m pgproxy.Message) bool {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -82,7 +82,7 @@ var points = []point{
 	{"after the commit of the effect", after(committing(effect))},
 }
 
-// halfABody sends a request that declares the length of its body and stops in the middle of it.
+// halfABody sends a request with a Content-Length and closes in the middle of the body.
 func halfABody(r *run) (func(context.Context) error, func()) {
 	c, err := net.Dial("tcp", r.receiverAt)
 	if err == nil {
@@ -99,7 +99,7 @@ func halfABody(r *run) (func(context.Context) error, func()) {
 	}
 }
 
-// answered is the point just after a 2xx response.
+// answered is the point directly after a 2xx response.
 func answered(r *run) (func(context.Context) error, func()) {
 	told := r.provider.tell()
 	return func(ctx context.Context) error {
@@ -112,8 +112,7 @@ func answered(r *run) (func(context.Context) error, func()) {
 	}, func() {}
 }
 
-// harmAll kills and ends the processes and restarts the server, in an order determined by the
-// seed.
+// harmAll kills and ends the processes and restarts PostgreSQL, in an order that the seed determines.
 func (r *run) harmAll(ctx context.Context) {
 	var all []func(context.Context)
 	add := func(times int, harm func(context.Context)) {
@@ -146,7 +145,7 @@ func (r *run) killAt(ctx context.Context, at point) {
 	r.kill(ctx, at.name)
 }
 
-// kill kills both processes and restarts them.
+// kill kills both receivers and restarts them.
 func (r *run) kill(ctx context.Context, at string) {
 	r.receiver.Kill()
 	r.naive.Kill()
@@ -160,7 +159,7 @@ func (r *run) kill(ctx context.Context, at string) {
 	r.again(ctx)
 }
 
-// end ends both processes with SIGTERM.
+// end ends both receivers with SIGTERM and restarts them.
 func (r *run) end(ctx context.Context) {
 	proof.Check(errors.Join(r.receiver.End(), r.naive.End()))
 	r.ledger.Ends++
@@ -168,7 +167,7 @@ func (r *run) end(ctx context.Context) {
 	r.again(ctx)
 }
 
-// again starts both processes and waits until they listen.
+// again starts both receivers and waits until they listen.
 func (r *run) again(ctx context.Context) {
 	r.receiver.Start()
 	r.naive.Start()
