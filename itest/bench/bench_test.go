@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -45,10 +46,7 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	t.Helper()
 	sums, counts := map[int64]int64{}, map[int64]int{}
 	for _, m := range messages {
-		p, err := semel.JSON[payment](m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(semel.JSON[payment](m))(t)
 		sums[p.Account] += p.Amount
 		counts[p.Account]++
 	}
@@ -67,19 +65,12 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 // checks the effects.
 func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int) {
 	t.Helper()
-	if err := d.reset(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.reset(t.Context()))
 	all := c.make(n)
 	for _, messages := range [][]*semel.Message{all.before, all.timed} {
-		if _, err := d.apply(t.Context(), who, c, messages, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(d.apply(t.Context(), who, c, messages, 0))(t)
 	}
-	found, err := effects(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(effects(t.Context(), d))(t)
 	table := map[Effect]string{Insert: "payments", Accounts: "accounts", Counters: "counters"}[c.Effect]
 	if len(found) != 1 || found[table] != reckoned(t, c, all.timed) {
 		t.Errorf("%s has other effects than its messages once each", who)
@@ -87,23 +78,14 @@ func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int)
 }
 
 func TestEveryContestantAppliesEachMessageOnce(t *testing.T) {
-	w, err := NewWorld(t.Context(), services.Postgres(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWorld(t.Context(), services.Postgres(t)))(t)
 	t.Cleanup(func() {
 		if err := w.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	d, err := w.database(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	long, err := SizedBody("1KiB")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(w.database(t.Context(), 0))(t)
+	long := must.Get(SizedBody("1KiB"))(t)
 	for _, form := range Forms() {
 		for n, effect := range []Effect{Insert, Accounts, Counters} {
 			c := Conditions{Form: form, Effect: effect, Workers: 1, Duplicates: 50, IDs: []IDs{Text, UUIDv4, UUIDv7}[n], Body: []Body{{}, long, {}}[n]}
@@ -139,10 +121,7 @@ func TestABatchWrittenByHandIsShort(t *testing.T) {
 func declared(t *testing.T, file string) (lines int) {
 	t.Helper()
 	set := token.NewFileSet()
-	f, err := parser.ParseFile(set, file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(set, file, nil, 0))(t)
 	for _, d := range f.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
 			continue

@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 )
 
 func TestAMessageHasABodyOfTheLengthThatWasAsked(t *testing.T) {
 	for text, size := range map[string]int{"200": 200, "200B": 200, "1KiB": 1024, "10KiB": 10240} {
-		body, err := SizedBody(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(SizedBody(text))(t)
 		for _, m := range (Conditions{Effect: Insert, IDs: UUIDv7, Body: body}).make(300).timed {
 			if len(m.Body) != size || !json.Valid(m.Body) {
 				t.Fatalf("of %s it has %d bytes: %s", text, len(m.Body), m.Body)
@@ -25,10 +23,7 @@ func TestAMessageHasABodyOfTheLengthThatWasAsked(t *testing.T) {
 }
 
 func TestABodyChangesNoPayment(t *testing.T) {
-	body, err := SizedBody("1KiB")
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(SizedBody("1KiB"))(t)
 	c := Conditions{Effect: Accounts, IDs: UUIDv4, Duplicates: 50}
 	plain := c.make(100)
 	c.Body = body
@@ -42,13 +37,8 @@ func TestABodyChangesNoPayment(t *testing.T) {
 
 func TestWebhooksAreCarriedInTurn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "index.json")
-	if err := os.WriteFile(file, []byte(`[{"examples":[{"account": "a"}, {"b": 2}]}]`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	body, err := WebhookBody(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(`[{"examples":[{"account": "a"}, {"b": 2}]}]`), 0o644))
+	body := must.Get(WebhookBody(file))(t)
 	all := (Conditions{Effect: Insert, IDs: Text, Body: body}).make(2).timed
 	if one, other := string(all[0].Body), string(all[1].Body); !strings.HasSuffix(one, `"event":{"b":2}}`) || !strings.HasSuffix(other, `"event":{"account":"a"}}`) {
 		t.Errorf("%s and %s", one, other)
@@ -67,10 +57,7 @@ func TestALengthThatIsNoneIsRefused(t *testing.T) {
 }
 
 func TestABaseRowIsOneWithAnyBody(t *testing.T) {
-	body, err := SizedBody("200B")
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(SizedBody("200B"))(t)
 	c := Base(Queue)
 	c.Body = body
 	if !c.IsBase() || !Base(Handle).IsBase() {
@@ -82,14 +69,8 @@ func TestABaseRowIsOneWithAnyBody(t *testing.T) {
 }
 
 func TestAReportKeepsTheNamesOfItsBodies(t *testing.T) {
-	body, err := SizedBody("1KiB")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal([]Row{{Conditions: Conditions{Body: body}}, {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(SizedBody("1KiB"))(t)
+	text := must.Get(json.Marshal([]Row{{Conditions: Conditions{Body: body}}, {}}))(t)
 	var rows []Row
 	if err := json.Unmarshal(text, &rows); err != nil || rows[0].Body.String() != "1KiB" || rows[1].Body != (Body{}) {
 		t.Errorf("%s, %v", text, err)
@@ -97,10 +78,7 @@ func TestAReportKeepsTheNamesOfItsBodies(t *testing.T) {
 }
 
 func TestOnlyMessagesThatCarryNothingHaveTwoKindsOfIDs(t *testing.T) {
-	body, err := SizedBody("200B")
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(SizedBody("200B"))(t)
 	if plan := kafkaPlan([]Body{{}, body}); len(plan) != 6 || plan[0].Workers != 8 || plan[4].Body != body || plan[5].Workers != 1 {
 		t.Errorf("%v", plan)
 	}

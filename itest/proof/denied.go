@@ -19,29 +19,15 @@ type Accord struct {
 }
 
 // Hear compares the rows of all consumers in a PostgreSQL database and adds the result to a.
-func (a *Accord) Hear(ctx context.Context, db *sql.DB) error {
-	store, err := sqlstore.Postgres(db, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	consumers, err := store.Consumers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range consumers {
-		for after := int64(0); ; {
-			found, err := store.Denials(ctx, name, after, 5000)
-			if err != nil {
-				return err
-			}
+func (a *Accord) Hear(ctx context.Context, db *sql.DB) {
+	store := Must(sqlstore.Postgres(db, sqlstore.Options{}))
+	for _, name := range Must(store.Consumers(ctx)) {
+		for after, more := int64(0), true; more; {
+			found := Must(store.Denials(ctx, name, after, 5000))
 			a.Rows, a.Intents, a.Denied = a.Rows+found.Rows, a.Intents+found.Intents, a.Denied+len(found.Denied)
-			if found.Rows == 0 {
-				break
-			}
-			after = found.Last
+			after, more = found.Last, found.Rows != 0
 		}
 	}
-	return nil
 }
 
 // Wrong returns an error with the number of contradicting rows.

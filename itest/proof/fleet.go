@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -33,7 +31,7 @@ type Fleet struct {
 	// Tally has the counts that the proof updates while it runs.
 	Tally *Tally
 	// Care is called to look after one member. If Care is nil, Tend restarts a member that has ended.
-	Care  func(*Member) error
+	Care  func(*Member)
 	all   []*Member // all members, including those that were removed from Members
 	turn  int       // the counter of Next
 	began time.Time
@@ -41,22 +39,29 @@ type Fleet struct {
 
 // NewFleet builds the binary and returns a fleet without members. The members' policies create the tables in
 // setup.
-func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) (*Fleet, error) {
-	if err := os.WriteFile(filepath.Join(s.Folder, setupFile), []byte(setup), 0o644); err != nil {
-		return nil, err
-	}
-	binary, err := processes.Build(ctx, s.Folder)
-	return &Fleet{Stage: s, Binary: binary, Tally: tally, began: time.Now()}, err
+func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) *Fleet {
+	s.Write(setupFile, setup)
+	return &Fleet{Stage: s, Binary: Must(processes.Build(ctx, s.Folder)), Tally: tally, began: time.Now()}
 }
 
 // OnPostgres starts a PostgreSQL server for the fleet.
-func (f *Fleet) OnPostgres() (err error) {
+func (f *Fleet) OnPostgres() {
 	// The proof recognises a running statement by its text in pg_stat_activity. By default the server
 	// keeps only the first 1,024 bytes of a statement's text, which is too short.
 	f.Server = services.StartPostgres(f.T, services.Options{Settings: []string{"track_activity_query_size = 8192"}})
-	f.Activity, err = processes.OpenActivity(f.Server.DSN())
+	f.Activity = Must(processes.OpenActivity(f.Server.DSN()))
 	f.began = time.Now()
-	return err
+}
+
+// Count returns the number that a query of the database returns.
+func (f *Fleet) Count(ctx context.Context, query string, args ...any) (n int) {
+	Check(f.Activity.DB.QueryRowContext(ctx, query, args...).Scan(&n))
+	return n
+}
+
+// Exec runs statements in the database.
+func (f *Fleet) Exec(ctx context.Context, statements string) {
+	Must(f.Activity.DB.ExecContext(ctx, statements))
 }
 
 // Close kills the members that are still running.
@@ -64,7 +69,7 @@ func (f *Fleet) Close() {
 	f.Stream.close()
 	for _, m := range f.all {
 		if m.Process != nil {
-			_ = m.Kill()
+			_ = m.Process.Kill()
 		}
 	}
 	if f.Activity != nil {
@@ -77,10 +82,16 @@ func (f *Fleet) Add() *Member {
 	name := fmt.Sprintf("member-%d", len(f.all)+1)
 	m := &Member{Name: name, Command: processes.Command{Binary: f.Binary, Folder: f.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json"}}
 	if f.Server != nil {
-		m.Env = []string{"DATABASE=" + f.Server.DSN() + "&application_name=" + name, "MEMBER=" + name}
+		m.Env = f.Environment(name)
 	}
 	f.all, f.Members = append(f.all, m), append(f.Members, m)
 	return m
+}
+
+// Environment returns the environment that tells a process where the database is, and its
+// application name.
+func (f *Fleet) Environment(name string) []string {
+	return []string{"DATABASE=" + f.Server.DSN() + "&application_name=" + name, "MEMBER=" + name}
 }
 
 // Remove removes a member from Members. It does not end the process.
@@ -96,48 +107,46 @@ func (f *Fleet) Delivered() (sum int64) {
 	return sum
 }
 
-// Tend looks after all members. Without Care it restarts a member that has ended, like a supervisor does: a
-// member that starts while a server is down logs an error and ends.
-func (f *Fleet) Tend() error {
+// Tend looks after all members and the publisher. Unless Care is set, it restarts members like a
+// supervisor: a member that starts while a server is down logs that and ends.
+func (f *Fleet) Tend() {
 	care := f.Care
 	if care == nil {
 		care = f.again
 	}
 	for _, m := range f.Members {
-		if err := care(m); err != nil {
-			return err
-		}
+		care(m)
 	}
-	return nil
+	if f.Feed != nil {
+		Check(f.Feed.Err())
+	}
 }
 
-func (f *Fleet) again(m *Member) error {
-	if alive, err := m.Running(); alive || err != nil {
-		return err
+func (f *Fleet) again(m *Member) {
+	if Must(m.Running()) {
+		return
 	}
 	m.over()
 	if m.Status.ExitStatus() != 1 || f.Tally.Again >= len(f.Members)*f.Outages {
-		return m.ended()
+		Check(m.Failure())
 	}
 	f.Tally.Again++
-	return m.Start()
+	m.Start()
 }
 
+// often is how often a fleet is looked after.
+const often = 5 * time.Millisecond
+
 // Until calls Tend repeatedly until the condition holds.
-func (f *Fleet) Until(ctx context.Context, so func() (bool, error)) error {
-	return Until(ctx, 5*time.Millisecond, func() (bool, error) {
-		if err := f.Tend(); err != nil {
-			return false, err
-		}
-		if f.Feed != nil && f.Feed.Err() != nil {
-			return false, f.Feed.Err()
-		}
+func (f *Fleet) Until(ctx context.Context, so func() bool) {
+	Until(ctx, often, func() bool {
+		f.Tend()
 		return so()
 	})
 }
 
 // RestartServer restarts PostgreSQL. It uses SIGKILL and a regular stop in turn.
-func (f *Fleet) RestartServer(context.Context) error {
+func (f *Fleet) RestartServer(context.Context) {
 	how := "SIGKILL"
 	if f.Tally.Restarts%2 == 0 {
 		f.Server.Kill()
@@ -149,20 +158,16 @@ func (f *Fleet) RestartServer(context.Context) error {
 	f.Tally.Restarts++
 	f.Outages++
 	f.Say("restart %d of PostgreSQL, by %s", f.Tally.Restarts, how)
-	return nil
 }
 
 // Kill kills a member and counts the kill.
-func (f *Fleet) Kill(m *Member, open bool) error {
-	if err := m.Kill(); err != nil {
-		return err
-	}
+func (f *Fleet) Kill(m *Member, open bool) {
+	m.Kill()
 	f.Tally.Kills++
 	if open {
 		f.Tally.Open++
 	}
 	f.Say("kill %d: %s, open transaction: %v", f.Tally.Kills, m.Name, open)
-	return nil
 }
 
 // Tally is the part of the ledger that is the same for all fleets.
@@ -188,20 +193,16 @@ type Tally struct {
 }
 
 // Over records the duration of the proof. Call it at the end.
-func (f *Fleet) Over() { f.Tally.Seconds = Seconds(time.Since(f.began).Seconds()) }
+func (f *Fleet) Over() { f.Tally.Seconds = Since(f.began) }
 
 // Audit compares the sent messages with the effects in the members' database. If bySemel is set, the effects
 // must have no guards.
-func (t *Tally) Audit(ctx context.Context, db ledger.Reader, sent iter.Seq[string], stuck int, bySemel bool) error {
-	effects, err := ledger.Effects(ctx, db, "delivery")
-	if err != nil {
-		return err
+func (t *Tally) Audit(ctx context.Context, db ledger.Reader, sent iter.Seq[string], stuck int, bySemel bool) {
+	t.Balance = ledger.Weigh(Must(ledger.Effects(ctx, db, "delivery")), sent, stuck)
+	t.Astray = Must(ledger.Astray(ctx, db))
+	if bySemel {
+		t.Guards = Must(ledger.Count(ctx, db, `select count(*) from semel_guard`))
 	}
-	t.Balance = ledger.Weigh(effects, sent, stuck)
-	if t.Astray, err = ledger.Astray(ctx, db); err != nil || !bySemel {
-		return err
-	}
-	return db.QueryRowContext(ctx, `select count(*) from semel_guard`).Scan(&t.Guards)
 }
 
 // Wrong implements Ledger.

@@ -23,7 +23,7 @@ type Form[P any, L Ledger] struct {
 	Faults []string
 	Choose func(*P, Choice)
 	// Prove is the method Run of the proof.
-	Prove func(P, context.Context, Stage) (L, error)
+	Prove func(P, context.Context, Stage) L
 
 	quick bool
 }
@@ -52,6 +52,6 @@ func (f *Form[P, L]) Runs(c Choice) []Run {
 	if f.Lasts != nil {
 		within += f.Lasts(p)
 	}
-	prove := func(ctx context.Context, s Stage) (L, error) { return f.Prove(p, ctx, s) }
+	prove := func(ctx context.Context, s Stage) L { return f.Prove(p, ctx, s) }
 	return []Run{{Title: f.Title, Within: within, Prove: Proving(prove)}}
 }

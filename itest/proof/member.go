@@ -3,10 +3,12 @@
 package proof
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
@@ -24,25 +26,32 @@ type Member struct {
 }
 
 // Start starts the process. Its policy must exist.
-func (m *Member) Start() (err error) {
+func (m *Member) Start() {
 	if m.Counted {
-		if m.terminal, err = openTerminal(m.Path(m.Log)); err != nil {
-			return err
-		}
+		m.terminal = Must(openTerminal(m.Path(m.Log)))
 		defer m.terminal.given()
 		m.Command.Terminal = m.terminal.end
 	}
-	m.Process, err = m.Command.Start()
-	return err
+	m.Process = Must(m.Command.Start())
 }
 
+// Own makes the process a run of the present program, which starts again with these arguments.
+func (m *Member) Own(args ...string) { m.Binary, m.Args = Must(os.Executable()), args }
+
 // Kill ends the process with SIGKILL.
-func (m *Member) Kill() error {
-	if err := m.Process.Kill(); err != nil {
-		return err
-	}
+func (m *Member) Kill() {
+	Check(m.Process.Kill())
 	m.over()
-	return nil
+}
+
+// Finish waits until the process has ended by itself with exit code 0, and returns how many
+// messages of a consumer it left.
+func (m *Member) Finish(consumer string) (left int) {
+	Check(m.Wait(0))
+	if m.Status.ExitStatus() != 0 {
+		Check(m.Failure())
+	}
+	return Must(m.Left(consumer))
 }
 
 // End sends SIGTERM and waits until the process has drained and ended.
@@ -67,6 +76,20 @@ func (m *Member) over() {
 	m.terminal = nil
 }
 
+// Await waits until the condition holds, for at most that long. The process must not end meanwhile.
+func (m *Member) Await(ctx context.Context, most time.Duration, so func() bool) {
+	within, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	During(m.Name+", "+m.Policy, func() {
+		Until(within, 5*time.Millisecond, func() bool {
+			if !Must(m.Running()) {
+				Check(m.Failure())
+			}
+			return so()
+		})
+	})
+}
+
 // Shown returns the number of deliveries that the current process has displayed.
 func (m *Member) Shown() int64 {
 	if m.terminal == nil {
@@ -81,8 +104,8 @@ func (m *Member) Delivered() int64 { return m.delivered + m.Shown() }
 // Path returns the path of a file in the member's folder.
 func (m *Member) Path(file string) string { return filepath.Join(m.Folder, file) }
 
-// ended returns the error for a process that ended by itself.
-func (m *Member) ended() error {
+// Failure returns the error for a process that ended by itself.
+func (m *Member) Failure() error {
 	return fmt.Errorf("%s: %w: %v; its last log line is %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
 }
 

@@ -100,8 +100,8 @@ func (w *Watch) Stop() {
 }
 
 // Audit ends the watch. It returns the result of all samples and how far the group is behind the end.
-func (w *Watch) Audit(ctx context.Context) (_ Offsets, err error) {
+func (w *Watch) Audit(ctx context.Context) Offsets {
 	w.Stop()
-	w.seen.Behind, err = w.kafka.TryBehind(ctx, w.group, w.topic)
-	return w.seen, err
+	w.seen.Behind = Must(w.kafka.TryBehind(ctx, w.group, w.topic))
+	return w.seen
 }

@@ -24,7 +24,7 @@ type Policy struct {
 }
 
 // Text returns the policy as the text of a file.
-func (p Policy) Text() []byte {
+func (p Policy) Text() string {
 	if p.Strategy == "" {
 		p.Strategy = "marker"
 	}
@@ -32,7 +32,7 @@ func (p Policy) Text() []byte {
 	for _, line := range p.More {
 		more += "    " + line + "\n"
 	}
-	return fmt.Appendf(nil, policy, p.Store, p.Source, p.Strategy, p.Identity, p.Batch, p.Timeout, more, p.ID, p.Type)
+	return fmt.Sprintf(policy, p.Store, p.Source, p.Strategy, p.Identity, p.Batch, p.Timeout, more, p.ID, p.Type)
 }
 
 const policy = `version: 1

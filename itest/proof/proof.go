@@ -17,11 +17,12 @@
 // `go run ./itest/cmd/proof NAME` runs one proof. The tests run a short form of each.
 //
 // To add a proof, write a package below this one with three parts. The first is a type whose method Run takes
-// a [Stage], produces the faults and returns a ledger. The second is the ledger, a struct that embeds
-// [ledger.Balance] and has the methods Wrong and Fault; its fields are the report, see [Print]. The third is
-// a [Room], usually a [Form], which declares flags and describes the runs. Then add a line to itest/cmd/proof
-// and a target to the Makefile. Each proof should be able to plant a fault and list it in Plants. The planted
-// fault shows that the proof's check can fail.
+// [Stage], produces the faults and returns a ledger, and ends by [Check] or [Must] if the run
+// itself fails; the ledger, a struct that embeds [ledger.Balance] and has the methods Wrong and
+// Fault (its fields are the report, see [Print]); and a [Room], usually a [Form], which declares
+// flags and describes the runs. Then add a line to itest/cmd/proof and a target to the Makefile.
+// Each proof should be able to plant a fault, listed in Plants, because a check that never fails
+// proves nothing.
 package proof
 
 import (
@@ -31,6 +32,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -65,8 +67,8 @@ type Run struct {
 	Title string
 	// Within is the time limit of the run.
 	Within time.Duration
-	// Prove runs the proof and returns its ledger. An error means that the run itself failed.
-	Prove func(context.Context, Stage) (Ledger, error)
+	// Prove makes the run. It ends early by [Check] if the run itself fails.
+	Prove func(context.Context, Stage) Ledger
 }
 
 // Ledger is the result of a run.
@@ -80,8 +82,8 @@ type Ledger interface {
 }
 
 // Proving converts a Run method that returns a concrete ledger type to a function that returns a Ledger.
-func Proving[L Ledger](prove func(context.Context, Stage) (L, error)) func(context.Context, Stage) (Ledger, error) {
-	return func(ctx context.Context, s Stage) (Ledger, error) { return prove(ctx, s) }
+func Proving[L Ledger](prove func(context.Context, Stage) L) func(context.Context, Stage) Ledger {
+	return func(ctx context.Context, s Stage) Ledger { return prove(ctx, s) }
 }
 
 // Stage is the environment in which a proof runs.
@@ -98,6 +100,21 @@ type Stage struct {
 func InTest(t testing.TB) Stage {
 	return Stage{T: t, Folder: t.TempDir(), told: t.Output(), began: time.Now()}
 }
+
+// Prove makes a run on the stage of a test. The test fails if the run itself fails.
+func Prove[L Ledger](s Stage, run func(context.Context, Stage) L) (l L) {
+	s.T.Helper()
+	if err := Attempt(func() { l = run(s.T.Context(), s) }); err != nil {
+		s.T.Fatal(err)
+	}
+	return l
+}
+
+// Path returns the path of a file in the folder.
+func (s Stage) Path(name string) string { return filepath.Join(s.Folder, name) }
+
+// Write writes a file into the folder.
+func (s Stage) Write(name, text string) { Check(os.WriteFile(s.Path(name), []byte(text), 0o644)) }
 
 // Say logs a step of the proof, with the seconds since the start.
 func (s Stage) Say(format string, args ...any) {
@@ -157,12 +174,13 @@ func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 }
 
 // stage runs the proof once. When stage returns, all servers have stopped.
-func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
+func (r Run) stage(ctx context.Context, folder string) (l Ledger, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Within)
 	defer cancel()
 	outside := &workload.Outside{}
 	defer outside.End()
-	return r.Prove(ctx, Stage{T: outside, Folder: folder, told: os.Stderr, began: time.Now()})
+	err = Attempt(func() { l = r.Prove(ctx, Stage{T: outside, Folder: folder, told: os.Stderr, began: time.Now()}) })
+	return l, err
 }
 
 // judge returns an error if the ledger is not as expected: without a planted fault it must be correct, and

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
@@ -36,12 +37,12 @@ func (r *smallRoom) Flags(flags *flag.FlagSet) {
 func (r *smallRoom) Plants() []string { return []string{"double", "nothing"} }
 
 func (r *smallRoom) Runs(c Choice) (runs []Run) {
-	prove := func(context.Context, Stage) (small, error) {
+	prove := func(context.Context, Stage) small {
 		effects := map[string]int{"a": 1, "b": 1}
 		if c.Plant == "double" {
 			effects["b"]++
 		}
-		return small{Balance: ledger.Weigh(effects, slices.Values([]string{"a", "b"}), 0), Rounds: r.rounds, Seconds: 1.26}, nil
+		return small{Balance: ledger.Weigh(effects, slices.Values([]string{"a", "b"}), 0), Rounds: r.rounds, Seconds: 1.26}
 	}
 	for range r.runs {
 		runs = append(runs, Run{Title: "small", Within: time.Minute, Prove: Proving(prove)})
@@ -58,18 +59,10 @@ func runSmall(t *testing.T, args ...string) (string, error) {
 }
 
 func TestAReportHasTheSameNamesAsATableAndAsJSON(t *testing.T) {
-	table, err := runSmall(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := runSmall(t, "-json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(runSmall(t))(t)
+	text := must.Get(runSmall(t, "-json"))(t)
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(text), &fields))
 	if lines := strings.Count(table, "\n"); lines != len(fields) || len(fields) != 8 {
 		t.Errorf("%d lines and %d fields:\n%s\n%s", lines, len(fields), table, text)
 	}
@@ -104,11 +97,11 @@ func TestEveryRunThatIsNoProofIsTold(t *testing.T) {
 func TestWhatHappensIsInOrderAndSpreadEvenly(t *testing.T) {
 	var s Schedule
 	var at, reached []float64
-	s.Spread(0.5, 1, 1, func(context.Context) error { at = append(at, -1); return nil })
-	s.Spread(0, 1, 2, func(context.Context) error { at = append(at, -2); return nil })
-	err := s.Run(t.Context(), func(_ context.Context, to float64) error { reached = append(reached, to); return nil })
-	if err != nil || !slices.Equal(reached, []float64{0.25, 0.75, 0.75}) || !slices.Equal(at, []float64{-2, -1, -2}) {
-		t.Errorf("%v: %v at %v", err, at, reached)
+	s.Spread(0.5, 1, 1, func(context.Context) { at = append(at, -1) })
+	s.Spread(0, 1, 2, func(context.Context) { at = append(at, -2) })
+	s.Run(t.Context(), func(_ context.Context, to float64) { reached = append(reached, to) })
+	if !slices.Equal(reached, []float64{0.25, 0.75, 0.75}) || !slices.Equal(at, []float64{-2, -1, -2}) {
+		t.Errorf("%v at %v", at, reached)
 	}
 }
 
@@ -127,10 +120,21 @@ func TestARunThatFlagsMakeLongerMayTakeLonger(t *testing.T) {
 	form := &Form[sizes, small]{Within: 15 * time.Minute, Lasts: func(s sizes) time.Duration { return s.Publish }, Sizes: sizes{4 * time.Minute}}
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	form.Flags(flags)
-	if err := flags.Parse([]string{"-publish", "30m"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, flags.Parse([]string{"-publish", "30m"}))
 	if within := form.Runs(Choice{})[0].Within; within != 45*time.Minute {
 		t.Errorf("it may take %v, want 45m", within)
+	}
+}
+
+func TestEveryIDIsDeliveredAndTheOrderIsTheSeeds(t *testing.T) {
+	seen, all := map[int]bool{}, Shuffled(2_000, 1_600, 7)
+	for _, id := range all {
+		seen[id] = true
+	}
+	if len(seen) != 1_600 || len(all) != 2_000 {
+		t.Errorf("%d ids in %d deliveries", len(seen), len(all))
+	}
+	if !slices.Equal(all, Shuffled(2_000, 1_600, 7)) {
+		t.Error("the same seed gave two orders")
 	}
 }

@@ -21,15 +21,10 @@ type Publisher struct {
 
 // Publish starts concurrent producers. The function pace sends the records and sets the speed. Records go to
 // the partitions that they name.
-func Publish(ctx context.Context, producers int, pace func(context.Context, *Publisher), options ...kgo.Opt) (*Publisher, error) {
+func Publish(ctx context.Context, producers int, pace func(context.Context, *Publisher), options ...kgo.Opt) *Publisher {
 	p := &Publisher{done: make(chan struct{})}
 	for range producers {
-		client, err := kgo.NewClient(append(options, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-		if err != nil {
-			p.close()
-			return nil, err
-		}
-		p.clients = append(p.clients, client)
+		p.clients = append(p.clients, Must(kgo.NewClient(append(options, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)))
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
 	go func() {
@@ -39,7 +34,7 @@ func Publish(ctx context.Context, producers int, pace func(context.Context, *Pub
 			p.fail(c.Flush(ctx))
 		}
 	}()
-	return p, nil
+	return p
 }
 
 // Send makes one of the producers publish a record.
@@ -114,10 +109,6 @@ func (p *Publisher) Err() error {
 func (p *Publisher) Stop() {
 	p.cancel()
 	<-p.done
-	p.close()
-}
-
-func (p *Publisher) close() {
 	for _, c := range p.clients {
 		c.Close()
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Print prints a ledger as JSON, or as a table with the names of the JSON fields.
@@ -83,6 +84,9 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 
 // Seconds is a number of seconds that JSON shows rounded to tenths.
 type Seconds float64
+
+// Since returns the time since then.
+func Since(then time.Time) Seconds { return Seconds(time.Since(then).Seconds()) }
 
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(math.Round(float64(s)*10) / 10) }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +19,6 @@ import (
 
 // Rivals are two consumers with the same name in this process. Each of them gets all messages of a feed.
 type Rivals struct {
-	*Consumers
 	Driver workload.Driver
 	Feed   *workload.Feed
 	DSN    string
@@ -25,15 +26,22 @@ type Rivals struct {
 	Workers, Most int
 	// LookUp plants a fault: see workload.Options.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
+	// Over receives the errors with which the consumers ended.
+	Over chan error
 
 	applied, unknown, notReady atomic.Int64
 	sources                    []*workload.Source
+	consumers                  []workload.Consumer
+	pools                      []func()
+	stop                       context.CancelFunc
+	group                      sync.WaitGroup
 	began                      time.Time
 }
 
-// Start starts both consumers.
-func (r *Rivals) Start(ctx context.Context) error {
-	r.Consumers, r.began = NewConsumers(ctx, 2), time.Now()
+// Start starts both consumers. Call End afterwards.
+func (r *Rivals) Start(ctx context.Context) {
+	r.Over, r.began = make(chan error, 2), time.Now()
+	ctx, r.stop = context.WithCancel(ctx)
 	for n, name := range []string{"first", "second"} {
 		src := r.Feed.Source(uint64(n))
 		r.sources = append(r.sources, src)
@@ -41,11 +49,31 @@ func (r *Rivals) Start(ctx context.Context) error {
 		c.Workers, c.Batch.MaxSize, c.MaxInMemoryWait = r.Workers, r.Most, time.Second
 		c.MaxUnacked = source.Bound{Messages: 512, Bytes: 1 << 20}
 		c.Observers = []semel.Observer{r}
-		if err := r.Add(r.Driver, workload.Options{DSN: r.DSN, Connections: r.Workers + 2, Handler: workload.Effect(name), Config: c, LookUp: r.LookUp}); err != nil {
-			return errors.Join(err, r.End())
-		}
+		consumer, closePool, err := r.Driver.Open(workload.Options{DSN: r.DSN, Connections: r.Workers + 2, Handler: workload.Effect(name), Config: c, LookUp: r.LookUp})
+		Check(err)
+		r.consumers, r.pools = append(r.consumers, consumer), append(r.pools, closePool)
+		r.group.Go(func() { r.Over <- consumer.Run(ctx) })
 	}
-	return nil
+}
+
+// Ready reports whether both consumers are ready.
+func (r *Rivals) Ready() bool {
+	return !slices.ContainsFunc(r.consumers, func(c workload.Consumer) bool { ready, _ := c.Ready(); return !ready })
+}
+
+// End drains the consumers and returns the errors that Over has not received. End may be called
+// again.
+func (r *Rivals) End() (failed error) {
+	r.stop()
+	r.group.Wait()
+	for _, closePool := range r.pools {
+		closePool()
+	}
+	r.pools = nil
+	for len(r.Over) > 0 {
+		failed = errors.Join(failed, <-r.Over)
+	}
+	return failed
 }
 
 // Applied is the number of messages in commits whose success the consumers reported.
@@ -86,21 +114,18 @@ type RivalsLedger struct {
 }
 
 // Audit computes the ledger. Call it after both consumers have ended.
-func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) error {
-	l.Driver, l.Seconds = r.Driver.Name, Seconds(time.Since(r.began).Seconds())
-	l.Unknown, l.NotReady, l.Duplicates = int(r.unknown.Load()), int(r.notReady.Load()), int(r.Counts().Duplicates)
-	for _, s := range r.sources {
+func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) {
+	l.Driver, l.Seconds = r.Driver.Name, Since(r.began)
+	l.Unknown, l.NotReady = int(r.unknown.Load()), int(r.notReady.Load())
+	for n, s := range r.sources {
 		l.Unsettled += r.Feed.Issued() - s.Settled(semel.Ack)
+		l.Duplicates += int(r.consumers[n].Counts().Duplicates)
 	}
-	effects, err := ledger.Effects(ctx, db, "id")
-	if err != nil {
-		return err
-	}
-	l.Balance = ledger.Weigh(effects, r.Feed.IDs(), 0)
-	return db.QueryRowContext(ctx, `
+	l.Balance = ledger.Weigh(Must(ledger.Effects(ctx, db, "id")), r.Feed.IDs(), 0)
+	Check(db.QueryRowContext(ctx, `
 		select count(*) filter (where worker = 'first'), count(*) filter (where worker = 'second'),
 			(select count(*) from semel_markers where outcome = 1), (select count(*) from semel_inbox)
-		from effects`).Scan(&l.First, &l.Second, &l.Markers, &l.SetAside)
+		from effects`).Scan(&l.First, &l.Second, &l.Markers, &l.SetAside))
 }
 
 // Fault returns the error of Wrong, or an error if the consumers have not done all their work.

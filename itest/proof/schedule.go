@@ -3,35 +3,45 @@ package proof
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 )
 
 // Event is a fault that happens when the proof's progress, from 0 to 1, reaches At.
 type Event struct {
 	At float64
-	Do func(context.Context) error
+	Do func(context.Context)
 }
 
 // Schedule is the list of faults of a proof.
 type Schedule []Event
 
 // Spread adds a fault `count` times, spread evenly over a part of the progress.
-func (s *Schedule) Spread(from, to float64, count int, do func(context.Context) error) {
+func (s *Schedule) Spread(from, to float64, count int, do func(context.Context)) {
 	for n := range count {
 		*s = append(*s, Event{from + (to-from)*(float64(n)+0.5)/float64(count), do})
 	}
 }
 
 // Run triggers the events in order. It waits until the progress has reached each event's point.
-func (s Schedule) Run(ctx context.Context, reach func(ctx context.Context, at float64) error) error {
+func (s Schedule) Run(ctx context.Context, reach func(ctx context.Context, at float64)) {
 	slices.SortStableFunc(s, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	for _, e := range s {
-		if err := reach(ctx, e.At); err != nil {
-			return err
-		}
-		if err := e.Do(ctx); err != nil {
-			return err
+		reach(ctx, e.At)
+		e.Do(ctx)
+	}
+}
+
+// Shuffled returns the numbers of n deliveries in an order determined by the seed: each of the ids
+// at least once, the rest repeated.
+func Shuffled(n, ids int, seed uint64) []int {
+	random := rand.New(rand.NewPCG(seed, 1))
+	all := make([]int, n)
+	for i := range all {
+		if all[i] = i; i >= ids {
+			all[i] = random.IntN(ids)
 		}
 	}
-	return nil
+	random.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }

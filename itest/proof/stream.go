@@ -88,54 +88,43 @@ func Plan(seed uint64, n, copies, behind int, place func(message int, random *ra
 }
 
 // UntilTime calls Tend repeatedly until that time.
-func (f *Fleet) UntilTime(ctx context.Context, until time.Time) error {
-	return f.Until(ctx, func() (bool, error) { return !time.Now().Before(until), nil })
+func (f *Fleet) UntilTime(ctx context.Context, until time.Time) {
+	f.Until(ctx, func() bool { return !time.Now().Before(until) })
 }
 
 // Spread runs the schedule over the given time. Meanwhile it calls Tend repeatedly.
-func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) error {
+func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) {
 	began := time.Now()
-	return all.Run(ctx, func(ctx context.Context, at float64) error {
-		return f.UntilTime(ctx, began.Add(time.Duration(at*float64(within))))
-	})
+	all.Run(ctx, func(ctx context.Context, at float64) { f.UntilTime(ctx, began.Add(time.Duration(at*float64(within)))) })
 }
 
 // Patiently calls Tend repeatedly until the condition holds, for at most `most`, and reports whether it
-// holds. It checks the condition once in every interval.
-func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) (bool, error)) (is bool, err error) {
-	within, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
+// whether it holds: the ledger reports what did not happen. Patiently checks the condition once in
+// every interval.
+func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) bool) bool {
 	looked := time.Time{}
-	err = f.Until(within, func() (bool, error) {
+	return Within(ctx, most, often, func(ctx context.Context) bool {
+		f.Tend()
 		if time.Since(looked) < every {
-			return false, nil
+			return false
 		}
 		looked = time.Now()
-		return so(within)
+		return so(ctx)
 	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return false, nil // no error here: the ledger reports the condition that did not hold
-	}
-	return err == nil, err
 }
 
 // Published tells the publisher that no more faults follow, and waits until all records are published.
-func (f *Fleet) Published(ctx context.Context) error {
+func (f *Fleet) Published(ctx context.Context) {
 	f.Feed.Rest()
-	if err := f.Until(ctx, func() (bool, error) { return f.Feed.Over(), nil }); err != nil {
-		return err
-	}
+	f.Until(ctx, f.Feed.Over)
 	f.Say("all %d records are published", f.Feed.Acknowledged())
-	return nil
 }
 
 // Settled waits until the group has committed the offsets of all records, for at most `most`.
-func (f *Fleet) Settled(ctx context.Context, most time.Duration) error {
-	is, err := f.Patiently(ctx, most, 200*time.Millisecond, func(ctx context.Context) (bool, error) { return f.Watch.AtEnd(ctx), nil })
-	if err == nil && !is {
+func (f *Fleet) Settled(ctx context.Context, most time.Duration) {
+	if !f.Patiently(ctx, most, 200*time.Millisecond, f.Watch.AtEnd) {
 		f.Say("after %v the group has not settled everything", most)
 	}
-	return err
 }
 
 // Hunt configures how Catch looks for a member with an open transaction.
@@ -153,12 +142,10 @@ const maxCorner = 5 * time.Second
 
 // Catch freezes one member after the other at random moments until a member has an open transaction. It
 // returns this member, still frozen. After h.Most it returns any member, frozen, and false.
-func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err error) {
-	began := time.Now()
-	for ctx.Err() == nil {
-		if err := f.Tend(); err != nil {
-			return nil, false, err
-		}
+func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
+	for began := time.Now(); ; {
+		Check(ctx.Err())
+		f.Tend()
 		m = f.Next()
 		for range 10 {
 			processes.Pause(ctx, time.Duration(h.Random.Int64N(int64(5*time.Millisecond))))
@@ -166,22 +153,17 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err er
 			if errors.Is(err, processes.ErrEnded) {
 				break // the member has ended; Tend restarts it
 			}
-			if err != nil {
-				return nil, false, err
-			}
+			Check(err)
 			open, err := f.Activity.Settled(ctx, m.Name, h.Opening)
 			if open = open && err == nil; open || time.Since(began) > h.Most {
-				return m, open, nil
+				return m, open
 			}
-			if err := m.Thaw(); err != nil {
-				return nil, false, err
-			}
+			Check(m.Thaw())
 		}
 		if h.Corner > 0 && time.Since(began) > h.Corner && f.cornered(ctx, m, h.Opening) {
-			return m, true, nil
+			return m, true
 		}
 	}
-	return nil, false, ctx.Err()
 }
 
 // cornered tries to freeze a member directly after the member has opened its transaction. If this fails, the
@@ -200,17 +182,16 @@ func (f *Fleet) Next() *Member {
 
 // Drain ends a member with SIGTERM. A member may drain and then fail to leave the group in time, because
 // other members were killed just before. Such a member exits with 1, and Drain counts it in Tally.Unleft.
-func (f *Fleet) Drain(m *Member, consumer string) error {
+func (f *Fleet) Drain(m *Member, consumer string) {
 	err := m.End()
 	if err == nil {
-		return nil
+		return
 	}
 	if _, drained := m.Counts(consumer); drained != nil || m.Status.ExitStatus() != 1 {
-		return fmt.Errorf("%s: %w", m.Name, err)
+		Check(fmt.Errorf("%s: %w", m.Name, err))
 	}
 	f.Say("%s drained and ended with 1: %s", m.Name, m.LastWords())
 	f.Tally.Unleft++
-	return nil
 }
 
 // Call returns a `semel` command with the member's policy and environment. It does not run the command.

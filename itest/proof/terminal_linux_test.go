@@ -6,14 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 func TestATerminalShowsTheHighestCount(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	terminal, err := openTerminal(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	terminal := must.Get(openTerminal(log))(t)
 	fmt.Fprint(terminal.end, "counter  9/s  behind 3  deliver")
 	fmt.Fprint(terminal.end, "ies 41  applied 40\ncounter  9/s  deliveries 57  applied 40\n")
 	terminal.given()

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // patienceJava is the time limit for Kafka. On a busy machine, three brokers need half a minute to start.
@@ -151,7 +153,5 @@ func (b *Broker) configure(id, controller int, voters, settings []string) {
 	text := strings.NewReplacer("@ID@", fmt.Sprint(id), "@VOTERS@", strings.Join(voters, ","), "@PORT@", fmt.Sprint(b.port),
 		"@CONTROLLER@", fmt.Sprint(controller), "@DATA@", b.data(), "@FACTOR@", fmt.Sprint(count), "@ISR@", fmt.Sprint((count+1)/2)).
 		Replace(serverProperties) + strings.Join(settings, "\n") + "\n"
-	if err := os.WriteFile(filepath.Join(b.folder, "server.properties"), []byte(text), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, os.WriteFile(filepath.Join(b.folder, "server.properties"), []byte(text), 0o644))
 }

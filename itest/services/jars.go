@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 var (
@@ -39,9 +41,7 @@ func findKafka(t testing.TB) kafkaPrograms {
 	if p.root == "" {
 		p.root = filepath.Join(os.TempDir(), "semel-services")
 	}
-	if err := os.MkdirAll(p.root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(p.root, 0o755))
 	return p
 }
 
@@ -61,9 +61,7 @@ func jars(t testing.TB) string {
 			Version  string `xml:"version"`
 		} `xml:"dependencies>dependency"`
 	}
-	if err := xml.Unmarshal(pom, &project); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, xml.Unmarshal(pom, &project))
 	return filepath.Join(cache, "semel", "kafka-"+project.Dependencies[0].Version)
 }
 
@@ -88,9 +86,7 @@ func (p kafkaPrograms) classes() []string {
 
 func (p kafkaPrograms) start(t testing.TB, folder string) *process {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, "log4j2.properties"), logProperties, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, "log4j2.properties"), logProperties, 0o644))
 	c := p.command(folder, "kafka.Kafka", "server.properties")
 	c.SysProcAttr = childAttributes(nil, syscall.SIGKILL)
 	return startLogged(t, c, folder)
@@ -108,32 +104,22 @@ func (p kafkaPrograms) copyFormatted(t testing.TB, to string, id int) {
 	if !fileExists(filepath.Join(template, "data")) {
 		p.makeFormatted(t, template)
 	}
-	if err := os.CopyFS(to, os.DirFS(filepath.Join(template, "data"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(to, os.DirFS(filepath.Join(template, "data"))))
 	var unique [16]byte
 	_, _ = rand.Read(unique[:])
 	text := fmt.Sprintf("version=1\ncluster.id=%s\nnode.id=%d\ndirectory.id=%s\n", clusterID, id, base64.RawURLEncoding.EncodeToString(unique[:]))
-	if err := os.WriteFile(filepath.Join(to, "meta.properties"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(to, "meta.properties"), []byte(text), 0o644))
 }
 
 func (p kafkaPrograms) makeFormatted(t testing.TB, template string) {
 	t.Helper()
-	if err := os.RemoveAll(template); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(template))
 	b := &Broker{private: private{t: t, folder: template, port: freePort(t)}, in: p}
-	if err := os.MkdirAll(filepath.Join(template, "new"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(template, "new"), 0o755))
 	b.configure(1, b.port+1, []string{fmt.Sprintf("1@127.0.0.1:%d", b.port+1)}, []string{"log.dirs=" + filepath.Join(template, "new")})
 	c := p.command(template, "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", "server.properties")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("format a data folder of Kafka: %v\n%s", err, out)
 	}
-	if err := os.Rename(filepath.Join(template, "new"), filepath.Join(template, "data")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(filepath.Join(template, "new"), filepath.Join(template, "data")))
 }

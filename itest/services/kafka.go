@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // Kafka returns the host and port of the shared broker. Other tests use the same broker, so create topics
@@ -104,10 +106,7 @@ func deleteTopic(t testing.TB, brokers []string, name string) {
 
 func connectKafka(t testing.TB, brokers ...string) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(kgo.NewClient(kgo.SeedBrokers(brokers...)))(t)
 	return c
 }
 

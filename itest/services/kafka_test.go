@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // publish sends one record and returns the broker's error.
@@ -37,9 +39,7 @@ func records(t *testing.T, brokers []string, topic string) int64 {
 		}
 		return !errors.Is(err, kerr.OffsetNotAvailable)
 	})
-	if err = errors.Join(err, late); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, late))
 	var n int64
 	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
 	return n
@@ -70,9 +70,7 @@ func TestATopicGoesWithItsTest(t *testing.T) {
 func TestABrokerThatWasKilledComesBackWithWhatItConfirmed(t *testing.T) {
 	c := StartKafka(t, KafkaOptions{Settings: []string{"message.max.bytes=2000000"}})
 	topic := Topic(t, c.Brokers(), 1)
-	if err := publish(t, c.Brokers(), topic, patience); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, publish(t, c.Brokers(), topic, patience))
 	c.Node(0).Kill()
 	if _, err := members(t.Context(), c.Brokers()[0]); err == nil {
 		t.Fatal("a killed broker answers")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // StartPgBouncer starts a PgBouncer with pool_mode transaction for one test. dsn is the server behind
@@ -27,9 +29,7 @@ func StartPgBouncer(t testing.TB, dsn string) string {
 	t.Cleanup(p.remove)
 	configuration := filepath.Join(p.folder, "conf")
 	for name, text := range map[string]string{configuration: bouncerSettings(u, p.folder, p.port), filepath.Join(p.folder, "users"): `"postgres" ""`} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	c := osexec.Command(pgBouncer(t), configuration)
 	c.Dir = in.root

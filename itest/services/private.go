@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // private is the server of one test: its folder, its port and its current process. The port stays the same
@@ -38,17 +40,13 @@ func (p *private) Kill() {
 // answer.
 func (p *private) Freeze() {
 	p.t.Helper()
-	if err := p.process.signalAll(syscall.SIGSTOP); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.process.signalAll(syscall.SIGSTOP))
 }
 
 // Thaw continues a frozen server.
 func (p *private) Thaw() {
 	p.t.Helper()
-	if err := p.process.signalAll(syscall.SIGCONT); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.process.signalAll(syscall.SIGCONT))
 }
 
 // end sends a signal and waits until the server has ended.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // process is one run of a server. It consists of a child of this process, which is PostgreSQL's postmaster or
@@ -38,15 +40,10 @@ func (p programs) start(s *Server) *process {
 // startLogged starts a server. The server's output goes to a file in its folder.
 func startLogged(t testing.TB, c *osexec.Cmd, folder string) *process {
 	t.Helper()
-	log, err := os.OpenFile(filepath.Join(folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.OpenFile(filepath.Join(folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(t)
 	defer func() { _ = log.Close() }()
 	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Start())
 	run := &process{cmd: c, over: make(chan struct{})}
 	go func() {
 		_ = c.Wait()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // programs is a PostgreSQL installation and the user that runs the servers. PostgreSQL refuses to run as
@@ -39,9 +41,7 @@ func findPrograms(t testing.TB) programs {
 	if os.Geteuid() == 0 {
 		p.owner = credential(t)
 	}
-	if err := os.MkdirAll(p.root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(p.root, 0o755))
 	return p
 }
 
@@ -70,9 +70,7 @@ func credential(t testing.TB) *syscall.Credential {
 	}
 	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
 	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
-	if err := errors.Join(errUID, errGID); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(errUID, errGID))
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
@@ -107,13 +105,8 @@ func (p programs) copyTemplate(t testing.TB, to string) {
 // the lock.
 func (p programs) lockTemplate(t testing.TB) *os.File {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644))(t)
+	must.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	return lock
 }
 
@@ -121,13 +114,9 @@ func (p programs) makeTemplate(t testing.TB, template string) {
 	t.Helper()
 	p.makeFolder(t, template)
 	fresh := filepath.Join(template, "data.new")
-	if err := os.RemoveAll(fresh); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(fresh))
 	p.run(t, "initdb", "-D", fresh, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-	if err := os.Rename(fresh, filepath.Join(template, "data")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(fresh, filepath.Join(template, "data")))
 }
 
 // privateFolder creates a folder whose name contains this process's id. It also removes the folders of test
@@ -141,10 +130,7 @@ func (p programs) privateFolder(t testing.TB) string {
 			_ = os.RemoveAll(dir)
 		}
 	}
-	dir, err := os.MkdirTemp(p.root, fmt.Sprintf("private-%d-", os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(p.root, fmt.Sprintf("private-%d-", os.Getpid())))(t)
 	p.makeFolder(t, dir)
 	return dir
 }
@@ -155,9 +141,7 @@ func (p programs) makeFolder(t testing.TB, dir string) {
 	if err == nil && p.owner != nil {
 		err = os.Chown(dir, int(p.owner.Uid), int(p.owner.Gid))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // postmaster returns the process id in the data folder of a server, or 0 if there is none.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // Prometheus is a private Prometheus server.
@@ -44,9 +46,7 @@ func StartPrometheus(t testing.TB, configuration string, rules map[string]string
 }
 
 func (p *Prometheus) write(name, text string) {
-	if err := os.WriteFile(filepath.Join(p.folder, name), []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.WriteFile(filepath.Join(p.folder, name), []byte(text), 0o600))
 }
 
 func (p *Prometheus) ready() bool {

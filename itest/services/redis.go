@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // Redis is a private Redis server or Sentinel. Its port stays the same after a restart. Its methods fail the
@@ -82,17 +84,11 @@ func (r *Redis) KillAndForget(meanwhile func()) {
 	r.t.Helper()
 	file, kept := filepath.Join(r.folder, "appendonlydir"), filepath.Join(r.folder, "kept")
 	_ = os.RemoveAll(kept)
-	if err := os.CopyFS(kept, os.DirFS(file)); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, os.CopyFS(kept, os.DirFS(file)))
 	meanwhile()
 	r.process.kill()
-	if err := os.RemoveAll(file); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.Rename(kept, file); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, os.RemoveAll(file))
+	must.OK(r.t, os.Rename(kept, file))
 }
 
 // Await repeats a command until the answer contains this text.
@@ -172,9 +168,7 @@ func StartRedisPair(t testing.TB, settings ...string) *RedisPair {
 		file := filepath.Join(s.folder, "sentinel.conf")
 		conf := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s 127.0.0.1 %[4]d 2\nsentinel down-after-milliseconds %[3]s 1000\nsentinel failover-timeout %[3]s 5000\n",
 			s.port, s.folder, SentinelSet, p.Master.port)
-		if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(conf), 0o644))
 		s.run(file, "--sentinel")
 		s.Await("PING", "+PONG")
 		p.Sentinels = append(p.Sentinels, s)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 const standbyName = "semel_standby"
@@ -197,9 +199,7 @@ func (s *Server) configure(settings []string) {
 		_, err = f.WriteString(strings.Join(settings, "\n") + "\n")
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 }
 
 func (s *Server) logEnd() string { return logEnd(s.folder) }
@@ -213,10 +213,7 @@ func (s *Server) Logged(text string) int {
 // Log returns the server's log.
 func (s *Server) Log() string {
 	s.t.Helper()
-	log, err := os.ReadFile(filepath.Join(s.folder, "log"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	log := must.Get(os.ReadFile(filepath.Join(s.folder, "log")))(s.t)
 	return string(log)
 }
 

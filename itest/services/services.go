@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // patience is how long a test waits for a server to answer, start or end. A healthy server needs a hundredth
@@ -66,9 +68,7 @@ func Exec(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := exec(ctx, dsn, statements...); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, exec(ctx, dsn, statements...))
 }
 
 func address(t testing.TB, variable, server string) string {
@@ -87,9 +87,7 @@ func database(t testing.TB, dsn string) string {
 	name := "semel_" + strings.ToLower(rand.Text())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := create(ctx, dsn, name); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, create(ctx, dsn, name))
 	t.Cleanup(func() { Exec(t, dsn, "drop database if exists "+name+" with (force)") })
 	return withDatabase(t, dsn, name)
 }
@@ -106,10 +104,7 @@ func withDatabase(t testing.TB, dsn, name string) string {
 
 func databaseOf(t testing.TB, dsn string) string {
 	t.Helper()
-	c, err := pgconn.ParseConfig(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pgconn.ParseConfig(dsn))(t)
 	return c.Database
 }
 

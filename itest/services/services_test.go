@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 func connect(t *testing.T, dsn string) *pgx.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pgx.Connect(ctx, dsn))(t)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
@@ -25,9 +24,7 @@ func connect(t *testing.T, dsn string) *pgx.Conn {
 func number(t *testing.T, dsn, query string) int {
 	t.Helper()
 	var n int
-	if err := connect(t, dsn).QueryRow(context.Background(), query).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, connect(t, dsn).QueryRow(context.Background(), query).Scan(&n))
 	return n
 }
 
@@ -116,9 +113,7 @@ func TestACommitWaitsForASynchronousStandbyAndSurvivesItsPromotion(t *testing.T)
 		t.Error("a commit did not wait for the frozen standby")
 	}
 	s.Standby().Thaw()
-	if err := <-late; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-late)
 	s.Kill()
 	s.Standby().Promote()
 	Exec(t, s.FailoverDSN(), "insert into things values (8)")

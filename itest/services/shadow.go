@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // Shadows is the schema that Shadow creates.
@@ -27,10 +29,7 @@ func Shadow(t testing.TB, dsn string, sources ...string) string {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
 		}
 		for _, name := range files {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(name))(t)
 			for _, m := range functionForm.FindAllStringSubmatch(string(text), -1) {
 				functions[m[1]] = true
 			}

@@ -3,9 +3,9 @@
 package upgrade
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
+
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // Ledger is the result of a Proof.
@@ -43,7 +43,7 @@ type Ledger struct {
 	// deliveries that their rows do not count.
 	Again     map[string]int
 	Uncounted int
-	Seconds   float64
+	Seconds   proof.Seconds
 }
 
 func newLedger(p Proof) *Ledger {
@@ -53,8 +53,8 @@ func newLedger(p Proof) *Ledger {
 		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
 }
 
-// Fault returns an error if the ledger proves nothing, or nil.
-func (l *Ledger) Fault() error {
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
 	switch {
 	case l.Lost != 0 || l.Doubled != 0 || l.Applied != l.Expected:
 		return fmt.Errorf("lost %d, doubled %d", l.Lost, l.Doubled)
@@ -74,12 +74,15 @@ func (l *Ledger) Fault() error {
 			return fmt.Errorf("%s took %d copies for new messages", name, l.Again[name])
 		}
 	}
-	return l.tame()
+	return nil
 }
 
-// tame returns an error if too little happened for a proof. If the earlier release refused the newer tables,
-// it need not have continued to work.
-func (l *Ledger) tame() error {
+// Fault implements proof.Ledger. The situation of the proof must have occurred. If the earlier release refused the newer
+// tables, it need not have continued to work.
+func (l Ledger) Fault() error {
+	if err := l.Wrong(); err != nil {
+		return err
+	}
 	if 3*l.Open < l.Kills || l.Kills == 0 {
 		return fmt.Errorf("only %d of %d kills met an open transaction: no proof", l.Open, l.Kills)
 	}
@@ -89,14 +92,4 @@ func (l *Ledger) tame() error {
 		}
 	}
 	return nil
-}
-
-// Write prints the ledger as JSON.
-func (l *Ledger) Write(w io.Writer) error {
-	text, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/semel-go/semel/itest/must"
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -32,10 +34,7 @@ var buildOnce = sync.OnceValues(func() ([2]Release, error) {
 
 func neighbours(t *testing.T) (earlier, present Release) {
 	t.Helper()
-	both, err := buildOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := must.Get(buildOnce())(t)
 	return both[0], both[1]
 }
 
@@ -56,31 +55,23 @@ func inServer(t *testing.T, _ string) Store {
 
 func opened(t *testing.T, s Store, err error) Store {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 // prove runs two releases that read files, and prints the ledger.
-func prove(t *testing.T, open opener, first, second Release, ids, kills int) *Ledger {
+func prove(t *testing.T, open opener, first, second Release, ids, kills int) Ledger {
 	t.Helper()
-	folder := t.TempDir()
-	return ledgerOf(t, Proof{First: first, Second: second, Store: open(t, folder), Source: Files(folder), Feed: Feed{IDs: ids, Seed: 11},
-		Kills: kills, Folder: folder, Progress: t.Output()})
+	s := proof.InTest(t)
+	return ledgerOf(Proof{First: first, Second: second, Store: open(t, s.Folder), Source: Files(s.Folder), Feed: Feed{IDs: ids, Seed: 11}, Kills: kills, Stage: s})
 }
 
 // ledgerOf runs a proof and prints the ledger.
-func ledgerOf(t *testing.T, proof Proof) *Ledger {
-	t.Helper()
-	ledger, err := proof.Run(context.WithoutCancel(t.Context()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ledger.Write(t.Output()); err != nil {
-		t.Fatal(err)
-	}
+func ledgerOf(p Proof) Ledger {
+	p.T.Helper()
+	ledger := proof.Prove(p.Stage, p.Run)
+	must.OK(p.T, proof.Print(p.T.Output(), ledger, true))
 	return ledger
 }
 
@@ -101,10 +92,8 @@ func TestNeighbouringReleasesShareAStore(t *testing.T) {
 	group := func(first, second Release) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
-			ledger := ledgerOf(t, Proof{First: first, Second: second, Store: inServer(t, folder), Source: Topic(t), Feed: Feed{IDs: 1_200, Seed: 11},
-				Kills: 4, Folder: folder, Progress: t.Output()})
-			if err := ledger.Fault(); err != nil {
+			p := Proof{First: first, Second: second, Store: inServer(t, ""), Source: Topic(t), Feed: Feed{IDs: 1_200, Seed: 11}, Kills: 4, Stage: proof.InTest(t)}
+			if err := ledgerOf(p).Fault(); err != nil {
 				t.Error(err)
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/history"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
@@ -27,26 +29,16 @@ var later = map[string]string{
 func newer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()
-	root, err := history.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(history.Root(t.Context()))(t)
 	replace := map[string]string{}
 	for dialect, statement := range later {
 		migration := filepath.Join(folder, dialect+".sql")
 		replace[filepath.Join(root, fmt.Sprintf("sqlstore/%s/migrations/%04d_later.sql", dialect, number))] = migration
-		if err := os.WriteFile(migration, []byte(statement), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(migration, []byte(statement), 0o644))
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err := errors.Join(err, os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	binary, err := processes.Build(t.Context(), folder, "-overlay", filepath.Join(folder, "overlay.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o644)))
+	binary := must.Get(processes.Build(t.Context(), folder, "-overlay", filepath.Join(folder, "overlay.json")))(t)
 	return Release{Name: "newer", Binary: binary}
 }
 
@@ -82,27 +74,18 @@ func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 func worksBesideAMigration(t *testing.T, present, adds Release) {
 	r := prepared(t, inServer, present)
 	s := r.slots[0]
-	if err := s.migrate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.migrate())
 	db := r.Store.(server).DB
-	report, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(db.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = report.Rollback() }()
-	if _, err := report.ExecContext(t.Context(), "select count(*) from semel_inbox"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(report.ExecContext(t.Context(), "select count(*) from semel_inbox"))(t)
 	s.release = adds
 	result := make(chan error, 1)
 	go func() { result <- s.migrate() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less time than the migration waits for the lock
 	defer cancel()
 	for waits := 0; waits == 0; processes.Pause(ctx, 5*time.Millisecond) {
-		if err := db.QueryRowContext(ctx, "select count(*) from pg_locks where not granted and relation = 'semel_inbox'::regclass").Scan(&waits); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.QueryRowContext(ctx, "select count(*) from pg_locks where not granted and relation = 'semel_inbox'::regclass").Scan(&waits))
 	}
 	if _, err := db.ExecContext(ctx, "delete from semel_inbox"); err != nil {
 		t.Errorf("behind the migration that waits: %v", err)
@@ -126,12 +109,10 @@ func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
 // prepared returns a run of one release, with its files and its effect log.
 func prepared(t *testing.T, open opener, release Release) *run {
 	t.Helper()
-	folder := t.TempDir()
-	proof := &Proof{First: release, Second: release, Store: open(t, folder), Source: Files(folder), Feed: Feed{IDs: 20, Seed: 1}, Folder: folder, Progress: t.Output()}
-	r := &run{Proof: proof, ledger: newLedger(*proof)}
-	if err := r.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s := proof.InTest(t)
+	p := &Proof{First: release, Second: release, Store: open(t, s.Folder), Source: Files(s.Folder), Feed: Feed{IDs: 20, Seed: 1}, Stage: s}
+	r := &run{Proof: p, ledger: newLedger(*p)}
+	r.prepare(t.Context())
 	return r
 }
 
@@ -140,19 +121,15 @@ func refusesANewerSchema(t *testing.T, open opener, release Release) {
 	ctx := t.Context()
 	r := prepared(t, open, release)
 	s := r.slots[0]
-	if err := s.migrate(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Store.Exec(ctx, `insert into semel_migrations select 1099, 'later', checksum, at from semel_migrations where version = 1`); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.migrate())
+	must.OK(t, r.Store.Exec(ctx, `insert into semel_migrations select 1099, 'later', checksum, at from semel_migrations where version = 1`))
 	if err := s.migrate(); !errors.Is(err, errNewer) {
 		t.Errorf("semel migrate up: %v", err)
 	}
 	if err := s.end("run"); err == nil || s.process.Status.ExitStatus() != 1 {
 		t.Errorf("semel run: %v, %v", err, s.process.Status)
 	}
-	log, err := os.ReadFile(filepath.Join(r.Folder, s.log(release)))
+	log, err := os.ReadFile(r.Path(s.log(release)))
 	if err != nil || !strings.Contains(string(log), "1099_later, "+unknown) || !strings.Contains(string(log), "use the newer release that applied it") {
 		t.Errorf("it says %s (%v)", log, err)
 	}
@@ -182,38 +159,25 @@ func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 			t.Errorf("%s %d effects stand, not %d: %v", when, n, r.Feed.effects(), err)
 		}
 	}
-	if err := errors.Join(s.migrate(), s.end("run")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(s.migrate(), s.end("run")))
 	effects("before it")
 	if _, ok := r.Store.(server); ok { // the constraint is dropped, as a newer release would do
-		if err := r.Store.Exec(ctx, `alter table semel_markers drop constraint known_outcomes`); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.Store.Exec(ctx, `alter table semel_markers drop constraint known_outcomes`))
 	}
 	if err := errors.Join(r.Store.Exec(ctx, `update semel_markers set outcome = 9 where outcome = 1`),
 		r.Store.Exec(ctx, `delete from semel_positions`), // settled messages move the position
-		s.writePolicy(true), os.Truncate(filepath.Join(r.Folder, s.log(release)), 0)); err != nil {
+		s.writePolicy(true), os.Truncate(r.Path(s.log(release)), 0)); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if s.process, err = s.command("run").Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.process = must.Get(s.command("run").Start())(t)
 	t.Cleanup(func() { _ = s.process.Kill() })
-	if err := untilSaid(ctx, s, "outcome 9, which a newer release wrote"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, untilSaid(ctx, s, "outcome 9, which a newer release wrote"))
 	if err := s.process.End(); err != nil {
 		t.Error(err)
 	}
 	effects("while they are unknown")
-	if err := r.Store.Exec(ctx, `update semel_markers set outcome = 1 where outcome = 9`); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.end("run"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.Store.Exec(ctx, `update semel_markers set outcome = 1 where outcome = 9`))
+	must.OK(t, s.end("run"))
 	effects("after it")
 	if counts, err := s.command().Counts("counter"); err != nil || counts.Deliveries == 0 || counts.Duplicates != counts.Deliveries {
 		t.Errorf("what was held did not come again as duplicates: %+v, %v", counts, err)
@@ -225,7 +189,7 @@ func untilSaid(ctx context.Context, s *slot, text string) error {
 	most, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		log, err := os.ReadFile(filepath.Join(s.proof.Folder, s.log(s.release)))
+		log, err := os.ReadFile(s.proof.Path(s.log(s.release)))
 		if err != nil || strings.Contains(string(log), text) {
 			return err
 		}

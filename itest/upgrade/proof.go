@@ -10,10 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"time"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
@@ -28,10 +28,8 @@ type Proof struct {
 	// Kills is the number of kills. Every third kill comes at a random moment. Before each of the other
 	// kills, the process is frozen in an open transaction.
 	Kills int
-	// Folder is the folder for all files of the run.
-	Folder string
-	// Progress receives a line for each step.
-	Progress io.Writer
+	// Stage is where the proof runs.
+	proof.Stage
 }
 
 // run is a running Proof.
@@ -42,24 +40,26 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs both releases until they have read all messages. Then each release retries rows of both and reads
-// everything from the beginning. Call Ledger.Fault to see whether the proof succeeded. An error of Run means
-// that the run itself failed.
-func (p Proof) Run(ctx context.Context) (*Ledger, error) {
+// Run runs both releases until everything is read, lets each retry rows of both and read everything from the beginning,
+// and returns the ledger; judge the ledger with Fault.
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
+	p.Stage = s
 	r := &run{Proof: &p, random: rand.New(rand.NewPCG(p.Feed.Seed, 1)), ledger: newLedger(p)}
 	defer r.killAll()
 	began := time.Now()
-	for _, step := range []func(context.Context) error{r.prepare, r.begin, r.happen, r.finish, r.audit, r.retry, r.readAgain} {
-		if err := step(ctx); err != nil {
-			return r.ledger, fmt.Errorf("%w; the logs are in %s", err, p.Folder)
-		}
-	}
-	r.ledger.Seconds = time.Since(began).Seconds()
-	return r.ledger, nil
+	r.prepare(ctx)
+	r.begin(ctx)
+	r.happen(ctx)
+	r.finish()
+	r.audit(ctx)
+	r.retry(ctx)
+	r.readAgain(ctx)
+	r.ledger.Seconds = proof.Since(began)
+	return *r.ledger
 }
 
 // prepare writes the first part of the feeds and creates the tables of the test.
-func (r *run) prepare(ctx context.Context) error {
+func (r *run) prepare(ctx context.Context) {
 	for n, release := range []Release{r.First, r.Second}[:r.Store.Readers()] {
 		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release}
 		if n < r.feeds() {
@@ -68,56 +68,45 @@ func (r *run) prepare(ctx context.Context) error {
 		r.ledger.Deliveries += len(s.deliveries)
 		r.slots = append(r.slots, s)
 	}
-	return errors.Join(r.extend(0), r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable))
+	r.extend(0)
+	proof.Check(errors.Join(r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable)))
 }
 
 // feeds returns how many feeds deliver each message.
 func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
 
 // extend writes the n-th part of each feed.
-func (r *run) extend(n int) error {
+func (r *run) extend(n int) {
 	for _, s := range r.slots {
-		if err := s.extend(n); err != nil {
-			return err
-		}
+		proof.Check(r.Source.Extend(s.name, part(s.deliveries, n, r.Kills+1)))
 	}
-	return nil
 }
 
 // begin deploys the second release. The first release works while the second upgrades the tables. If the
 // store allows two processes, the second then starts too.
-func (r *run) begin(ctx context.Context) error {
-	if err := r.start(r.slots[0]); err != nil {
-		return err
-	}
-	if err := r.untilEffects(ctx, 1); err != nil {
-		return err
-	}
+func (r *run) begin(ctx context.Context) {
+	r.start(r.slots[0])
+	r.untilEffects(ctx, 1)
 	upgrade := slot{proof: r.Proof, name: "upgrade", release: r.Second}
-	if err := upgrade.migrate(); err != nil && !errors.Is(err, errNewer) {
-		return err
+	if err := upgrade.migrate(); !errors.Is(err, errNewer) {
+		proof.Check(err)
 	}
 	for _, s := range r.slots[1:] {
-		if err := r.start(s); err != nil {
-			return err
-		}
+		r.start(s)
 	}
-	return nil
 }
 
 // start starts a slot's release as a deployment does: it first upgrades the tables. If the release reports
 // that the tables belong to a newer release, the slot starts the newer release instead.
-func (r *run) start(s *slot) error {
+func (r *run) start(s *slot) {
 	err := s.migrate()
 	if errors.Is(err, errNewer) {
 		r.ledger.Refusals++
 		s.release = r.other(s.release)
 		err = s.migrate()
 	}
-	if err != nil {
-		return err
-	}
-	return s.start(true)
+	proof.Check(err)
+	proof.Check(s.start(true))
 }
 
 func (r *run) other(than Release) Release {
@@ -127,82 +116,47 @@ func (r *run) other(than Release) Release {
 	return r.First
 }
 
-// happen kills the processes in turn. After each kill the other release continues.
-func (r *run) happen(ctx context.Context) error {
+// happen kills one process after the other, when the effects of the previous parts are committed, and a few more, so that
+// the process still has work of the current part. The other release takes over.
+func (r *run) happen(ctx context.Context) {
 	for k := range r.Kills {
-		if err := r.killOne(ctx, k); err != nil {
-			return err
+		standing := proof.Must(r.Store.Effects(ctx))
+		r.extend(k + 1)
+		share := r.Feed.effects() * (k + 1) / (r.Kills + 1)
+		r.untilEffects(ctx, max(share, standing)+1+r.random.IntN(10))
+		s := r.slots[k%len(r.slots)]
+		open := proof.Must(r.Store.Catch(ctx, s.process, s.name, r.random, k%3 == 2))
+		proof.Check(s.process.Kill())
+		r.ledger.Kills++
+		if open {
+			r.ledger.Open++
 		}
+		r.Say("kill %d of %d: %s by %s, open transaction: %v", k+1, r.Kills, s.name, s.release.Name, open)
+		s.release = r.other(s.release)
+		r.start(s)
 	}
-	return nil
-}
-
-// killOne kills a process after the effects of the earlier parts and a few more are committed. At this time
-// the process still has work of the current part.
-func (r *run) killOne(ctx context.Context, k int) error {
-	standing, err := r.Store.Effects(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.extend(k + 1); err != nil {
-		return err
-	}
-	share := r.Feed.effects() * (k + 1) / (r.Kills + 1)
-	if err := r.untilEffects(ctx, max(share, standing)+1+r.random.IntN(10)); err != nil {
-		return err
-	}
-	s := r.slots[k%len(r.slots)]
-	open, err := r.Store.Catch(ctx, s.process, s.name, r.random, k%3 == 2)
-	if err != nil {
-		return err
-	}
-	if err := s.process.Kill(); err != nil {
-		return err
-	}
-	r.ledger.Kills++
-	if open {
-		r.ledger.Open++
-	}
-	r.say("kill %d of %d: %s by %s, open transaction: %v", k+1, r.Kills, s.name, s.release.Name, open)
-	s.release = r.other(s.release)
-	return r.start(s)
 }
 
 // untilEffects waits until the given number of effects is committed. It fails if a process ends before.
-func (r *run) untilEffects(ctx context.Context, want int) error {
-	for {
+func (r *run) untilEffects(ctx context.Context, want int) {
+	proof.Until(ctx, 5*time.Millisecond, func() bool {
 		for _, s := range r.slots {
-			if s.process == nil {
-				continue
-			}
-			if alive, err := s.process.Running(); err != nil || !alive {
-				return fmt.Errorf("%s by %s: %w (%v)", s.name, s.release.Name, errors.Join(err, processes.ErrEnded), s.process.Status)
+			if s.process != nil && !proof.Must(s.process.Running()) {
+				proof.Check(fmt.Errorf("%s by %s: %w (%v)", s.name, s.release.Name, processes.ErrEnded, s.process.Status))
 			}
 		}
-		standing, err := r.Store.Effects(ctx)
-		if err != nil || standing >= want {
-			return err
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%d of %d effects stand: %w", standing, want, ctx.Err())
-		}
-		processes.Pause(ctx, 5*time.Millisecond)
-	}
+		return proof.Must(r.Store.Effects(ctx)) >= want
+	})
 }
 
 // finish stops the runs that follow their input, and reads the remaining messages.
-func (r *run) finish(context.Context) error {
+func (r *run) finish() {
 	for _, s := range r.slots {
-		if err := s.process.End(); err != nil {
-			return err
-		}
+		proof.Check(s.process.End())
 	}
 	for _, s := range r.slots {
-		if err := s.end(append(r.Source.Rest(), "--log-level", "debug")...); err != nil {
-			return err
-		}
+		proof.Check(s.end(append(r.Source.Rest(), "--log-level", "debug")...))
 	}
-	return nil
 }
 
 func (r *run) killAll() {
@@ -212,5 +166,3 @@ func (r *run) killAll() {
 		}
 	}
 }
-
-func (r *run) say(format string, args ...any) { fmt.Fprintf(r.Progress, format+"\n", args...) }

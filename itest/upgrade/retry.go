@@ -7,21 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strconv"
+
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // openGate is a statement that opens the gate, so that the messages parked because of it can take effect.
 const openGate = `insert into gate (open) values (1)`
 
-// retry makes each release retry half of the rows, whichever release parked them.
-func (r *run) retry(ctx context.Context) error {
-	if err := r.Store.Exec(ctx, openGate); err != nil {
-		return err
-	}
-	numbers, err := r.unmet(ctx)
-	if err != nil {
-		return err
-	}
+// retry lets each release retry every other row, whichever release parked it, and counts the retried messages that took
+// effect and have a marker.
+func (r *run) retry(ctx context.Context) {
+	proof.Check(r.Store.Exec(ctx, openGate))
+	var numbers []string // of the rows whose condition was not met
+	number := ""
+	r.each(ctx, `select number from semel_inbox where reason = 'condition unmet' order by number`, []any{&number}, func() { numbers = append(numbers, number) })
 	s := &slot{proof: r.Proof, name: "retry"}
 	for n, release := range []Release{r.First, r.Second} {
 		s.release = release
@@ -33,54 +32,17 @@ func (r *run) retry(ctx context.Context) error {
 		for i := n; i < len(numbers); i += 2 {
 			own = append(own, numbers[i])
 		}
-		if err := s.retry(own); err != nil {
-			return err
-		}
+		proof.Check(s.retry(own))
 	}
-	return r.countRetried(ctx)
-}
-
-// countRetried counts the retried messages that took effect and have a marker.
-func (r *run) countRetried(ctx context.Context) error {
-	rows, err := r.Store.Reader().QueryContext(ctx, `select id, count(*) from effects e
-		where exists (select 1 from semel_markers_readable m where m.id = e.id and m.outcome = 'applied') group by id`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	times := map[string]int{}
-	for rows.Next() {
-		var id string
-		var n int
-		if err := rows.Scan(&id, &n); err != nil {
-			return err
-		}
-		times[id] = n
-	}
+	times, name, n := map[string]int{}, "", 0
+	r.each(ctx, `select id, count(*) from effects e
+		where exists (select 1 from semel_markers_readable m where m.id = e.id and m.outcome = 'applied') group by id`, []any{&name, &n}, func() { times[name] = n })
 	for i := range r.Feed.IDs {
 		if n := times[id(i)]; n > 0 && kindOf(i) == unmet {
 			r.ledger.Retried++
 			r.ledger.Doubled += n - 1
 		}
 	}
-	return rows.Err()
-}
-
-// unmet returns the numbers of the rows that were parked because of the gate.
-func (r *run) unmet(ctx context.Context) (numbers []string, err error) {
-	rows, err := r.Store.Reader().QueryContext(ctx, `select number from semel_inbox where reason = 'condition unmet' order by number`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		numbers = append(numbers, strconv.FormatInt(n, 10))
-	}
-	return numbers, rows.Err()
 }
 
 // retry retries rows with the slot's release. An exit code of 1 means that some rows were not retried; the

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/semel-go/semel/itest/worlds/processes"
@@ -31,11 +30,6 @@ var errNewer = errors.New("the schema is a newer release's")
 // unknown is a text in the error of a release that finds unknown parts in the schema.
 const unknown = "which this release does not know"
 
-// extend writes the n-th part of the slot's feed.
-func (s *slot) extend(n int) error {
-	return s.proof.Source.Extend(s.name, part(s.deliveries, n, s.proof.Kills+1))
-}
-
 // command returns a command of the slot's release. Each release has a log of its own.
 func (s *slot) command(args ...string) processes.Command {
 	return processes.Command{Binary: s.release.Binary, Folder: s.proof.Folder,
@@ -47,7 +41,7 @@ func (s *slot) log(r Release) string { return s.name + "-" + r.Name + ".log" }
 
 // writePolicy writes the policy of the slot's release.
 func (s *slot) writePolicy(follow bool) error {
-	return os.WriteFile(filepath.Join(s.proof.Folder, s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
+	return os.WriteFile(s.proof.Path(s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
 }
 
 // start starts the slot's release. The release logs single messages, from which the ledger is computed.

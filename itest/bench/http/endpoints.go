@@ -17,47 +17,27 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // startPython starts the HTTP server of examples/python-effects on a free port.
-func startPython(ctx context.Context) (url string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	if err := l.Close(); err != nil {
-		return "", nil, err
-	}
+func startPython(ctx context.Context) (url string, stop func()) {
+	address := proof.Must(proof.FreeAddress())
+	_, port, _ := net.SplitHostPort(address)
 	cmd := exec.CommandContext(ctx, "python3", "-u", "examples/python-effects/transfer.py")
 	cmd.Env = append(os.Environ(), "PORT="+port)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return "", nil, err
-	}
+	out := proof.Must(cmd.StdoutPipe())
+	proof.Check(cmd.Start())
 	stop = func() { _, _ = cmd.Process.Kill(), cmd.Wait() }
 	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "listening on") {
 		stop()
-		return "", nil, fmt.Errorf("the server in Python does not listen: %q, %w", line, err)
+		proof.Check(fmt.Errorf("the server in Python does not listen: %q, %w", line, err))
 	}
-	return "http://127.0.0.1:" + port + "/transfer", stop, nil
+	return "http://" + address + "/transfer", stop
 }
 
-// startInstant starts an HTTP endpoint in this process. It answers at once with the same answers as the
-// Python server.
-func startInstant() (url string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	server := &http.Server{Handler: http.HandlerFunc(answer)}
-	go func() { _ = server.Serve(l) }()
-	return "http://" + l.Addr().String() + "/transfer", func() { _ = server.Close() }, nil
-}
-
+// answer answers at once like the Python server.
 func answer(to http.ResponseWriter, r *http.Request) {
 	var t struct {
 		From, To, Text string
@@ -74,7 +54,7 @@ func answer(to http.ResponseWriter, r *http.Request) {
 
 // load calls the endpoint once for each message, with InFlight calls at the same time. It returns the number
 // of answers per second.
-func (w *world) load(ctx context.Context, url string) (float64, error) {
+func (w *world) load(ctx context.Context, url string) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.InFlight, MaxIdleConnsPerHost: w.InFlight}}
 	defer client.CloseIdleConnections()
 	var next atomic.Int64
@@ -89,7 +69,8 @@ func (w *world) load(ctx context.Context, url string) (float64, error) {
 		})
 	}
 	group.Wait()
-	return float64(w.Messages) / time.Since(began).Seconds(), errors.Join(errs...)
+	proof.Check(errors.Join(errs...))
+	return float64(w.Messages) / time.Since(began).Seconds()
 }
 
 func ask(ctx context.Context, client *http.Client, url, body string) error {

@@ -15,6 +15,7 @@ package http
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/semel-go/semel/itest/bench/turns"
@@ -44,37 +45,23 @@ const (
 )
 
 // Run runs all contestants in turns and returns their rates.
-func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
-	w := &world{Bench: p, t: s.T, server: services.StartPostgres(s.T, services.Options{}), folder: s.Folder}
-	var err error
-	if w.binary, err = processes.Build(ctx, s.Folder); err != nil {
-		return nil, err
-	}
-	if err := w.files(); err != nil {
-		return nil, err
-	}
-	pythons, stopPython, err := startPython(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (p Bench) Run(ctx context.Context, s proof.Stage) *turns.Rates {
+	w := &world{Bench: p, Stage: s, server: services.StartPostgres(s.T, services.Options{}), binary: proof.Must(processes.Build(ctx, s.Folder))}
+	w.files()
+	pythons, stopPython := startPython(ctx)
 	defer stopPython()
-	gos, stopGo, err := startInstant()
-	if err != nil {
-		return nil, err
-	}
+	gos, stopGo := proof.Serve(http.HandlerFunc(answer))
 	defer stopGo()
-	through := func(policy string) func(context.Context) (float64, error) {
-		return func(ctx context.Context) (float64, error) { return w.through(ctx, policy) }
+	through := func(policy string) func(context.Context) float64 {
+		return func(ctx context.Context) float64 { return w.through(ctx, policy) }
 	}
-	r, err := turns.Take(ctx, s.Say, p.Rounds, "%.0f",
-		turns.Turn{Name: bare, Rate: func(ctx context.Context) (float64, error) { return w.load(ctx, pythons) }},
+	r := turns.Take(ctx, s.Say, p.Rounds, "%.0f",
+		turns.Turn{Name: bare, Rate: func(ctx context.Context) float64 { return w.load(ctx, pythons) }},
 		turns.Turn{Name: python, Rate: through(w.behind(pythons))},
-		turns.Turn{Name: instant, Rate: through(w.behind(gos))},
+		turns.Turn{Name: instant, Rate: through(w.behind("http://" + gos + "/transfer"))},
 		turns.Turn{Name: asSQL, Rate: through(w.asStatements())})
-	if err != nil {
-		return nil, err
-	}
 	r.AddRatio(python+", to bare", python, bare, "%.2f")
 	r.AddRatio(instant+", to SQL", instant, asSQL, "%.2f")
-	return r, r.AddServer(ctx, w.server.DSN())
+	r.AddServer(ctx, w.server.DSN())
+	return r
 }

@@ -4,25 +4,23 @@ package http
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"testing"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 )
 
 // world has the database server, the files and the settings of a measurement.
 type world struct {
 	Bench
-	t              testing.TB
-	server         *services.Server
-	folder, binary string
+	proof.Stage
+	server *services.Server
+	binary string
 }
 
 // database is the name of the database that is created again for each run.
@@ -87,52 +85,42 @@ const statements = `    batch: {max_size: 1}
 `
 
 // through runs semel over all messages in a new database. It returns the transfers per second.
-func (w *world) through(ctx context.Context, policy string) (rate float64, err error) {
-	services.Exec(w.t, w.server.DSN(), "drop database if exists "+database+" with (force)")
-	services.Exec(w.t, w.server.DSN(), "create database "+database)
+func (w *world) through(ctx context.Context, policy string) float64 {
+	services.Exec(w.T, w.server.DSN(), "drop database if exists "+database+" with (force)")
+	services.Exec(w.T, w.server.DSN(), "create database "+database)
 	dsn := strings.Replace(w.server.DSN(), "/postgres?", "/"+database+"?", 1)
-	if err := w.write("semel.yaml", policy); err != nil {
-		return 0, err
-	}
+	w.Write("semel.yaml", policy)
 	cmd := exec.CommandContext(ctx, w.binary, "run", "--log-level", "error")
-	cmd.Dir, cmd.Env = w.folder, append(os.Environ(), "DATABASE_URL="+dsn)
+	cmd.Dir, cmd.Env = w.Folder, append(os.Environ(), "DATABASE_URL="+dsn)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("%w: %s", err, out)
+		proof.Check(fmt.Errorf("%w: %s", err, out))
 	}
 	return w.booked(ctx, dsn)
 }
 
-// booked checks that each transfer took effect once, and returns the transfers per second.
-func (w *world) booked(ctx context.Context, dsn string) (rate float64, err error) {
-	c, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, c.Close(ctx)) }()
+// booked returns the transfers per second that took effect, and checks that each of them took
+// effect once.
+func (w *world) booked(ctx context.Context, dsn string) float64 {
+	c := proof.Must(pgx.Connect(ctx, dsn))
+	defer func() { _ = c.Close(ctx) }()
 	var n, distinct int
 	var sum int64
 	var took float64
-	err = c.QueryRow(ctx, "select count(*), count(distinct text), extract(epoch from max(at) - min(at))::float8, (select sum(balance) from accounts)::bigint from notes").Scan(&n, &distinct, &took, &sum)
-	switch {
-	case err != nil:
-		return 0, err
-	case n != w.Messages || distinct != n || sum != accounts*1_000_000:
-		return 0, fmt.Errorf("%d of %d transfers are booked, %d different ones, and %d is in the accounts", n, w.Messages, distinct, sum)
+	proof.Check(c.QueryRow(ctx, "select count(*), count(distinct text), extract(epoch from max(at) - min(at))::float8, (select sum(balance) from accounts)::bigint from notes").Scan(&n, &distinct, &took, &sum))
+	if n != w.Messages || distinct != n || sum != accounts*1_000_000 {
+		proof.Check(fmt.Errorf("%d of %d transfers are booked, %d different ones, and %d is in the accounts", n, w.Messages, distinct, sum))
 	}
-	return float64(n-1) / took, nil
-}
-
-func (w *world) write(name, text string) error {
-	return os.WriteFile(filepath.Join(w.folder, name), []byte(text), 0o600)
+	return float64(n-1) / took
 }
 
 // files writes the files that all runs of semel read.
-func (w *world) files() error {
+func (w *world) files() {
 	var lines strings.Builder
 	for i := range w.Messages {
 		fmt.Fprintf(&lines, `{"specversion":"1.0","id":"t-%d","source":"/bank","type":"transfer.ordered","data":%s}`+"\n", i, transfer(i))
 	}
-	return errors.Join(w.write("transfers.jsonl", lines.String()), w.write("setup.sql", fmt.Sprintf(setup, accounts-1)))
+	w.Write("transfers.jsonl", lines.String())
+	w.Write("setup.sql", fmt.Sprintf(setup, accounts-1))
 }
 
 // behind returns the policy for an endpoint. Without leases there are twice as many workers as concurrent

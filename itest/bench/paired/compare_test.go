@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // scripted returns a Measure that returns these values, one for each run.
@@ -25,10 +27,7 @@ func scripted(name string, log *[]string, figures ...float64) Measure {
 func TestTheBaseIsMeasuredBeforeAndAfterThePresent(t *testing.T) {
 	var turns []string
 	// In this test the machine becomes slower: each run takes longer than the run before.
-	c, err := Compare(t.Context(), 2, scripted("base", &turns, 100, 200, 400, 800), scripted("present", &turns, 150, 600), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(t.Context(), 2, scripted("base", &turns, 100, 200, 400, 800), scripted("present", &turns, 150, 600), io.Discard))(t)
 	if want := []string{"base", "present", "base", "base", "present", "base"}; !slices.Equal(turns, want) {
 		t.Errorf("the turns were %q", turns)
 	}
@@ -96,14 +95,9 @@ func TestADifferenceCountsOnlyIfItIsLargerThanThatOfEqualCode(t *testing.T) {
 
 func TestTheTableSaysWhatWasCompared(t *testing.T) {
 	var turns []string
-	c, err := Compare(t.Context(), 1, scripted("base", &turns, 100, 100), scripted("present", &turns, 200), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(t.Context(), 1, scripted("base", &turns, 100, 100), scripted("present", &turns, 200), io.Discard))(t)
 	var text strings.Builder
-	if err := GoTable.Write(&text, c, "abc", "def-dirty"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, GoTable.Write(&text, c, "abc", "def-dirty"))
 	for _, want := range []string{
 		"Base abc, present def-dirty; 1 rounds",
 		"| benchmark | ns: base | present | present : base | base : itself | verdict | allocations: base, present | bytes: base, present |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",

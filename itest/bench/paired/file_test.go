@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/proof/file"
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
@@ -21,18 +22,14 @@ func binary(t *testing.T, script string) Measure {
 		t.Fatalf("%d bytes, %v", size, err)
 	}
 	path := filepath.Join(t.TempDir(), "semel")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	return run.Measure(path)
 }
 
 func TestARunOverAFileIsMeasuredWithEachNumberOfCores(t *testing.T) {
 	s, err := binary(t, `test ! -e counts.db && touch counts.db && test $(wc -l <webhooks.jsonl) = 10 &&
 		echo '{"consumers":{"counter":{"applied":3,"duplicates":7}}}'; test -n "$GOMAXPROCS"`)(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, row := range []string{"GOMAXPROCS=1", "GOMAXPROCS=2"} {
 		if r, is := s[row]; !is || r.Main <= 0 || r.Beside[0] <= 0 || r.Beside[2] <= 0 {
 			t.Errorf("%s: %+v of %v", row, r, s)

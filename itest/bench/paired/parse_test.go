@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 func TestFiguresAMessageGoBeforeThoseAnOperation(t *testing.T) {
@@ -52,9 +54,7 @@ func TestAFormIsComparedByItsRatioToBothRunsByHand(t *testing.T) {
 
 func TestALentFolderTakesThePlaceOfTheOthers(t *testing.T) {
 	from, to := tree(t, "itest/bench", "// lent\n"), tree(t, "itest/bench", "// own\n")
-	if err := errors.Join(os.WriteFile(filepath.Join(to, "itest/bench/gone.go"), nil, 0o644), Lend(from, to, "itest/bench")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.WriteFile(filepath.Join(to, "itest/bench/gone.go"), nil, 0o644), Lend(from, to, "itest/bench")))
 	text, err := os.ReadFile(filepath.Join(to, "itest/bench/a_test.go"))
 	if _, gone := os.Stat(filepath.Join(to, "itest/bench/gone.go")); err != nil || !strings.Contains(string(text), "lent") || gone == nil {
 		t.Errorf("%s, %v, %v", text, err, gone)
@@ -69,16 +69,12 @@ func tree(t *testing.T, folder, text string) string {
 	t.Helper()
 	top := t.TempDir()
 	in := filepath.Join(top, folder)
-	if err := os.MkdirAll(in, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(in, 0o755))
 	for path, text := range map[string]string{
 		filepath.Join(top, "go.mod"): "module example.org/tree\n\ngo 1.26\n", filepath.Join(top, "go.work"): "go 1.26\n\nuse .\n",
 		filepath.Join(in, "a_test.go"): "package a\n\nimport \"testing\"\n\n" + text,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return top
 }
@@ -91,9 +87,7 @@ func TestBenchmarksThatBothTreesHaveAreMeasured(t *testing.T) {
 	earlier := tree(t, ".", benchmark("Engine")+benchmark("Gone")) // in earlier commits all benchmarks were in the root folder
 	now := tree(t, "consumer", benchmark("Engine")+benchmark("New"))
 	base, present, err := GoBenchmarks{Package: "./consumer", Time: "10x"}.Build(t.Context(), t.TempDir(), earlier, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, side := range []Measure{base, present} {
 		s, err := side(t.Context())
 		if _, is := s["Engine"]; err != nil || !is || len(s) != 1 {
@@ -105,9 +99,7 @@ func TestBenchmarksThatBothTreesHaveAreMeasured(t *testing.T) {
 func TestABenchmarkThatFailsIsAnErrorWithWhatItSaid(t *testing.T) {
 	broken := tree(t, "consumer", "func BenchmarkEngine(b *testing.B) { b.Fatal(\"no store\") }\n")
 	base, _, err := GoBenchmarks{Package: "./consumer", Time: "1x"}.Build(t.Context(), t.TempDir(), broken, broken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := base(t.Context()); err == nil || !strings.Contains(err.Error(), "no store") {
 		t.Error(err)
 	}

@@ -19,7 +19,7 @@ type Turn struct {
 	// Name is the contestant's row in the report.
 	Name string
 	// Rate does the work and returns the amount of work per second.
-	Rate func(context.Context) (float64, error)
+	Rate func(context.Context) float64
 }
 
 // Rates is the report of a measurement. It implements proof.Ledger and never has faults, because people judge
@@ -31,7 +31,7 @@ type Rates struct {
 
 // Take runs every contestant once in each round, in a random order. The report describes the machine and has
 // the quartiles of each contestant's rates. format is the format of a rate.
-func Take(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) (*Rates, error) {
+func Take(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) *Rates {
 	r := &Rates{by: map[string][]float64{}}
 	commit, err := history.Commit(ctx, "")
 	if err != nil {
@@ -43,10 +43,8 @@ func Take(ctx context.Context, say func(format string, args ...any), rounds int,
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range rounds {
 		for _, i := range random.Perm(len(all)) {
-			rate, err := all[i].Rate(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", all[i].Name, err)
-			}
+			rate := 0.0
+			proof.During(all[i].Name, func() { rate = all[i].Rate(ctx) })
 			r.by[all[i].Name] = append(r.by[all[i].Name], rate)
 			say("round %d of %d, %s: "+format+" a second", n+1, rounds, all[i].Name, rate)
 		}
@@ -54,7 +52,7 @@ func Take(ctx context.Context, say func(format string, args ...any), rounds int,
 	for _, t := range all {
 		r.Add(t.Name, bench.QuartilesOf(r.by[t.Name]).Text(format))
 	}
-	return r, nil
+	return r
 }
 
 // AddRatio divides one contestant's rate by another's in each round, and adds the quartiles to the report.
@@ -67,14 +65,10 @@ func (r *Rates) AddRatio(name, of, to, format string) {
 }
 
 // AddServer adds the version of the PostgreSQL server to the report.
-func (r *Rates) AddServer(ctx context.Context, dsn string) error {
-	c, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return err
-	}
+func (r *Rates) AddServer(ctx context.Context, dsn string) {
+	c := proof.Must(pgx.Connect(ctx, dsn))
 	defer func() { _ = c.Close(ctx) }()
 	r.Add("PostgreSQL on the same host", c.PgConn().ParameterStatus("server_version"))
-	return nil
 }
 
 // Wrong implements proof.Ledger.

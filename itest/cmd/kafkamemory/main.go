@@ -23,6 +23,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/workload"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
@@ -59,12 +60,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if *topic != "" {
-		err = read(ctx, *broker, *dsn, *topic, *bound, *waits)
-	} else {
-		err = all(ctx, *broker, *dsn, *bound)
-	}
+	err := proof.Attempt(func() {
+		if *topic != "" {
+			read(ctx, *broker, *dsn, *topic, *bound, *waits)
+		} else {
+			all(ctx, *broker, *dsn, *bound)
+		}
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kafkamemory:", err)
 		stop()
@@ -73,20 +75,15 @@ func main() {
 }
 
 // all creates each topic, starts a process that reads it, and deletes it.
-func all(ctx context.Context, broker, dsn string, bound int64) error {
+func all(ctx context.Context, broker, dsn string, bound int64) {
 	if broker == "" || dsn == "" {
-		return errors.New("no server: set SEMEL_KAFKA and SEMEL_POSTGRES, or -kafka and -dsn")
+		proof.Check(errors.New("no server: set SEMEL_KAFKA and SEMEL_POSTGRES, or -kafka and -dsn"))
 	}
-	if err := migrate(ctx, dsn); err != nil {
-		return err
-	}
+	migrate(ctx, dsn)
 	fmt.Printf("max_unacked %d MiB\n", bound>>20)
 	for n, l := range loads() {
 		topic := fmt.Sprintf("kafkamemory-%d-%d", os.Getpid(), n)
-		onDisk, err := l.write(ctx, broker, topic)
-		if err != nil {
-			return err
-		}
+		onDisk := l.write(ctx, broker, topic)
 		arguments := []string{"-kafka", broker, "-dsn", dsn, "-bound", strconv.FormatInt(bound, 10), "-read", topic}
 		if l.waits {
 			arguments = append(arguments, "-waits")
@@ -95,48 +92,32 @@ func all(ctx context.Context, broker, dsn string, bound int64) error {
 		child.Stderr = os.Stderr
 		said, err := child.Output()
 		fmt.Printf("%-32s %8.1f MB as it is compressed: %s\n", l.name, float64(onDisk)/1e6, bytes.TrimSpace(said))
-		if err != nil {
-			return err
-		}
+		proof.Check(err)
 	}
-	return nil
 }
 
-func migrate(ctx context.Context, dsn string) error {
-	pool, err := pgxpool.New(ctx, dsn)
-	if err != nil {
-		return err
-	}
+func migrate(ctx context.Context, dsn string) {
+	pool := proof.Must(pgxpool.New(ctx, dsn))
 	defer pool.Close()
-	store, err := pgxstore.New(pool, pgxstore.Options{})
-	if err != nil {
-		return err
-	}
-	_, err = store.Migrate(ctx)
-	return err
+	proof.Must(proof.Must(pgxstore.New(pool, pgxstore.Options{})).Migrate(ctx))
 }
 
 // write creates a topic with one partition, fills it, and returns its size on the broker.
-func (l load) write(ctx context.Context, broker, topic string) (onDisk int64, err error) {
+func (l load) write(ctx context.Context, broker, topic string) (onDisk int64) {
 	var written compressed
-	c, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(l.batch),
-		kgo.BrokerMaxWriteBytes(1<<30), kgo.MaxBufferedRecords(2_000), kgo.ProducerLinger(300*time.Millisecond), kgo.WithHooks(&written), kgo.DisableClientMetrics())
-	if err != nil {
-		return 0, err
-	}
+	c := proof.Must(kgo.NewClient(kgo.SeedBrokers(broker), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(l.batch),
+		kgo.BrokerMaxWriteBytes(1<<30), kgo.MaxBufferedRecords(2_000), kgo.ProducerLinger(300*time.Millisecond), kgo.WithHooks(&written), kgo.DisableClientMetrics()))
 	defer c.Close()
 	limit := strconv.Itoa(90 << 20)
-	made, err := kadm.NewClient(c).CreateTopic(ctx, 1, 1, map[string]*string{"max.message.bytes": &limit}, topic)
-	if err := cmp.Or(err, made.Err); err != nil {
-		return 0, err
-	}
+	proof.Check(proof.Must(kadm.NewClient(c).CreateTopic(ctx, 1, 1, map[string]*string{"max.message.bytes": &limit}, topic)).Err)
 	value := bytes.Repeat([]byte(`{"account": "0190b5c4-7a1e-7cc0", "amount": 12, "currency": "EUR"} `), l.size/60+1)[:l.size]
 	var failed error
 	for n := range l.count {
 		r := &kgo.Record{Topic: topic, Value: value, Headers: []kgo.RecordHeader{{Key: "id", Value: []byte(topic + strconv.Itoa(n))}}}
 		c.Produce(ctx, r, func(_ *kgo.Record, err error) { failed = cmp.Or(failed, err) })
 	}
-	return written.bytes, cmp.Or(c.Flush(ctx), failed)
+	proof.Check(cmp.Or(c.Flush(ctx), failed))
+	return written.bytes
 }
 
 // compressed counts the compressed bytes that are written.
@@ -148,36 +129,27 @@ func (w *compressed) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int
 }
 
 // read reads a topic and prints the maximum memory of this process.
-func read(ctx context.Context, broker, dsn, topic string, bound int64, waits bool) error {
-	src, err := kafka.New(kafka.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: topic, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
+func read(ctx context.Context, broker, dsn, topic string, bound int64, waits bool) {
+	src := proof.Must(kafka.New(kafka.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: topic, Logger: slog.New(slog.DiscardHandler)}))
 	run, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: dsn, Connections: 3,
 		Handler: func(context.Context, workload.Exec, *semel.Message) error { return nil },
 		Config: consumer.Config{Name: topic, Source: src, Identity: identity.By("header:id"), MaxUnacked: source.Bound{Messages: 100_000, Bytes: bound},
 			IdleExit: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
-	if err != nil {
-		return err
-	}
+	proof.Check(err)
 	defer closePool()
 	began := time.Now()
 	err = run.Run(ctx)
 	switch left := errors.Is(err, semel.ErrUnfinished); {
 	case err != nil && !left:
-		return err
+		proof.Check(err)
 	case left != waits:
-		return fmt.Errorf("the partition waits: %t, and should: %t (%v)", left, waits, err)
+		proof.Check(fmt.Errorf("the partition waits: %t, and should: %t (%v)", left, waits, err))
 	}
-	peak, err := resident()
-	if err != nil {
-		return err
-	}
+	peak := proof.Must(resident())
 	fmt.Printf("%.1f MiB resident at most; %d applied in %v", float64(peak)/(1<<20), run.Counts().Applied, time.Since(began).Round(100*time.Millisecond))
 	if waits {
 		fmt.Print("; it waits, and the run says so")
 	}
-	return nil
 }
 
 // resident returns the maximum memory of this process so far, in bytes.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
@@ -111,10 +112,7 @@ func TestF1TwoHundredRequestsAtOnceRunTheHandlerOnce(t *testing.T) {
 			for range 2 { // two guards, as in two processes
 				to := config()
 				to.Wait = time.Second
-				g, err := s.guard(to, lease())
-				if err != nil {
-					t.Fatal(err)
-				}
+				g := must.Get(s.guard(to, lease()))(t)
 				doors = append(doors, g.ProtectFunc(c.serve(s)))
 			}
 			var asking sync.WaitGroup

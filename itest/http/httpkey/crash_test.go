@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/children"
@@ -150,17 +151,12 @@ type process struct {
 
 func start(t *testing.T, o order) *process {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o.Listen = l.Addr().String()
 	_ = l.Close()
 	p := &process{Cmd: children.Command(context.Background(), t, o), url: "http://" + o.Listen + "/orders", log: &bytes.Buffer{}}
 	p.Stderr = p.log
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Start())
 	t.Cleanup(p.kill)
 	return p
 }
@@ -238,9 +234,7 @@ var points = []point{
 func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 	dsn := services.Postgres(t)
 	pool := opened(t, dsn)
-	if _, err := pool.pool.Exec(t.Context(), "create sequence numbers"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(pool.pool.Exec(t.Context(), "create sequence numbers"))(t)
 	for how, stop := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "frozen": syscall.SIGSTOP} {
 		for _, at := range points {
 			if how == "frozen" && (at.name == "before the mark" || at.name == "before the effect") {
@@ -262,9 +256,7 @@ func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 				if err := rule.Wait(ctx); err != nil {
 					t.Fatalf("it never came there; its log:\n%s", first.log)
 				}
-				if err := first.Process.Signal(stop); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, first.Process.Signal(stop))
 				if stop == syscall.SIGKILL {
 					first.kill()
 					if err := <-told; err == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
@@ -21,15 +22,10 @@ func TestTheFirstAPIPrintsWhatThePageShows(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	program, commands, printed := firstAPI(t)
-	address, err := proof.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(proof.FreeAddress())(t)
 	folder := t.TempDir()
 	source, binary := filepath.Join(folder, "main.go"), filepath.Join(folder, "api")
-	if err := os.WriteFile(source, []byte(strings.Replace(program, "localhost:8080", address, 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(source, []byte(strings.Replace(program, "localhost:8080", address, 1)), 0o644))
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -37,9 +33,7 @@ func TestTheFirstAPIPrintsWhatThePageShows(t *testing.T) {
 	for _, command := range commands {
 		api := &process{Cmd: exec.CommandContext(ctx, binary), log: &bytes.Buffer{}}
 		api.Dir, api.Stderr = folder, api.log
-		if err := api.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, api.Start())
 		listens(ctx, t, address, api)
 		text, err := exec.CommandContext(ctx, "sh", "-c", strings.NewReplacer("curl", "curl -s", "localhost:8080", address).Replace(command)).Output()
 		api.kill()
@@ -71,10 +65,7 @@ func listens(ctx context.Context, t *testing.T, address string, p *process) {
 // firstAPI returns the program of the page, the commands, and their output.
 func firstAPI(t *testing.T) (program string, commands []string, printed string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/start/http-api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/start/http-api.md"))(t)
 	_, section, _ := strings.Cut(string(text), "## The program\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := strings.Split(section, "```")

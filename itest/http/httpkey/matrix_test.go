@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/leasedkey"
 )
 
@@ -180,10 +181,7 @@ func open(t *testing.T, s *shop, key string, e end, st state) *bench {
 	}
 	b := &bench{shop: s, key: key}
 	for h, c := range map[*http.Handler]httpkey.Config{&b.here: quick, &b.there: config()} {
-		g, err := s.guard(c, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(s.guard(c, l))(t)
 		*h = g.ProtectFunc(s.serve)
 	}
 	return b

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
@@ -26,19 +27,10 @@ func TestTrap131HandlersThatTakeASecondConnectionDoNotWaitForEachOther(t *testin
 		t.Run(fmt.Sprintf("trap_131_of_a_pool_of_%d", size), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			pool, err := pgxpool.New(ctx, fmt.Sprintf("%s&pool_max_conns=%d", dsn, size))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pool := must.Get(pgxpool.New(ctx, fmt.Sprintf("%s&pool_max_conns=%d", dsn, size)))(t)
 			defer pool.Close()
-			store, err := pgxstore.New(pool, pgxstore.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := httpkey.New(store, config())
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(pgxstore.New(pool, pgxstore.Options{}))(t)
+			g := must.Get(httpkey.New(store, config()))(t)
 			h := g.ProtectFunc(func(w http.ResponseWriter, r *http.Request) {
 				var one int
 				status(w, pool.QueryRow(r.Context(), "select 1").Scan(&one))
@@ -58,24 +50,12 @@ func TestTrap131HandlersThatTakeASecondConnectionDoNotWaitForEachOther(t *testin
 
 func TestTrap131AStoreTellsTheSizeOfItsPool(t *testing.T) {
 	dsn := services.Postgres(t)
-	pool, err := pgxpool.New(t.Context(), dsn+"&pool_max_conns=3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must.Get(pgxpool.New(t.Context(), dsn+"&pool_max_conns=3"))(t)
 	defer pool.Close()
-	direct, err := pgxstore.New(pool, pgxstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := must.Get(pgxstore.New(pool, pgxstore.Options{}))(t)
+	db := must.Get(sql.Open("pgx", dsn))(t)
 	defer func() { _ = db.Close() }()
-	plain, err := sqlstore.Postgres(db, sqlstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(sqlstore.Postgres(db, sqlstore.Options{}))(t)
 	if n := plain.Limits().Connections; n != 0 {
 		t.Errorf("a pool without a bound has %d", n)
 	}

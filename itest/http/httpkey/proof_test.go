@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/processes"
@@ -84,9 +85,7 @@ func (f *fleet) run(t *testing.T) (placed, different, contradictions int) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
 	pool := opened(t, dsn)
-	if _, err := pool.pool.Exec(t.Context(), "create sequence numbers"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(pool.pool.Exec(t.Context(), "create sequence numbers"))(t)
 	f.stopped = map[string]int{}
 	for i := range f.slots {
 		f.slots[i] = &slot{proxy: pgproxy.Start(t, dsn), naive: f.naive}
@@ -100,9 +99,7 @@ func (f *fleet) run(t *testing.T) (placed, different, contradictions int) {
 	}
 	f.stop(ctx, t, rand.New(rand.NewPCG(*seed, 99)))
 	clients.Wait()
-	if err := pool.pool.QueryRow(t.Context(), "select count(*), count(distinct name) from effects").Scan(&placed, &different); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, pool.pool.QueryRow(t.Context(), "select count(*), count(distinct name) from effects").Scan(&placed, &different))
 	return placed, different, int(f.contradictions.Load())
 }
 

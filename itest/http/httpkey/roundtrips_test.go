@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/pgxstore"
@@ -36,9 +37,7 @@ func status(w http.ResponseWriter, err error) {
 
 func protect(t testing.TB, g *httpkey.Guard, err error, h http.HandlerFunc) http.Handler {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return g.ProtectFunc(h)
 }
 
@@ -52,15 +51,9 @@ func sized(dsn string) string {
 
 func overPgx(t testing.TB, dsn string) kind {
 	t.Helper()
-	pool, err := pgxpool.New(context.Background(), sized(dsn))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must.Get(pgxpool.New(context.Background(), sized(dsn)))(t)
 	t.Cleanup(pool.Close)
-	store, err := pgxstore.New(pool, pgxstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(pgxstore.New(pool, pgxstore.Options{}))(t)
 	g, err := httpkey.New[pgx.Tx](store, config())
 	return kind{
 		plain: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,15 +76,9 @@ func overPgx(t testing.TB, dsn string) kind {
 func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)
-	pool, err := pgxpool.New(context.Background(), sized(dsn))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must.Get(pgxpool.New(context.Background(), sized(dsn)))(t)
 	t.Cleanup(pool.Close)
-	store, err := pgxstore.New(pool, pgxstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(pgxstore.New(pool, pgxstore.Options{}))(t)
 	g, err := httpkey.New[*pgxstore.Queue](store.Queued(), config())
 	k.protected = protect(t, g, err, func(w http.ResponseWriter, r *http.Request) {
 		tx, err := httpkey.TxFrom[*pgxstore.Queue](r.Context())
@@ -106,19 +93,13 @@ func overQueue(t testing.TB, dsn string) kind {
 func overSQL(t testing.TB, dsn string) kind {
 	t.Helper()
 	dsn, _, _ = strings.Cut(dsn, "&pool_max_conns")
-	c, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pgx.ParseConfig(dsn))(t)
 	// By default the driver pings a connection that was unused for a second.
 	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
 	db := stdlib.OpenDB(*c, never)
 	db.SetMaxIdleConns(8)
 	t.Cleanup(func() { _ = db.Close() })
-	store, err := sqlstore.Postgres(db, sqlstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(sqlstore.Postgres(db, sqlstore.Options{}))(t)
 	g, err := httpkey.New[*sql.Tx](store, config())
 	return kind{
 		plain: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

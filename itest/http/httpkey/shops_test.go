@@ -17,6 +17,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/leasedkey"
@@ -96,12 +97,8 @@ type database struct {
 func (d database) ready(t testing.TB) database {
 	t.Helper()
 	t.Cleanup(func() { _ = d.db.Close() })
-	if _, err := d.store.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.db.Exec("create table effects (name text not null)"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(d.store.Migrate(t.Context()))(t)
+	must.Get(d.db.Exec("create table effects (name text not null)"))(t)
 	return d
 }
 
@@ -110,14 +107,8 @@ func sqlite(t testing.TB) database { return sqliteThat(t, "off") }
 // sqliteThat opens a SQLite database with this value of the setting synchronous.
 func sqliteThat(t testing.TB, synchronous string) database {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := sqlstore.SQLite(db, sqlstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")"))(t)
+	store := must.Get(sqlstore.SQLite(db, sqlstore.Options{}))(t)
 	return database{db, store}.ready(t)
 }
 
@@ -125,14 +116,8 @@ func postgres(t testing.TB) database {
 	t.Helper()
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := sqlstore.Postgres(db, sqlstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("pgx", dsn))(t)
+	store := must.Get(sqlstore.Postgres(db, sqlstore.Options{}))(t)
 	return database{db, store}.ready(t)
 }
 
@@ -149,9 +134,7 @@ func inSQL(_ testing.TB, d database, oneWriter bool, place string) *shop {
 		},
 		count: func(t testing.TB, name string) (n int) {
 			t.Helper()
-			if err := d.db.QueryRow("select count(*) from effects where name = "+place, name).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, d.db.QueryRow("select count(*) from effects where name = "+place, name).Scan(&n))
 			return n
 		},
 		oneWriter: oneWriter,
@@ -166,29 +149,17 @@ type pool struct {
 
 func opened(t testing.TB, dsn string) pool {
 	t.Helper()
-	p, err := pgxpool.New(context.Background(), dsn+"&pool_max_conns=10")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(pgxpool.New(context.Background(), dsn+"&pool_max_conns=10"))(t)
 	t.Cleanup(p.Close)
-	store, err := pgxstore.New(p, pgxstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Exec(t.Context(), "create table effects (name text not null)"); err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(pgxstore.New(p, pgxstore.Options{}))(t)
+	must.Get(store.Migrate(t.Context()))(t)
+	must.Get(p.Exec(t.Context(), "create table effects (name text not null)"))(t)
 	return pool{p, store}
 }
 
 func (p pool) count(t testing.TB, name string) (n int) {
 	t.Helper()
-	if err := p.pool.QueryRow(context.Background(), "select count(*) from effects where name = $1", name).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.pool.QueryRow(context.Background(), "select count(*) from effects where name = $1", name).Scan(&n))
 	return n
 }
 
@@ -218,15 +189,9 @@ func inQueue(t testing.TB, dsn string) *shop {
 
 func redis(t testing.TB) keystore.Store {
 	t.Helper()
-	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{services.StartRedis(t).Address()}, DisableCache: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{services.StartRedis(t).Address()}, DisableCache: true}))(t)
 	t.Cleanup(c.Close)
-	st, err := redisstore.New(t.Context(), c, redisstore.Options{Prefix: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(redisstore.New(t.Context(), c, redisstore.Options{Prefix: t.Name()}))(t)
 	return st
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/house/pages"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 )
@@ -23,15 +24,10 @@ func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "../../../examples/orders-api").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	listen, err := proof.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	listen := must.Get(proof.FreeAddress())(t)
 	p := &process{Cmd: exec.CommandContext(ctx, program), url: "http://" + listen + "/orders?item=tea", log: &bytes.Buffer{}}
 	p.Env, p.Stderr = append(os.Environ(), "DATABASE_URL="+services.Postgres(t), "LISTEN="+listen), p.log
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Start())
 	t.Cleanup(p.kill)
 	first, second := p.insist(ctx, t, "8e03978e"), p.insist(ctx, t, "8e03978e")
 	if first.Status != 201 || first.Replayed || first.Body != "{\"order\":1}\n" || !second.Replayed || second.Body != first.Body {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/pgxstore"
@@ -36,10 +37,7 @@ func send(ctx context.Context, statement string) error {
 // once protects a handler with a new guard, and sends a request with a key.
 func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.ResponseRecorder {
 	t.Helper()
-	g, err := s.guard(config(), lease())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(s.guard(config(), lease()))(t)
 	r := httptest.NewRequest(http.MethodPost, "/orders", nil)
 	r.Header.Set("X-Account", "a")
 	r.Header.Set(httpkey.Header, `"`+key+`"`)

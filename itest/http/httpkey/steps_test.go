@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/processes"
@@ -81,9 +82,7 @@ func (p *provider) of(request string) map[string]int {
 // ended reports whether the store has the answer to a request.
 func (p pool) ended(t *testing.T, key string) (is bool) {
 	t.Helper()
-	if err := p.pool.QueryRow(context.Background(), "select exists (select 1 from semel_keys where id = $1 and ended = 1)", []byte(key)).Scan(&is); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.pool.QueryRow(context.Background(), "select exists (select 1 from semel_keys where id = $1 and ended = 1)", []byte(key)).Scan(&is))
 	return is
 }
 

@@ -14,6 +14,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	stripe "github.com/stripe/stripe-go/v85/webhook"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -26,10 +27,7 @@ func byName(all []vector) {
 // verifier returns a verifier that accepts signatures of these secrets.
 func verifier(t *testing.T, s webhook.Scheme, secrets ...string) *webhook.Verifier {
 	t.Helper()
-	v, err := webhook.NewVerifier(s, secrets, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(webhook.NewVerifier(s, secrets, 0))(t)
 	return v
 }
 
@@ -75,10 +73,7 @@ func TestWhatTheLibrariesSignIsAcceptedAndWhatTheyRefuseIsRefused(t *testing.T) 
 
 func TestTimesAreJudgedAsByTheLibraries(t *testing.T) {
 	body := []byte(`{"id":"evt_1"}`)
-	standard, err := standardwebhooks.NewWebhook(standardSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	standard := must.Get(standardwebhooks.NewWebhook(standardSecret))(t)
 	for _, age := range []time.Duration{-time.Hour, -310 * time.Second, -290 * time.Second, 0, 290 * time.Second, 310 * time.Second, 72 * time.Hour} {
 		t.Run(fmt.Sprint("F3_of_an_age_of_", age), func(t *testing.T) {
 			now := time.Now()
@@ -92,10 +87,7 @@ func TestTimesAreJudgedAsByTheLibraries(t *testing.T) {
 			if age < -5*time.Minute && !errors.Is(got, webhook.ErrEarly) {
 				t.Errorf("of Stripe, from ahead: %v", got)
 			}
-			sum, err := standard.Sign("msg_1", at, body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sum := must.Get(standard.Sign("msg_1", at, body))(t)
 			h := http.Header{"Webhook-Id": {"msg_1"}, "Webhook-Timestamp": {fmt.Sprint(at.Unix())}, "Webhook-Signature": {sum}}
 			_, got = verifier(t, webhook.StandardWebhooks(), standardSecret).Verify(h, body, now)
 			if want := standard.Verify(body, h); (want == nil) != (got == nil) {

@@ -13,6 +13,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	stripe "github.com/stripe/stripe-go/v85/webhook"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -70,20 +71,14 @@ func everyByte() (all []byte) {
 func signed(t *testing.T) (all []vector) {
 	t.Helper()
 	at := time.Unix(vectorAt, 0)
-	standard, err := standardwebhooks.NewWebhook(standardSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	standard := must.Get(standardwebhooks.NewWebhook(standardSecret))(t)
 	for name, body := range odd() {
 		if name == "more than a piece is long" {
 			continue // this body is too long for the file
 		}
 		header := stripe.GenerateTestSignedPayload(&stripe.UnsignedPayload{Payload: body, Secret: stripeSecret, Timestamp: at}).Header
 		all = append(all, changed(vector{Scheme: "stripe", Name: name, Secret: stripeSecret, Headers: map[string]string{StripeHeader: header}, Body: body, At: vectorAt})...)
-		sum, err := standard.Sign("msg_1", at, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sum := must.Get(standard.Sign("msg_1", at, body))(t)
 		all = append(all, changed(vector{Scheme: "standard_webhooks", Name: name, Secret: standardSecret, Body: body, At: vectorAt,
 			Headers: map[string]string{"Webhook-Id": "msg_1", "Webhook-Timestamp": "1700000000", "Webhook-Signature": sum}})...)
 	}
@@ -128,10 +123,7 @@ func librarySays(t *testing.T, v vector) bool {
 	if v.Scheme == "stripe" {
 		return stripe.ValidatePayloadIgnoringTolerance(v.Body, v.Headers[StripeHeader], v.Secret) == nil
 	}
-	w, err := standardwebhooks.NewWebhook(v.Secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(standardwebhooks.NewWebhook(v.Secret))(t)
 	return w.VerifyIgnoringTimestamp(v.Body, v.header()) == nil
 }
 
@@ -153,15 +145,10 @@ func scheme(name string) webhook.Scheme {
 func TestTheVectorsOfPackageWebhookAreThoseThatTheLibrariesMake(t *testing.T) {
 	all := signed(t)
 	byName(all)
-	text, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(all, "", " "))(t)
 	text = append(text, '\n')
 	if *update {
-		if err := os.WriteFile(vectorsFile, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(vectorsFile, text, 0o644))
 	}
 	if there, err := os.ReadFile(vectorsFile); err != nil || !bytes.Equal(there, text) {
 		t.Errorf("%s is another (%v); go test ./itest/http/signers -update writes it", vectorsFile, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -20,9 +21,7 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 		return func(t *testing.T) {
 			t.Helper()
 			for _, statement := range statements {
-				if _, err := pool.Exec(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(pool.Exec(t.Context(), statement))(t)
 			}
 		}
 	}
@@ -68,14 +67,9 @@ func TestWhatCameDuringAnOutage(t *testing.T) {
 			dsn := services.Postgres(t)
 			s, pool := onPostgres(t, dsn)
 			locker := func(t *testing.T) (lock, unlock func()) {
-				tx, err := pool.Begin(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				tx := must.Get(pool.Begin(t.Context()))(t)
 				return func() {
-						if _, err := tx.Exec(t.Context(), `lock table semel_inbox in access exclusive mode`); err != nil {
-							t.Fatal(err)
-						}
+						must.Get(tx.Exec(t.Context(), `lock table semel_inbox in access exclusive mode`))(t)
 					}, func() {
 						if err := tx.Rollback(context.Background()); err != nil {
 							t.Error(err)

@@ -28,6 +28,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/pgxstore"
@@ -75,10 +76,7 @@ func memory(*testing.T) shop {
 
 func sqlite(t *testing.T) shop {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)"))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	store, err := sqlstore.SQLite(db, sqlstore.Options{})
 	if err == nil {
@@ -87,9 +85,7 @@ func sqlite(t *testing.T) shop {
 	if err == nil {
 		_, err = db.Exec("create table effects (name text not null)")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return shop{
 		made(store, func(ctx context.Context, tx *sql.Tx, id string) error {
 			_, err := tx.ExecContext(ctx, "insert into effects values (?)", id)
@@ -97,9 +93,7 @@ func sqlite(t *testing.T) shop {
 		}),
 		func(t *testing.T, id string) (n int) {
 			t.Helper()
-			if err := db.QueryRow("select count(*) from effects where name = ?", id).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, db.QueryRow("select count(*) from effects where name = ?", id).Scan(&n))
 			return n
 		},
 	}
@@ -113,10 +107,7 @@ func postgres(t *testing.T) shop {
 
 func onPostgres(t *testing.T, dsn string) (shop, *pgxpool.Pool) {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), dsn+"&pool_max_conns=10")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must.Get(pgxpool.New(t.Context(), dsn+"&pool_max_conns=10"))(t)
 	t.Cleanup(pool.Close)
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err == nil {
@@ -125,9 +116,7 @@ func onPostgres(t *testing.T, dsn string) (shop, *pgxpool.Pool) {
 	if err == nil {
 		_, err = pool.Exec(t.Context(), "create table effects (name text not null)")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return shop{
 		made(store, func(ctx context.Context, tx pgx.Tx, id string) error {
 			_, err := tx.Exec(ctx, "insert into effects values ($1)", id)
@@ -135,9 +124,7 @@ func onPostgres(t *testing.T, dsn string) (shop, *pgxpool.Pool) {
 		}),
 		func(t *testing.T, id string) (n int) {
 			t.Helper()
-			if err := pool.QueryRow(t.Context(), "select count(*) from effects where name = $1", id).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, pool.QueryRow(t.Context(), "select count(*) from effects where name = $1", id).Scan(&n))
 			return n
 		},
 	}, pool
@@ -154,13 +141,8 @@ func (s shop) serve(t *testing.T, wait time.Duration) *service {
 	t.Helper()
 	hooks, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.GitHub(), Secrets: []string{secret}, Wait: wait,
 		Unsigned: webhook.Unsigned{Headers: []string{unsigned}, Because: "nothing goes by it"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := s.consumer(hooks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	c := must.Get(s.consumer(hooks))(t)
 	ctx, stop := context.WithCancel(context.Background())
 	p := &service{httptest.NewServer(hooks), stop, make(chan error, 1)}
 	go func() { p.ended <- c.Run(ctx) }()

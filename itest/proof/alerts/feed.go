@@ -4,14 +4,13 @@ package alerts
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 const (
@@ -54,40 +53,13 @@ func (r *run) trickle() {
 	r.Kafka.Produce(all...)
 }
 
-// endpoint is the HTTP endpoint that consumers call.
-type endpoint struct {
-	address string
-	server  *http.Server
-	slow    atomic.Int64 // the delay of slow answers, in nanoseconds
-	over    chan struct{}
-}
-
-func serve() (*endpoint, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	e := &endpoint{address: listener.Addr().String(), over: make(chan struct{})}
+// answers returns the handler of the endpoint that consumers call.
+func (r *run) answers() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /fast", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /slow", func(w http.ResponseWriter, q *http.Request) {
-		t := time.NewTimer(time.Duration(e.slow.Load()))
-		defer t.Stop()
-		select {
-		case <-t.C:
-			w.WriteHeader(http.StatusNoContent)
-		case <-q.Context().Done():
-		}
+		processes.Pause(q.Context(), time.Duration(r.slow.Load()))
+		w.WriteHeader(http.StatusNoContent)
 	})
-	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() {
-		defer close(e.over)
-		_ = e.server.Serve(listener)
-	}()
-	return e, nil
-}
-
-func (e *endpoint) close() {
-	_ = e.server.Close()
-	<-e.over
+	return mux
 }

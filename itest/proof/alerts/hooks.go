@@ -20,40 +20,27 @@ const hooking = "hooking"
 const hookSecret = "whsec_that_only_this_proof_knows"
 
 // withHooks adds to a policy the consumer of webhooks and the address where it receives them.
-func (r *run) withHooks(policy string) (text string, err error) {
-	if r.hooks, err = proof.FreeAddress(); err != nil {
-		return "", err
-	}
+func (r *run) withHooks(policy string) (text string) {
+	r.hooks = proof.Must(proof.FreeAddress())
 	source := fmt.Sprintf("  %s:\n    webhook: {listen: %q, path: /hooks, scheme: stripe, secret: \"${HOOK_SECRET}\"}\n", hooking, r.hooks)
 	r.first.Env = append(r.first.Env, "HOOK_SECRET="+hookSecret)
 	consumer := strings.Replace(plain(hooking, "strategy: inbox", "ack: after_receipt", "lanes: none", "alerts: {pending_age: 15m}"), "{id: id, source: source}", `{id: "body:/id"}`, 1)
 	consumer = strings.Replace(consumer, "{id: id, amount:", `{id: "body:/id", amount:`, 1)
-	return strings.Replace(policy, "consumers:\n", source+"consumers:\n", 1) + consumer, nil
+	return strings.Replace(policy, "consumers:\n", source+"consumers:\n", 1) + consumer
 }
 
 // forgery sends webhooks with a wrong signature.
 func (r *run) forgery() fault {
 	n := 0
-	return fault{says: "webhooks come that are signed with another secret", alerts: []string{"SemelWebhooksRefused"}, on: func(ctx context.Context, _ time.Duration) error {
+	return fault{says: "webhooks come that are signed with another secret", alerts: []string{"SemelWebhooksRefused"}, on: func(ctx context.Context, _ time.Duration) {
 		n++
-		status, err := r.hook(ctx, fmt.Sprintf(`{"id":"forged_%d","amount":1}`, n), "whsec_of_somebody_who_guesses")
-		if err == nil && status != http.StatusUnauthorized {
-			err = fmt.Errorf("a forged webhook was answered with %d", status)
+		body := fmt.Sprintf(`{"id":"forged_%d","amount":1}`, n)
+		q := proof.Must(http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.hooks+"/hooks", strings.NewReader(body)))
+		q.Header.Set(signers.StripeHeader, signers.Stripe("whsec_of_somebody_who_guesses", time.Now(), []byte(body)))
+		answer := proof.Must(http.DefaultClient.Do(q))
+		proof.Check(answer.Body.Close())
+		if answer.StatusCode != http.StatusUnauthorized {
+			proof.Check(fmt.Errorf("a forged webhook was answered with %d", answer.StatusCode))
 		}
-		return err
 	}}
-}
-
-// hook sends a webhook and returns the status of the response.
-func (r *run) hook(ctx context.Context, body, secret string) (int, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.hooks+"/hooks", strings.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	q.Header.Set(signers.StripeHeader, signers.Stripe(secret, time.Now(), []byte(body)))
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		return 0, err
-	}
-	return answer.StatusCode, answer.Body.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/proof"
 )
 
@@ -37,9 +38,7 @@ func TestALedgerWithAnAlertThatIsMissingIsNoProof(t *testing.T) {
 
 func TestEachRuleThatShipsHasAFault(t *testing.T) {
 	_, names, err := shipped(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var fires []string
 	for _, faults := range (&run{}).rounds() {
 		for _, f := range faults {

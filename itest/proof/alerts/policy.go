@@ -4,8 +4,6 @@ package alerts
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -69,11 +67,11 @@ func handled(name, handler string, more ...string) string {
 
 // calls returns the policy text of the handler that calls the endpoint.
 func (r *run) calls(path string) string {
-	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint.address, path)
+	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint, path)
 }
 
 // write writes the policies and the set-up file.
-func (r *run) write() (err error) {
+func (r *run) write() {
 	call := handled(calling, r.calls("/slow"), "strategy: lease", "inbox: {lease: 2s, poll: 200ms}", "timeout: 2s",
 		"effect: {kind: external, says: a second one charges twice}", "retention: forever", "retry: {max_attempts: 1000, initial_delay: 100ms, max_delay: 1s}", "alerts: {pending_age: 15m}")
 	first := r.head(strconv.Quote(r.first.address), "${DATABASE}", billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping) +
@@ -88,19 +86,14 @@ func (r *run) write() (err error) {
 		plain(repeated, "replay: {allowed: true}") +
 		plain(keeping, "retention: 30d")
 	first = strings.Replace(first, "sources:\n", fmt.Sprintf("  keys:\n    redis: {addresses: %q}\nsources:\n", r.redis.Address()), 1)
-	if first, err = r.withHooks(first); err != nil {
-		return err
-	}
+	first = r.withHooks(first)
 	second := r.head(fmt.Sprintf("{address: %q, restart_on_outage: 10s}", r.second.address), "${PROXY}", calling, connecting, failing, joining) + call + plain(connecting) +
 		handled(failing, "      sql: {statements: [select 1 / n from works]}\n") + plain(joining, "on_failure: continue")
 	at := strings.LastIndex(second, "{id: id, source: source}")
 	changed := second[:at] + `{id: "body:/id"}` + second[at+len("{id: id, source: source}"):]
 	for name, text := range map[string]string{"setup.sql": setup, firstPolicy: first, secondPolicy: second, changedPolicy: changed} {
-		if err := os.WriteFile(filepath.Join(r.Folder, name), []byte(text), 0o600); err != nil {
-			return err
-		}
+		r.Write(name, text)
 	}
-	return nil
 }
 
 // head returns the part of a policy that precedes its consumers. listen is the value of the key of that name.

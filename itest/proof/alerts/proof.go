@@ -10,9 +10,8 @@ package alerts
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,7 +46,9 @@ type run struct {
 	redis         *services.Redis
 	prometheus    *services.Prometheus
 	pool          *pgxpool.Pool
-	endpoint      *endpoint
+	endpoint      string       // the address of the HTTP endpoint that consumers call
+	slow          atomic.Int64 // the delay of its slow answers, in nanoseconds
+	endEndpoint   func()
 	hooks         string // address at which the process receives webhooks
 	lock          pgx.Tx // the transaction that locks the table "gate", or nil
 	first, second *member
@@ -62,21 +63,16 @@ type member struct {
 	address string
 }
 
-// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Scale: p.Scale}
 	r := &run{Proof: p, Fleet: &proof.Fleet{Stage: s, Binary: p.Binary}, ledger: &l}
 	defer r.close()
-	if err := r.prepare(ctx); err != nil {
-		return l, err
-	}
+	r.prepare(ctx)
 	began := time.Now()
-	if err := r.prove(ctx); err != nil {
-		return l, err
-	}
-	l.Seconds = proof.Seconds(time.Since(began).Seconds())
-	return l, nil
+	r.prove(ctx)
+	l.Seconds = proof.Since(began)
+	return l
 }
 
 func (r *run) close() {
@@ -90,147 +86,98 @@ func (r *run) close() {
 	if r.pool != nil {
 		r.pool.Close()
 	}
-	if r.endpoint != nil {
-		r.endpoint.close()
+	if r.endEndpoint != nil {
+		r.endEndpoint()
 	}
 }
 
 // prepare starts servers and creates topics and policies.
-func (r *run) prepare(ctx context.Context) (err error) {
+func (r *run) prepare(ctx context.Context) {
 	r.OnKafka(services.KafkaOptions{Settings: []string{"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}})
-	if err := r.OnPostgres(); err != nil {
-		return err
-	}
+	r.OnPostgres()
 	r.redis = services.StartRedis(r.T, "appendonly yes", "appendfsync always")
 	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
-	if r.pool, err = pgxpool.New(ctx, r.Server.DSN()); err != nil {
-		return err
-	}
-	if err := r.makeTopics(ctx); err != nil {
-		return err
-	}
-	if r.endpoint, err = serve(); err != nil {
-		return err
-	}
+	r.pool = proof.Must(pgxpool.New(ctx, r.Server.DSN()))
+	r.makeTopics(ctx)
+	r.endpoint, r.endEndpoint = proof.Serve(r.answers())
 	if r.Fleet.Binary == "" {
-		if r.Fleet.Binary, err = processes.Build(ctx, r.Folder); err != nil {
-			return err
-		}
+		r.Fleet.Binary = proof.Must(processes.Build(ctx, r.Folder))
 	}
 	for name, m := range map[string]**member{"first": &r.first, "second": &r.second} {
-		address, err := proof.FreeAddress()
-		if err != nil {
-			return err
-		}
+		address := proof.Must(proof.FreeAddress())
 		*m = &member{Member: r.Add(), address: address}
 		(*m).Policy, (*m).Log, (*m).Summary = name+".yaml", name+".log", name+".json"
 		(*m).Env = []string{"DATABASE=" + r.Server.DSN(), "PROXY=" + r.proxy.DSN()}
 	}
-	return r.write()
+	r.write()
 }
 
 // makeTopics creates the topics. It retries for up to three minutes, because a broker that has just started
 // may answer slowly.
-func (r *run) makeTopics(ctx context.Context) error {
+func (r *run) makeTopics(ctx context.Context) {
 	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	week := "604800000" // the retention of markers must be longer than the retention of the topic
-	return proof.Until(most, time.Second, func() (bool, error) {
+	proof.Until(most, time.Second, func() bool {
 		made, err := r.Kafka.Admin.CreateTopics(most, partitions, -1, map[string]*string{"retention.ms": &week}, topicsOfAll...)
 		for _, t := range made {
 			if t.Err != nil && !errors.Is(t.Err, kerr.TopicAlreadyExists) {
 				err = errors.Join(err, t.Err)
 			}
 		}
-		return err == nil, nil
+		return err == nil
 	})
 }
 
 // prove runs all processes: first for a time without faults, then through the rounds of faults.
-func (r *run) prove(ctx context.Context) error {
+func (r *run) prove(ctx context.Context) {
 	rules, names, err := shipped(ctx)
-	if err != nil {
-		return err
-	}
+	proof.Check(err)
 	for _, m := range []*member{r.first, r.second} {
-		if err := r.start(ctx, m); err != nil {
-			return err
-		}
+		r.start(ctx, m)
 	}
 	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaled(rules, r.Scale)})
 	began := time.Now()
-	if err := r.healthy(ctx); err != nil || r.Plant == plantPoison {
-		return err // at this point the planted fault has been detected or missed, so the rounds are not needed
+	if r.healthy(ctx); r.Plant == plantPoison {
+		return // by now the planted fault is detected or missed
 	}
 	for _, name := range names {
 		r.ledger.Alerts = append(r.ledger.Alerts, Alert{Name: name})
 	}
 	for i, round := range r.rounds() {
-		if err := r.round(ctx, i+1, round); err != nil {
-			return err
-		}
+		r.round(ctx, i+1, round)
 	}
-	return r.ask(ctx, began)
+	r.ask(ctx, began)
 }
 
-func (r *run) start(ctx context.Context, m *member) (err error) {
-	if err := m.Start(); err != nil {
-		return err
-	}
-	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
-	defer cancel()
-	why := ""
-	err = proof.Until(most, 200*time.Millisecond, func() (ready bool, err error) {
-		if alive, err := m.Running(); err != nil || !alive {
-			return false, errors.Join(err, fmt.Errorf("%w: see %s", processes.ErrEnded, m.Log))
-		}
-		ready, why = m.ready()
-		return ready, nil
+func (r *run) start(ctx context.Context, m *member) {
+	m.Start()
+	m.Await(ctx, 3*time.Minute, func() bool {
+		answer, err := http.Get("http://" + m.address + "/readyz")
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", m.Policy, err, why)
-	}
-	return nil
-}
-
-func (m *member) ready() (is bool, why string) {
-	answer, err := http.Get("http://" + m.address + "/readyz")
-	if err != nil {
-		return false, err.Error()
-	}
-	defer func() { _ = answer.Body.Close() }()
-	said, err := io.ReadAll(answer.Body)
-	return err == nil && answer.StatusCode == http.StatusOK, string(said)
 }
 
 // pause is the time between two turns.
 const pause = 500 * time.Millisecond
 
 // healthy runs without a fault for a while.
-func (r *run) healthy(ctx context.Context) error {
+func (r *run) healthy(ctx context.Context) {
 	r.Say("healthy for %s", r.Healthy)
 	r.many(repeated, 1000) // so many that a replay of one message per second lasts a whole round
 	if r.Plant == plantPoison {
 		r.send(billing, r.name(), made, `{"amount": "much"}`)
 	}
 	began := time.Now()
-	err := proof.Until(ctx, pause, func() (bool, error) {
+	proof.Until(ctx, pause, func() bool {
 		r.trickle()
-		return time.Since(began) >= r.Healthy, nil
+		return time.Since(began) >= r.Healthy
 	})
-	if err != nil {
-		return err
-	}
-	figures, err := r.prometheus.Range(`max_over_time(semel_effects_total[1m])`, time.Now(), time.Now(), time.Second)
-	if err != nil {
-		return err
-	}
+	figures := proof.Must(r.prometheus.Range(`max_over_time(semel_effects_total[1m])`, time.Now(), time.Now(), time.Second))
 	for _, s := range figures {
 		r.ledger.Effects += int(s.Points[len(s.Points)-1].Value)
 	}
-	fired, err := r.prometheus.Range(`max by (alertname) (ALERTS{alertstate="firing"})`, began, time.Now(), time.Second)
-	for _, s := range fired {
+	for _, s := range proof.Must(r.prometheus.Range(`max by (alertname) (ALERTS{alertstate="firing"})`, began, time.Now(), time.Second)) {
 		r.ledger.FiredHealthy = append(r.ledger.FiredHealthy, s.Labels["alertname"])
 	}
-	return err
 }

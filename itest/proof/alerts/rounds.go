@@ -4,7 +4,6 @@ package alerts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,10 +23,8 @@ const (
 
 // round waits until no alert fires and then starts the faults. After each expected alert has fired, round
 // repairs the faults and waits until no alert fires.
-func (r *run) round(ctx context.Context, number int, faults []fault) error {
-	if _, err := r.turns(ctx, untilQuiet, r.quiet); err != nil {
-		return err
-	}
+func (r *run) round(ctx context.Context, number int, faults []fault) {
+	r.turns(ctx, untilQuiet, func() bool { return len(r.firing()) == 0 })
 	wanted := map[string]*Alert{}
 	for i := range faults {
 		f := &faults[i]
@@ -35,48 +32,43 @@ func (r *run) round(ctx context.Context, number int, faults []fault) error {
 		for _, name := range f.alerts {
 			at := slices.IndexFunc(r.ledger.Alerts, func(a Alert) bool { return a.Name == name })
 			if at < 0 {
-				return fmt.Errorf("there is no rule %s", name)
+				proof.Check(fmt.Errorf("there is no rule %s", name))
 			}
 			wanted[name] = &r.ledger.Alerts[at]
 			wanted[name].Fault = f.says
 		}
-		if f.breaks == nil {
-			continue
-		}
-		if err := f.breaks(ctx); err != nil {
-			return fmt.Errorf("%s: %w", f.says, err)
+		if f.breaks != nil {
+			proof.During(f.says, func() { f.breaks(ctx) })
 		}
 	}
 	began, fired := time.Now(), map[string]bool{}
-	_, err := r.turns(ctx, untilFiring, func(ctx context.Context) (bool, error) {
+	r.turns(ctx, untilFiring, func() bool {
 		for _, f := range faults {
-			if f.on == nil {
-				continue
-			}
-			if err := f.on(ctx, time.Since(began)); err != nil {
-				return false, fmt.Errorf("%s: %w", f.says, err)
+			if f.on != nil {
+				proof.During(f.says, func() { f.on(ctx, time.Since(began)) })
 			}
 		}
-		return r.all(wanted, fired)
+		for name := range r.firing() {
+			if wanted[name] != nil && !fired[name] {
+				fired[name] = true
+				r.Say("%s fires, %d of %d", name, len(fired), len(wanted))
+			}
+		}
+		return len(fired) == len(wanted)
 	})
-	if err != nil {
-		return err
-	}
 	mended := time.Now()
 	for _, f := range faults {
-		if f.mends == nil {
-			continue
-		}
-		if err := f.mends(ctx); err != nil {
-			return fmt.Errorf("%s: %w", f.says, err)
+		if f.mends != nil {
+			proof.During(f.says, func() { f.mends(ctx) })
 		}
 	}
 	r.Say("round %d: mended after %.0f s; not fired: %v", number, time.Since(began).Seconds(), without(wanted, fired))
-	over, err := r.turns(ctx, untilResolved, func(context.Context) (bool, error) { return r.none(wanted) })
-	if err != nil {
-		return err
-	}
-	return r.tell(wanted, began, mended, over)
+	over := r.turns(ctx, untilResolved, func() bool {
+		now := r.firing()
+		maps.DeleteFunc(now, func(name string, _ bool) bool { return wanted[name] == nil })
+		return len(now) == 0
+	})
+	r.tell(wanted, began, mended, over)
 }
 
 // without returns the names of expected alerts that did not fire.
@@ -91,67 +83,28 @@ func without(wanted map[string]*Alert, fired map[string]bool) []string {
 }
 
 // turns publishes a few messages again and again until the condition holds, for at most the time `most`.
-// turns reports whether the condition holds.
-func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Context) (bool, error)) (bool, error) {
-	within, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	err := proof.Until(within, pause, func() (bool, error) {
+// reports whether it holds: the ledger reports what did not happen.
+func (r *run) turns(ctx context.Context, most time.Duration, so func() bool) bool {
+	return proof.Within(ctx, most, pause, func(context.Context) bool {
 		r.trickle()
-		return so(ctx)
+		return so()
 	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return false, nil // no error here: the ledger reports the alert that did not fire
-	}
-	return err == nil, err
 }
 
 // firing returns the names of the firing alerts among the rules with shortened durations.
-func (r *run) firing() (map[string]bool, error) {
-	now, err := r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)
+func (r *run) firing() map[string]bool {
 	names := map[string]bool{}
-	for _, s := range now {
+	for _, s := range proof.Must(r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)) {
 		names[s.Labels["alertname"]] = true
 	}
-	return names, err
-}
-
-// all adds the firing alerts to fired and reports whether all expected alerts have fired.
-func (r *run) all(wanted map[string]*Alert, fired map[string]bool) (bool, error) {
-	now, err := r.firing()
-	for name := range now {
-		if wanted[name] != nil && !fired[name] {
-			fired[name] = true
-			r.Say("%s fires, %d of %d", name, len(fired), len(wanted))
-		}
-	}
-	return len(fired) == len(wanted), err
-}
-
-// quiet reports whether no alert fires.
-func (r *run) quiet(context.Context) (bool, error) {
-	now, err := r.firing()
-	return len(now) == 0, err
-}
-
-// none reports whether none of the expected alerts fires.
-func (r *run) none(wanted map[string]*Alert) (bool, error) {
-	now, err := r.firing()
-	for name := range now {
-		if wanted[name] != nil {
-			return false, err
-		}
-	}
-	return true, err
+	return names
 }
 
 // tell records when each alert was pending, firing and resolved in Prometheus. over is true if no alert fires
 // now.
-func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) error {
+func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) {
 	now := time.Now()
-	states, err := r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second)
-	if err != nil {
-		return err
-	}
+	states := proof.Must(r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second))
 	of := map[*Alert]map[string]bool{}
 	for _, s := range states {
 		a := wanted[s.Labels["alertname"]]
@@ -176,7 +129,6 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 			a.Resolved = proof.Seconds(max(a.last+1-stampOf(mended), 0.1))
 		}
 	}
-	return nil
 }
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -37,13 +36,13 @@ func (r *run) of(is role) (some []*member) {
 // add adds a process.
 func (r *run) add(o order, name string) *member {
 	m := &member{Member: r.Add(), order: o}
-	m.Name, m.Log, m.Summary, m.Args = name, name+".log", name+".out", []string{Command}
+	m.Name, m.Log, m.Summary, m.Env = name, name+".log", name+".out", nil
 	r.crew = append(r.crew, m)
 	return m
 }
 
 // enlist starts all processes.
-func (r *run) enlist() error {
+func (r *run) enlist() {
 	traps := map[role][]trap{aConsumer: r.traps(consumerPoints), aSender: r.traps(senderPoints)}
 	for _, kind := range []struct {
 		role  role
@@ -54,12 +53,9 @@ func (r *run) enlist() error {
 			for i := n; i < len(traps[kind.role]); i += kind.count {
 				o.Traps = append(o.Traps, traps[kind.role][i])
 			}
-			if err := r.start(r.add(o, fmt.Sprintf("%s-%d", kind.role, n+1))); err != nil {
-				return err
-			}
+			r.start(r.add(o, fmt.Sprintf("%s-%d", kind.role, n+1)))
 		}
 	}
-	return nil
 }
 
 // The points that each kind of process passes.
@@ -83,44 +79,36 @@ func (r *run) traps(points []faults.Point) (all []trap) {
 }
 
 // start starts a process. Its configuration holds the traps that have not been sprung.
-func (r *run) start(m *member) error {
-	text, err := json.Marshal(m.order)
-	if err != nil {
-		return err
-	}
-	if m.Binary, err = os.Executable(); err != nil {
-		return fmt.Errorf("find this program: %w", err)
-	}
-	m.Env, m.thaw = []string{variable + "=" + string(text)}, time.Time{}
-	return m.Start()
+func (r *run) start(m *member) {
+	m.Own(Command, string(proof.Must(json.Marshal(m.order))))
+	m.thaw = time.Time{}
+	m.Start()
 }
 
 // tend restarts a process that a trap has killed. tend continues a process that has been frozen long enough.
-func (r *run) tend(of *proof.Member) error {
+func (r *run) tend(of *proof.Member) {
 	m := r.crew[slices.IndexFunc(r.crew, func(m *member) bool { return m.Member == of })]
 	if m.thaw.IsZero() {
 		before := m.Status
-		if err := m.Wait(syscall.WNOHANG | syscall.WUNTRACED); err != nil {
-			return err
-		}
+		proof.Check(m.Wait(syscall.WNOHANG | syscall.WUNTRACED))
 		switch {
 		case m.Ended && m.Status.Signaled() && m.Status.Signal() == syscall.SIGKILL && len(m.order.Traps) > 0:
 			r.sprung(m)
-			return r.start(m)
+			r.start(m)
 		case m.Ended:
-			return fmt.Errorf("%s: %w: %v; its last log line is %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
+			proof.Check(m.Failure())
 		case m.Status.Stopped() && m.Status != before:
 			r.sprung(m)
 			m.thaw = time.Now().Add(r.freeze())
 		}
-		return nil
+		return
 	}
 	if time.Now().Before(m.thaw) {
-		return nil
+		return
 	}
 	m.thaw, m.Status = time.Time{}, 0
 	r.ledger.Resumed++
-	return m.Thaw()
+	proof.Check(m.Thaw())
 }
 
 // sprung counts the trap that this process has just sprung, and removes it.
@@ -140,15 +128,15 @@ const overtime = 20 * time.Second
 
 // sprungAll waits until all traps are sprung, at most for overtime. The ledger reports traps that are not
 // sprung by then.
-func (r *run) sprungAll(ctx context.Context) error {
+func (r *run) sprungAll(ctx context.Context) {
 	until := time.Now().Add(overtime)
-	return r.Until(ctx, func() (bool, error) {
+	r.Until(ctx, func() bool {
 		for _, m := range r.crew {
 			if len(m.order.Traps) > 0 {
-				return time.Now().After(until), nil
+				return time.Now().After(until)
 			}
 		}
-		return true, nil
+		return true
 	})
 }
 
@@ -172,65 +160,54 @@ func (r *run) anyone() *member {
 
 // killOne kills a random process. In addition it kills a random naive process, so that naive processes are
 // killed as often as all others together.
-func (r *run) killOne(context.Context) error {
+func (r *run) killOne(context.Context) {
 	for _, m := range []*member{r.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
-		if err := m.Kill(); err != nil {
-			return err
-		}
+		m.Kill()
 		r.ledger.Kills++
 		r.Say("%s is killed", m.Name)
-		if err := r.start(m); err != nil {
-			return err
-		}
+		r.start(m)
 	}
-	return nil
 }
 
 // freezeOne freezes a sender for longer than its leases.
-func (r *run) freezeOne(context.Context) error {
+func (r *run) freezeOne(context.Context) {
 	senders := r.of(aSender)
 	m := senders[r.random.IntN(len(senders))]
 	if !m.thaw.IsZero() {
-		return nil // the sender is already frozen
+		return // it is frozen already
 	}
-	switch err := m.Freeze(); {
-	case errors.Is(err, processes.ErrEnded):
-		return nil // a trap has stopped the sender first
-	case err != nil:
-		return err
+	err := m.Freeze()
+	if errors.Is(err, processes.ErrEnded) {
+		return // its trap was faster
 	}
+	proof.Check(err)
 	m.thaw = time.Now().Add(r.freeze())
 	r.Say("%s is frozen for %v", m.Name, r.freeze())
-	return nil
 }
 
 // restartProvider kills the provider and starts it again. The provider then reads its log, and again knows
 // every call that it has answered.
-func (r *run) restartProvider(context.Context) error {
+func (r *run) restartProvider(context.Context) {
 	p := r.of(theProvider)[0]
-	if err := p.Kill(); err != nil {
-		return err
-	}
+	p.Kill()
 	r.ledger.Restarts++
 	r.Say("the provider is killed")
-	return r.start(p)
+	r.start(p)
 }
 
 // dismiss stops all processes that still run.
-func (r *run) dismiss() error {
+func (r *run) dismiss() {
 	for _, m := range r.crew {
 		if !m.thaw.IsZero() {
-			if err := m.Thaw(); err != nil {
-				return err
-			}
+			proof.Check(m.Thaw())
 		}
 		if m.order.Role == theProvider {
 			continue
 		}
 		if err := m.End(); err != nil && m.order.Role != aNaive {
-			return fmt.Errorf("%s: %w; its last log line is %q", m.Name, err, m.LastWords())
+			proof.Check(fmt.Errorf("%s: %w; its last log line is %q", m.Name, err, m.LastWords()))
 		}
 	}
 	r.Say("everybody has ended")
-	return r.of(theProvider)[0].End()
+	proof.Check(r.of(theProvider)[0].End())
 }

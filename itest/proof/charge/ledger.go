@@ -9,7 +9,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/faults"
@@ -99,11 +98,9 @@ func histories(log string) (senders, naive map[string]*history, err error) {
 }
 
 // audit computes the ledger.
-func (r *run) audit(ctx context.Context) (err error) {
+func (r *run) audit(ctx context.Context) {
 	l := r.ledger
-	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
-		return err
-	}
+	l.Offsets = r.Watch.Audit(ctx)
 	sent := map[string]bool{}
 	r.Kafka.Each(topic, func(record *kgo.Record) {
 		l.Records++
@@ -111,21 +108,14 @@ func (r *run) audit(ctx context.Context) (err error) {
 	})
 	l.Copies = l.Records - len(sent)
 	senders, naive, err := histories(r.log())
-	if err != nil {
-		return err
-	}
-	var stuck int
-	if err := r.pool.QueryRow(ctx, "select count(*) from semel_inbox where state <> 'COMPLETED'").Scan(&stuck); err != nil {
-		return err
-	}
-	l.Balance = ledger.Weigh(chargesOf(senders), maps.Keys(sent), stuck)
+	proof.Check(err)
+	l.Balance = ledger.Weigh(chargesOf(senders), maps.Keys(sent), r.Count(ctx, "select count(*) from semel_inbox where state <> 'COMPLETED'"))
 	without := ledger.Weigh(chargesOf(naive), maps.Keys(sent), 0)
 	l.NaiveDoubled, l.NaiveLost = without.Doubled, without.Lost
 	l.resolve(senders)
-	var rows, booked int
-	err = r.pool.QueryRow(ctx, "select count(*), count(distinct delivery) from effects").Scan(&rows, &booked)
-	l.Unbooked, l.Overbooked = len(sent)-booked, rows-booked
-	return cmp.Or(err, l.Accord.Hear(ctx, stdlib.OpenDBFromPool(r.pool)))
+	booked := r.Count(ctx, "select count(distinct delivery) from effects")
+	l.Unbooked, l.Overbooked = len(sent)-booked, r.Count(ctx, "select count(*) from effects")-booked
+	l.Accord.Hear(ctx, r.Activity.DB)
 }
 
 func chargesOf(all map[string]*history) map[string]int {
@@ -161,13 +151,8 @@ func (l *Ledger) resolve(senders map[string]*history) {
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
-	if err := cmp.Or(l.Balance.Wrong(), l.Offsets.Wrong(), l.Accord.Wrong()); err != nil {
-		return err
-	}
-	if l.Unbooked != 0 || l.Overbooked != 0 || l.Unresolved != 0 {
-		return fmt.Errorf("%d payments are not booked, %d are booked twice, %d outcomes are unresolved", l.Unbooked, l.Overbooked, l.Unresolved)
-	}
-	return nil
+	return cmp.Or(l.Balance.Wrong(), l.Offsets.Wrong(), l.Accord.Wrong(),
+		ledger.None(l.Unbooked, "payments are not booked"), ledger.None(l.Overbooked, "payments are booked twice"), ledger.None(l.Unresolved, "outcomes are unresolved"))
 }
 
 // Fault implements proof.Ledger.

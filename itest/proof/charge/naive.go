@@ -10,29 +10,21 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
 // naive does what many services do. It fetches an order and calls the provider without an idempotency key.
 // After an error it retries a few times and then continues with the next order. It commits the offset last.
 func (o *order) naive(ctx context.Context) error {
-	broker, err := kgo.NewClient(kgo.SeedBrokers(o.Brokers...), kgo.ConsumerGroup(naiveGroup), kgo.ConsumeTopics(topic),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(2*time.Second),
-		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.DisableClientMetrics())
-	if err != nil {
-		return err
-	}
-	defer broker.CloseAllowingRebalance()
 	client := o.client()
-	for ctx.Err() == nil {
-		records := broker.PollRecords(ctx, 4*workers).Records()
+	return proof.Poll(ctx, o.Brokers, naiveGroup, topic, 6*time.Second, 4*workers, func(c *kgo.Client, records []*kgo.Record) error {
 		chargeAll(ctx, client, records)
 		if ctx.Err() == nil {
-			_ = broker.CommitRecords(ctx, records...)
+			_ = c.CommitRecords(ctx, records...)
 		}
-		broker.AllowRebalance()
-	}
-	return nil
+		return nil
+	})
 }
 
 // naiveTries is the number of calls after which the naive consumer gives up an order.

@@ -23,11 +23,8 @@ import (
 )
 
 // Command is the first argument with which a program runs as a process of the proof. The program must then
-// call Live.
+// calls Live with the second argument.
 const Command = "charge-process"
-
-// variable is the environment variable that holds the order, as JSON, for a process of the proof.
-const variable = "SEMEL_CHARGE_ORDER"
 
 // role is the task of a process.
 type role string
@@ -63,11 +60,11 @@ type trap struct {
 	Freeze bool
 }
 
-// Live runs one of the processes until SIGTERM.
-func Live() error {
+// Live runs the process of an order until SIGTERM.
+func Live(text string) error {
 	var o order
-	if err := json.Unmarshal([]byte(os.Getenv(variable)), &o); err != nil {
-		return fmt.Errorf("%s: %w", variable, err)
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return fmt.Errorf("the order of the process: %w", err)
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if o.Role == theProvider {

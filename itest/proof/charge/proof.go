@@ -12,7 +12,6 @@ package charge
 import (
 	"context"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -75,21 +74,17 @@ type run struct {
 	ledger  *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Payments: p.Payments, Planted: p.Plant, At: map[string]int{}, least: p}
 	r := newRun(p, s, &l)
 	defer r.close()
-	if err := r.prepare(ctx); err != nil {
-		return l, err
-	}
+	r.prepare(ctx)
 	began := time.Now()
-	if err := r.prove(ctx); err != nil {
-		return l, err
-	}
-	l.Seconds = proof.Seconds(time.Since(began).Seconds())
-	return l, r.audit(ctx)
+	r.prove(ctx)
+	l.Seconds = proof.Since(began)
+	r.audit(ctx)
+	return l
 }
 
 func newRun(p Proof, s proof.Stage, l *Ledger) *run {
@@ -110,61 +105,34 @@ func (r *run) close() {
 const setup = `create table effects (delivery text not null, cents bigint not null)`
 
 // prepare starts servers and creates the topic and the tables.
-func (r *run) prepare(ctx context.Context) (err error) {
+func (r *run) prepare(ctx context.Context) {
 	r.OnKafka(services.KafkaOptions{})
-	if err := r.OnPostgres(); err != nil {
-		return err
-	}
-	if r.address, err = proof.FreeAddress(); err != nil {
-		return err
-	}
-	if r.pool, err = pgxpool.New(ctx, r.Server.DSN()); err != nil {
-		return err
-	}
-	if r.store, err = pgxstore.New(r.pool, pgxstore.Options{}); err != nil {
-		return err
-	}
-	if _, err = r.store.Migrate(ctx); err != nil {
-		return err
-	}
-	if _, err = r.pool.Exec(ctx, setup); err != nil {
-		return err
-	}
-	_, err = r.Kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic)
-	return err
+	r.OnPostgres()
+	r.address = proof.Must(proof.FreeAddress())
+	r.pool = proof.Must(pgxpool.New(ctx, r.Server.DSN()))
+	r.store = proof.Must(pgxstore.New(r.pool, pgxstore.Options{}))
+	proof.Must(r.store.Migrate(ctx))
+	r.Exec(ctx, setup)
+	proof.Must(r.Kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic))
 }
 
 // prove publishes the orders and injects the faults while all processes run. Afterwards prove waits until the
 // only remaining messages are those that need a person's decision. It then decides these messages and waits
 // until they are processed.
-func (r *run) prove(ctx context.Context) (err error) {
-	if err := r.enlist(); err != nil {
-		return err
-	}
+func (r *run) prove(ctx context.Context) {
+	r.enlist()
 	r.Watch = proof.WatchOffsets(r.Kafka, bookings, topic)
-	if r.Feed, err = r.publish(ctx); err != nil {
-		return err
-	}
-	if err := r.Spread(ctx, r.events(), r.Publish); err != nil {
-		return err
-	}
-	if err := r.sprungAll(ctx); err != nil {
-		return err
-	}
-	if err := r.Published(ctx); err != nil {
-		return err
-	}
-	if err := r.settled(ctx); err != nil {
-		return err
-	}
-	if err := r.decideAll(ctx); err != nil {
-		return err
-	}
-	return r.dismiss()
+	r.Feed = r.publish(ctx)
+	r.Spread(ctx, r.events(), r.Publish)
+	r.sprungAll(ctx)
+	r.Published(ctx)
+	r.settled(ctx)
+	r.decideAll(ctx)
+	r.dismiss()
 }
 
 // log returns the path of the provider's log.
-func (r *run) log() string { return filepath.Join(r.Folder, "provider.log") }
+func (r *run) log() string { return r.Path("provider.log") }
 
 // providerOrder returns the configuration of the provider.
 func (r *run) providerOrder() provider.Order {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/memstore"
@@ -47,59 +48,41 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 	o := r.providerOrder()
 	o.Fates.Stubborn = 100_000
 	synctest.Test(t, func(t *testing.T) {
-		here, err := provider.Open(o, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		here := must.Get(provider.Open(o, nil))(t)
 		s := &sender{Client: provider.Client{URL: "http://provider", HTTP: &http.Client{Transport: direct{here}, Timeout: p.Timeout * 3 / 4}}, traps: &traps{}, plant: plant}
 		st := memstore.New()
 		receive(t, st, p.Payments)
 		policy := p.sending(s)
 		policy.Logger = slog.New(slog.DiscardHandler)
-		c, err := consumer.NewLeased(st, s.charge, policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(consumer.NewLeased(st, s.charge, policy))(t)
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute) // ten minutes of the bubble's virtual time
 		defer stop()
 		if err := c.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		if parked, err = st.Rows(t.Context(), store.RowFilter{Consumer: charges, States: []store.RowState{store.StateParked}}); err != nil {
-			t.Error(err)
-		}
+		parked = must.Get(st.Rows(t.Context(), store.RowFilter{Consumer: charges, States: []store.RowState{store.StateParked}}))(t)
 		if err := here.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	all, _, err := histories(filepath.Join(r.Folder, "provider.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all, parked
 }
 
 // receive writes the intents of `count` payments.
 func receive(t *testing.T, st *memstore.Store, count int) {
 	t.Helper()
-	scope, err := st.Scope(t.Context(), charges, "shop", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scope := must.Get(st.Scope(t.Context(), charges, "shop", 0))(t)
 	marks, rows := make([]store.Mark, count), make([]store.Row, count)
 	for i := range count {
-		body, err := json.Marshal(provider.Payment{Reference: reference(i), Card: "4242", Cents: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(json.Marshal(provider.Payment{Reference: reference(i), Card: "4242", Cents: 100}))(t)
 		marks[i] = store.Mark{Scope: scope, ID: []byte(reference(i)), As: store.Waiting}
 		m := semel.NewMessage(semel.Key{Consumer: charges, Source: "shop", ID: reference(i)}, body)
 		rows[i] = store.Row{Mark: i, State: store.StateReceived, Message: m}
 	}
 	b, _, err := st.Begin(t.Context(), store.TxOptions{}, marks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if result := b.Commit(t.Context(), store.Ending{Rows: rows}); result.Outcome != store.Committed {
 		t.Fatal(result)
 	}

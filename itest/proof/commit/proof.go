@@ -8,7 +8,6 @@ package commit
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -52,43 +51,28 @@ type run struct {
 }
 
 // Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, Stage: s, cutter: newCutter(p.Cuts, share, p.Seed)}
 	r.server = services.StartPostgres(s.T, services.Options{Standby: true, Settings: []string{"max_connections = 200"}})
-	if err := workload.Migrate(ctx, r.server.DSN()); err != nil {
-		return Ledger{}, err
-	}
-	proxy, err := pgproxy.New(r.server.DSN())
-	if err != nil {
-		return Ledger{}, err
-	}
-	defer proxy.Close()
+	proof.Check(workload.Migrate(ctx, r.server.DSN()))
+	proxy := pgproxy.Start(s.T, r.server.DSN())
 	r.cutter.install(proxy, p.Direction)
-	if r.db, err = sql.Open("pgx", r.server.DSN()); err != nil {
-		return Ledger{}, err
-	}
+	r.db = proof.Must(sql.Open("pgx", r.server.DSN()))
 	defer func() { _ = r.db.Close() }()
 	r.Rivals = &proof.Rivals{Driver: p.Driver, Feed: &workload.Feed{Enough: r.cutter.enough, Seed: p.Seed}, DSN: proxy.DSN(), Workers: 8, Most: 5}
 	if p.LookUp {
 		r.Rivals.LookUp = r.lookUp
 	}
-	return r.prove(ctx)
-}
-
-func (r *run) prove(ctx context.Context) (Ledger, error) {
-	ledger := Ledger{Direction: r.Direction, least: r.Cuts}
-	if err := r.Start(ctx); err != nil {
-		return ledger, err
-	}
+	r.Start(ctx)
+	defer func() { _ = r.End() }()
 	for range 2 {
-		if err := r.disturb(ctx); err != nil {
-			return ledger, errors.Join(err, r.End())
-		}
+		proof.Check(r.disturb(ctx))
 	}
+	ledger := Ledger{Direction: r.Direction, least: r.Cuts}
 	ledger.Cuts, ledger.Waiting = r.cutter.made()
-	err := errors.Join(r.End(), r.Audit(ctx, r.db, &ledger.RivalsLedger))
-	return ledger, err
+	proof.Check(r.End())
+	r.Audit(ctx, r.db, &ledger.RivalsLedger)
+	return ledger
 }
 
 // lookUp is the query of the planted fault. It reports whether the marker exists.

@@ -5,9 +5,9 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -35,78 +35,53 @@ type run struct {
 	ledger Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, server: services.StartPostgres(s.T, services.Options{Standby: true})}
-	if err := workload.Migrate(ctx, r.server.DSN()); err != nil {
-		return r.ledger, err
-	}
+	proof.Check(workload.Migrate(ctx, r.server.DSN()))
 	r.Rivals = &proof.Rivals{Driver: p.Driver, Feed: &workload.Feed{Enough: r.enough.Load, Seed: p.Seed}, DSN: r.server.FailoverDSN(), Workers: 4, Most: 20}
-	if err := r.Start(ctx); err != nil {
-		return r.ledger, err
-	}
-	err := r.failOver(ctx)
-	for range 2 {
-		if err == nil {
-			err = <-r.Over
-		}
-	}
-	if err = errors.Join(err, r.End()); err != nil {
-		return r.ledger, err
-	}
-	db, err := sql.Open("pgx", r.server.Standby().DSN())
-	if err != nil {
-		return r.ledger, err
-	}
+	r.Start(ctx)
+	defer func() { _ = r.End() }()
+	r.failOver(ctx)
+	proof.Check(cmp.Or(<-r.Over, <-r.Over, r.End()))
+	db := proof.Must(sql.Open("pgx", r.server.Standby().DSN()))
 	defer func() { _ = db.Close() }()
-	err = r.Audit(ctx, db, &r.ledger.RivalsLedger)
-	return r.ledger, err
+	r.Audit(ctx, db, &r.ledger.RivalsLedger)
+	return r.ledger
 }
 
 // failOver kills the primary while the consumers write, and promotes the standby.
-func (r *run) failOver(ctx context.Context) error {
-	if err := r.until(ctx, "both consumers have started", r.Ready); err != nil {
-		return err
-	}
-	if err := r.reach(ctx, r.Before); err != nil {
-		return err
-	}
+func (r *run) failOver(ctx context.Context) {
+	r.until(ctx, "both consumers have started", r.Ready)
+	r.reach(ctx, r.Before)
 	killed := time.Now()
 	r.server.Kill()
 	r.ledger.Before = r.Applied()
 	r.server.Standby().Promote()
-	if err := r.reach(ctx, r.ledger.Before+1); err != nil {
-		return err
-	}
+	r.reach(ctx, r.ledger.Before+1)
 	r.ledger.Outage = time.Since(killed).Milliseconds()
-	err := r.reach(ctx, r.ledger.Before+r.After)
+	r.reach(ctx, r.ledger.Before+r.After)
 	r.enough.Store(true)
-	return err
 }
 
 // patience is the time limit for a step that normally takes seconds.
 const patience = time.Minute
 
 // reach waits until the consumers report n messages in commits.
-func (r *run) reach(ctx context.Context, n int) error {
-	return r.until(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
+func (r *run) reach(ctx context.Context, n int) {
+	r.until(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
 }
 
 // until waits for a condition while the consumers run. It fails after patience.
-func (r *run) until(ctx context.Context, what string, so func() bool) error {
+func (r *run) until(ctx context.Context, what string, so func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := proof.Until(ctx, 2*time.Millisecond, func() (bool, error) {
-		select {
-		case err := <-r.Over:
-			return false, fmt.Errorf("a consumer ended too early: %w", err)
-		default:
-			return so(), nil
-		}
+	proof.During("until "+what, func() {
+		proof.Until(ctx, 2*time.Millisecond, func() bool {
+			if len(r.Over) > 0 {
+				proof.Check(fmt.Errorf("a consumer ended too early: %w", <-r.Over))
+			}
+			return so()
+		})
 	})
-	if err != nil {
-		return fmt.Errorf("until %s; %d messages are in commits: %w", what, r.Applied(), err)
-	}
-	return nil
 }

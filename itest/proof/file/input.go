@@ -4,12 +4,12 @@ package file
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"math/rand/v2"
 	"os"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
@@ -36,46 +36,17 @@ func (in Input) sent() iter.Seq[string] {
 }
 
 // WriteFile writes the deliveries as envelope lines to a file and returns the size of the file in bytes.
-func (in Input) WriteFile(path string) (int64, error) {
+func (in Input) WriteFile(path string) (size int64, err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	out := bufio.NewWriterSize(f, 1<<20)
-	for _, id := range in.order() {
-		if err := writeLine(out, webhooks.ID(id), in.Webhook(id)); err != nil {
-			return 0, err
-		}
+	for _, id := range proof.Shuffled(in.Deliveries, in.IDs, in.Seed) {
+		h := in.Webhook(id)
+		n, _ := fmt.Fprintf(out, `{"key":%q,"headers":{"X-GitHub-Delivery":%q,"X-GitHub-Event":%q},"body":%s}`+"\n", h.Repository, webhooks.ID(id), h.Event, h.Body)
+		size += int64(n)
 	}
-	if err := out.Flush(); err != nil {
-		return 0, err
-	}
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, err
-	}
-	return end, f.Close()
-}
-
-// order returns the id of each delivery in the file. Each id occurs at least once. The remaining deliveries
-// repeat random ids.
-func (in Input) order() []int {
-	r := rand.New(rand.NewPCG(in.Seed, 1))
-	ids := make([]int, in.Deliveries)
-	for i := range ids {
-		ids[i] = i
-		if i >= in.IDs {
-			ids[i] = r.IntN(in.IDs)
-		}
-	}
-	r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	return ids
-}
-
-func writeLine(out *bufio.Writer, delivery string, h webhooks.Webhook) error {
-	fmt.Fprintf(out, `{"key":%q,"headers":{"X-GitHub-Delivery":%q,"X-GitHub-Event":%q},"body":`, h.Repository, delivery, h.Event)
-	out.Write(h.Body)
-	_, err := out.WriteString("}\n")
-	return err
+	return size, out.Flush()
 }

@@ -8,7 +8,6 @@ package file
 import (
 	"context"
 	"math/rand/v2"
-	"path/filepath"
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/processes"
@@ -27,39 +26,24 @@ type Proof struct {
 
 const databaseFile = "counts.db"
 
-// Run writes the input, runs semel until it ends by itself and returns the ledger. Call Ledger.Fault to see
-// whether the proof succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+// Run writes the input, runs semel until it ends by itself and returns the ledger; judge it with
+// Fault.
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Deliveries: p.Input.Deliveries, Absorbed: p.Input.Deliveries - p.Input.IDs, least: p.Open}
-	db, err := processes.OpenSQLite(ctx, filepath.Join(s.Folder, databaseFile))
-	if err != nil {
-		return l, err
-	}
+	db := proof.Must(processes.OpenSQLite(ctx, s.Path(databaseFile)))
 	defer func() { _ = db.Close() }()
-	r := &run{Proof: p, random: rand.New(rand.NewPCG(p.Input.Seed, 2)), db: db}
-	if r.Fleet, err = proof.NewFleet(ctx, s, proof.Setup, &l.Tally); err != nil {
-		return l, err
-	}
+	r := &run{Proof: p, Fleet: proof.NewFleet(ctx, s, proof.Setup, &l.Tally), random: rand.New(rand.NewPCG(p.Input.Seed, 2)), db: db}
 	defer r.Close()
-	return l, r.prove(ctx)
-}
-
-// prove kills the process Kills times and then lets it run to its end. The kills are spread over the first 80
-// % of the effects, so that each restarted process has work left.
-func (r *run) prove(ctx context.Context) error {
 	r.m = r.Add()
-	size, err := r.Input.WriteFile(r.m.Path(inputFile))
-	if err != nil {
-		return err
-	}
+	size := proof.Must(r.Input.WriteFile(r.Path(inputFile)))
 	r.Say("%d deliveries of %d webhooks, %.0f MB", r.Input.Deliveries, r.Input.IDs, float64(size)/1e6)
-	if err := r.start(ctx); err != nil {
-		return err
-	}
+	r.start(ctx)
+	// Kills are distributed over the first 80 % of the effects, so that work is left at each kill.
 	var kills proof.Schedule
 	kills.Spread(0, 0.8, r.Kills, r.killOne)
-	if err := kills.Run(ctx, r.reach); err != nil {
-		return err
-	}
-	return r.finish(ctx)
+	kills.Run(ctx, r.reach)
+	left := r.m.Finish(proof.Consumer)
+	r.Over()
+	l.Audit(ctx, r.db.Conn, r.Input.sent(), proof.Must(r.m.Parked())+left, true)
+	return l
 }

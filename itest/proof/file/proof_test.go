@@ -5,10 +5,10 @@ package file
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"path/filepath"
 	"testing"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/worlds/processes"
@@ -22,10 +22,7 @@ func smallInput() Input {
 
 func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 	p, stage := Proof{Input: smallInput(), Batch: 1, Kills: 3, Open: 2}, proof.InTest(t)
-	ledger, err := p.Run(t.Context(), stage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := proof.Prove(stage, p.Run)
 	if err := ledger.Fault(); err != nil {
 		t.Errorf("%v: %+v", err, ledger)
 	}
@@ -38,9 +35,7 @@ func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 			insert into effects select delivery, type, repository from effects where rowid = 2;
 			update counters set n = n + 1 where rowid = 1`)
 		var doctored proof.Tally
-		if err := doctored.Audit(t.Context(), db.Conn, p.Input.sent(), 0, true); err != nil {
-			t.Fatal(err)
-		}
+		doctored.Audit(t.Context(), db.Conn, p.Input.sent(), 0, true)
 		if doctored.Lost != 1 || doctored.Doubled != 1 || doctored.Astray == 0 {
 			t.Errorf("%+v", doctored)
 		}
@@ -50,14 +45,9 @@ func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 // change runs SQL statements on the database in a proof's folder.
 func change(t *testing.T, folder, statements string) *processes.SQLite {
 	t.Helper()
-	db, err := processes.OpenSQLite(t.Context(), filepath.Join(folder, databaseFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(processes.OpenSQLite(t.Context(), filepath.Join(folder, databaseFile)))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	if _, err := db.Conn.ExecContext(t.Context(), statements); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(db.Conn.ExecContext(t.Context(), statements))(t)
 	return db
 }
 
@@ -66,31 +56,18 @@ func TestAnOpenTransactionIsSeenOnlyWhileItIsOpen(t *testing.T) {
 	db := change(t, folder, `pragma journal_mode = wal; create table t (x)`)
 	writing := func(want bool) {
 		t.Helper()
-		got, err := db.Writing(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(db.Writing(ctx))(t)
 		if got != want {
 			t.Errorf("an open transaction: %v, not %v", got, want)
 		}
 	}
-	other, err := sql.Open("sqlite", filepath.Join(folder, databaseFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(sql.Open("sqlite", filepath.Join(folder, databaseFile)))(t)
 	defer other.Close()
 	writing(false)
-	tx, err := other.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(`insert into t values (1)`); err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Get(other.Begin())(t)
+	must.Get(tx.Exec(`insert into t values (1)`))(t)
 	writing(true)
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tx.Rollback())
 	writing(false)
 }
 
@@ -103,18 +80,4 @@ func TestALedgerIsAProofOnlyIfNothingIsWrong(t *testing.T) {
 		"astray":  func(l *Ledger) { l.Astray = 1 },
 		"tame":    func(l *Ledger) { l.Open = 19 },
 	})
-}
-
-func TestEveryIDIsDeliveredAndTheOrderIsTheSeeds(t *testing.T) {
-	in := smallInput()
-	seen := map[int]bool{}
-	for _, id := range in.order() {
-		seen[id] = true
-	}
-	if len(seen) != in.IDs || len(in.order()) != in.Deliveries {
-		t.Errorf("%d ids in %d deliveries", len(seen), len(in.order()))
-	}
-	if fmt.Sprint(in.order()) != fmt.Sprint(smallInput().order()) {
-		t.Error("the same seed gave two orders")
-	}
 }

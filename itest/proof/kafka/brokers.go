@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // broker returns the number of the broker to kill or freeze. With three brokers it waits until all replicas
 // are in sync, and returns the group's coordinator.
-func (r *run) broker(ctx context.Context) (node int, err error) {
+func (r *run) broker(ctx context.Context) (node int) {
 	if r.Brokers == 1 {
-		return 0, nil
+		return 0
 	}
-	err = r.patiently(ctx, "all replicas are in sync, and the group has a coordinator", func(ctx context.Context) bool {
+	r.patiently(ctx, "all replicas are in sync, and the group has a coordinator", func(ctx context.Context) bool {
 		if !r.inSync(ctx) {
 			return false
 		}
@@ -24,7 +26,7 @@ func (r *run) broker(ctx context.Context) (node int, err error) {
 		node = int(c.NodeID) - 1
 		return c.Err == nil && node >= 0
 	})
-	return node, err
+	return node
 }
 
 // inSync reports whether all brokers have in-sync replicas of every partition of the topic and of
@@ -40,23 +42,22 @@ func (r *run) inSync(ctx context.Context) bool {
 }
 
 // moreEffects waits for 300 further effects. `when` names the situation in the error.
-func (r *run) moreEffects(ctx context.Context, when string) error {
+func (r *run) moreEffects(ctx context.Context, when string) {
 	const more = 300
 	published, before := r.Feed.Acknowledged(), r.effects()
-	return r.patiently(ctx, "messages are published and applied "+when, func(context.Context) bool {
+	r.patiently(ctx, "messages are published and applied "+when, func(context.Context) bool {
 		return r.Feed.Acknowledged() >= published+more && r.effects() >= before+more
 	})
 }
 
 // patiently waits until the condition holds, and fails if it takes too long.
-func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) error {
-	is, err := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) (bool, error) {
+func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) {
+	is := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) bool {
 		most, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return so(most), nil
+		return so(most)
 	})
-	if err == nil && !is {
-		err = fmt.Errorf("not within %v: %s", patience, what)
+	if !is {
+		proof.Check(fmt.Errorf("not within %v: %s", patience, what))
 	}
-	return err
 }

@@ -17,7 +17,7 @@ import (
 const producers = 3
 
 // publish starts the producers.
-func (r *run) publish(ctx context.Context) (*proof.Publisher, error) {
+func (r *run) publish(ctx context.Context) *proof.Publisher {
 	plan := r.plan()
 	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) },
 		kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic),

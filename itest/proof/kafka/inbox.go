@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
@@ -57,27 +58,16 @@ func (r *run) setup() string {
 
 // workOff waits until the only waiting messages in the inbox are parked messages, and messages behind a
 // parked message or a gap. workOff then retries the parked messages with a command, and waits again.
-func (r *run) workOff(ctx context.Context) error {
-	if err := r.drained(ctx, untilMended); err != nil {
-		return err
-	}
-	if _, err := r.Activity.DB.ExecContext(ctx, "insert into mended values (now())"); err != nil {
-		return err
-	}
+func (r *run) workOff(ctx context.Context) {
+	r.drained(ctx, untilMended)
+	r.Exec(ctx, "insert into mended values (now())")
 	// After ten minutes, a message behind a gap is parked too, with reason gap.
-	said, err := r.Members[0].Semel(ctx, "messages", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
-	if err != nil {
-		return err
-	}
+	said := proof.Must(r.Members[0].Semel(ctx, "messages", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof"))
 	_, results, _ := strings.Cut(said, "happened: ")
-	if _, err := fmt.Sscanf(results, "%d applied", &r.ledger.Retried); err != nil {
-		return fmt.Errorf("semel messages retry says %q: %w", said, err)
-	}
+	proof.During("semel messages retry says "+said, func() { proof.Must(fmt.Sscanf(results, "%d applied", &r.ledger.Retried)) })
 	r.Say("%d parked messages are retried", r.ledger.Retried)
-	if err := r.drained(ctx, untilFilled); err != nil {
-		return err
-	}
-	return r.skipGaps(ctx)
+	r.drained(ctx, untilFilled)
+	r.skipGaps(ctx)
 }
 
 // refusals returns the number of writes that the server rejected because of their token.

@@ -65,24 +65,15 @@ type Ledger struct {
 }
 
 // audit computes the ledger from the broker and the database.
-func (r *run) audit(ctx context.Context) (err error) {
+func (r *run) audit(ctx context.Context) {
 	l := r.ledger
 	r.inboxLedger()
 	if r.Order {
-		if l.Placed, l.Misplaced, err = r.inOrder(ctx); err != nil {
-			return err
-		}
-		if err := r.Activity.DB.QueryRowContext(ctx, "select count(*) from semel_inbox where stream is not null or place > 1").Scan(&l.Blocked); err != nil {
-			return err
-		}
+		l.Placed, l.Misplaced = r.inOrder(ctx)
+		l.Blocked = r.Count(ctx, "select count(*) from semel_inbox where stream is not null or place > 1")
 	}
-	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
-		return err
-	}
-	committed, err := r.Kafka.TryCommitted(ctx, group, topic)
-	if err != nil {
-		return err
-	}
+	l.Offsets = r.Watch.Audit(ctx)
+	committed := proof.Must(r.Kafka.TryCommitted(ctx, group, topic))
 	settled := map[string]bool{} // ids of messages for which the group has committed the offset of a record
 	r.Kafka.Each(topic, func(record *kgo.Record) {
 		l.Records++
@@ -95,45 +86,31 @@ func (r *run) audit(ctx context.Context) (err error) {
 			settled[webhooks.ID(event)] = true // the event came from a file
 		}
 	}
-	stuck, err := r.stuck(ctx, settled)
-	if err != nil {
-		return err
+	l.Tally.Audit(ctx, r.Activity.DB, maps.Keys(settled), r.stuck(ctx, settled), !r.plain())
+	if !r.plain() {
+		l.Accord.Hear(ctx, r.Activity.DB)
 	}
-	if err := l.Tally.Audit(ctx, r.Activity.DB, maps.Keys(settled), stuck, !r.plain()); err != nil || r.plain() {
-		return err
-	}
-	return l.Accord.Hear(ctx, r.Activity.DB)
 }
 
 // stuck counts messages that are parked, and messages that have no effect and are not in settled.
-func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int, err error) {
-	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
-	if err != nil {
-		return 0, err
-	}
+func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int) {
+	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery"))
 	if !r.plain() { // the plain loops have no inbox table
-		if err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`).Scan(&stuck); err != nil {
-			return 0, err
-		}
+		stuck = r.Count(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`)
 	}
 	for id, is := range settled {
 		if !is && effects[id] == 0 {
 			stuck++
 		}
 	}
-	return stuck, nil
+	return stuck
 }
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
-	err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong(), l.Accord.Wrong())
-	if err == nil && l.Misplaced != 0 {
-		err = fmt.Errorf("%d effects are out of their stream's order", l.Misplaced)
-	}
-	if err == nil && l.Unheld != 0 {
-		err = fmt.Errorf("%d messages waited although nothing held them back, or did not wait although something did", l.Unheld)
-	}
-	return err
+	return cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong(), l.Accord.Wrong(),
+		ledger.None(l.Misplaced, "effects are out of their stream's order"),
+		ledger.None(l.Unheld, "messages waited although nothing held them back, or did not wait although something did"))
 }
 
 // Fault implements proof.Ledger. Fault accepts one kill less than configured.

@@ -24,14 +24,11 @@ import (
 const LoopCommand = "plain-loop"
 
 // plant makes a member run a plain loop instead of semel, if that fault is planted.
-func (r *run) plant(m *proof.Member) (err error) {
-	if !r.plain() {
-		return nil
+func (r *run) plant(m *proof.Member) {
+	if r.plain() {
+		m.Own(LoopCommand, r.Plant)
+		m.Env = append(m.Env, "BROKERS="+strings.Join(r.Cluster.Brokers(), ","), "SESSION="+r.Session.String())
 	}
-	m.Args = []string{LoopCommand, r.Plant}
-	m.Env = append(m.Env, "BROKERS="+strings.Join(r.Cluster.Brokers(), ","), "SESSION="+r.Session.String())
-	m.Binary, err = os.Executable()
-	return err
 }
 
 func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "settle-last" }
@@ -39,9 +36,8 @@ func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "set
 // loop does what many services do, without markers: it fetches, applies messages in a transaction, and
 // commits the offsets.
 type loop struct {
-	first  bool // commit offsets before the effect
-	broker *kgo.Client
-	db     *pgx.Conn
+	first bool // commit offsets before the effect
+	db    *pgx.Conn
 }
 
 // Loop consumes until SIGTERM. With order "settle-first" it commits offsets before the effects, with
@@ -58,26 +54,15 @@ func Loop(order string) error {
 		return err
 	}
 	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	broker, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(os.Getenv("BROKERS"), ",")...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
-		kgo.SessionTimeout(session), kgo.HeartbeatInterval(session/3), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll())
-	if err != nil {
-		return err
-	}
-	defer broker.CloseAllowingRebalance()
-	l := loop{first: order == "settle-first", broker: broker, db: db}
-	for ctx.Err() == nil {
-		records := broker.PollRecords(ctx, 100).Records()
-		if err := l.do(context.WithoutCancel(ctx), records); err != nil {
-			return err
-		}
-		broker.AllowRebalance()
-	}
-	return nil
+	l := loop{order == "settle-first", db}
+	return proof.Poll(ctx, strings.Split(os.Getenv("BROKERS"), ","), group, topic, session, 100, func(c *kgo.Client, records []*kgo.Record) error {
+		return l.do(context.WithoutCancel(ctx), c, records)
+	})
 }
 
-func (l loop) do(ctx context.Context, records []*kgo.Record) error {
+func (l loop) do(ctx context.Context, c *kgo.Client, records []*kgo.Record) error {
 	if l.first {
-		_ = l.broker.CommitRecords(ctx, records...)
+		_ = c.CommitRecords(ctx, records...)
 	}
 	err := l.apply(ctx, records)
 	for try := 0; err != nil && try < 50 && !l.db.IsClosed(); try++ { // retried, because members can deadlock on the counters
@@ -85,7 +70,7 @@ func (l loop) do(ctx context.Context, records []*kgo.Record) error {
 		err = l.apply(ctx, records)
 	}
 	if err == nil && !l.first {
-		_ = l.broker.CommitRecords(ctx, records...)
+		_ = c.CommitRecords(ctx, records...)
 	}
 	return err
 }

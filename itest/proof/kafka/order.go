@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
@@ -101,7 +100,7 @@ func (r *run) ordered(record *kgo.Record, event int) {
 func streamName(n int) string { return fmt.Sprint("s", n) }
 
 // fillGaps runs a command that feeds the unpublished versions to the consumer from a file.
-func (r *run) fillGaps(ctx context.Context) error {
+func (r *run) fillGaps(ctx context.Context) {
 	var text bytes.Buffer
 	for event, v := range r.places {
 		if !v.filled() {
@@ -111,57 +110,36 @@ func (r *run) fillGaps(ctx context.Context) error {
 		for _, h := range record.Headers {
 			headers[strings.Replace(h.Key, "ce_", "ce-", 1)] = string(h.Value)
 		}
-		line, err := json.Marshal(map[string]any{"key": string(record.Key), "headers": headers, "body": json.RawMessage(record.Value)})
-		if err != nil {
-			return err
-		}
+		line := proof.Must(json.Marshal(map[string]any{"key": string(record.Key), "headers": headers, "body": json.RawMessage(record.Value)}))
 		text.Write(append(line, '\n'))
 	}
-	if err := os.WriteFile(filepath.Join(r.Folder, "missing.jsonl"), text.Bytes(), 0o644); err != nil {
-		return err
-	}
-	if _, err := r.Members[0].Semel(ctx, "gaps", "backfill", "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json"); err != nil {
-		return err
-	}
+	r.Write("missing.jsonl", text.String())
+	proof.Must(r.Members[0].Semel(ctx, "gaps", "backfill", "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json"))
 	r.ledger.Filled = bytes.Count(text.Bytes(), []byte("\n"))
 	r.Say("%d gaps are filled from a file", r.ledger.Filled)
-	return r.drained(ctx, untilSkipped)
+	r.drained(ctx, untilSkipped)
 }
 
 // skipGaps runs a command that skips the versions that never come.
-func (r *run) skipGaps(ctx context.Context) error {
+func (r *run) skipGaps(ctx context.Context) {
 	if !r.Order || r.Keys {
-		return nil
+		return
 	}
-	if err := r.fillGaps(ctx); err != nil {
-		return err
-	}
-	said, err := r.Members[0].Semel(ctx, "gaps", "skip", "--all", "--yes", "--because", "never sent", "--as", "proof")
-	if err != nil {
-		return err
-	}
+	r.fillGaps(ctx)
+	said := proof.Must(r.Members[0].Semel(ctx, "gaps", "skip", "--all", "--yes", "--because", "never sent", "--as", "proof"))
 	r.ledger.Skipped = strings.Count(said, ": done")
 	r.Say("%d gaps are skipped", r.ledger.Skipped)
-	return r.drained(ctx, untilNothing)
+	r.drained(ctx, untilNothing)
 }
 
 // inOrder returns how many effects are in the order of their stream and how many are not.
-func (r *run) inOrder(ctx context.Context) (placed, misplaced int, err error) {
+func (r *run) inOrder(ctx context.Context) (placed, misplaced int) {
 	event := map[string]int{}
 	for i := range r.Events {
 		event[webhooks.ID(i)] = i
 	}
-	rows, err := r.Activity.DB.QueryContext(ctx, "select delivery from effects order by n")
-	if err != nil {
-		return 0, 0, err
-	}
-	defer rows.Close()
-	at := make([]int, 2*streams)
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return 0, 0, err
-		}
+	at, id := make([]int, 2*streams), ""
+	proof.Check(ledger.Each(ctx, r.Activity.DB, "select delivery from effects order by n", nil, []any{&id}, func() {
 		v := r.places[event[id]]
 		next := at[v.stream] + 1
 		if next == 2 && skips(v.stream) {
@@ -173,6 +151,6 @@ func (r *run) inOrder(ctx context.Context) (placed, misplaced int, err error) {
 			misplaced++
 		}
 		at[v.stream] = v.number
-	}
-	return placed, misplaced, rows.Err()
+	}))
+	return placed, misplaced
 }

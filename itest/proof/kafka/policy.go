@@ -4,8 +4,6 @@ package kafka
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,7 +20,7 @@ const (
 	staticPolicy  = "static.yaml"
 )
 
-func (r *run) writePolicies() error {
+func (r *run) writePolicies() {
 	p := proof.Policy{Store: `postgres: {url: "${DATABASE}"}`, Identity: `{id: "header:ce-id", source: "header:ce-source"}`,
 		ID: "header:ce-id", Type: "header:ce-type", Batch: r.Batch, Timeout: timeout}
 	if r.Plant == "natural" {
@@ -46,9 +44,6 @@ func (r *run) writePolicies() error {
 	}
 	for file, instance := range map[string]string{dynamicPolicy: "", staticPolicy: `, instance: "${MEMBER}"`} {
 		p.Source = fmt.Sprintf(`kafka: {brokers: "%s", topics: [%s], group: %s, %s%s}`, strings.Join(r.Cluster.Brokers(), ","), topic, group, protocol, instance)
-		if err := os.WriteFile(filepath.Join(r.Folder, file), p.Text(), 0o644); err != nil {
-			return err
-		}
+		r.Write(file, p.Text())
 	}
-	return nil
 }

@@ -78,74 +78,52 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
 	if p.Order {
 		r.places = p.versions()
 	}
-	var err error
-	if r.Fleet, err = proof.NewFleet(ctx, s, r.setup(), &l.Tally); err != nil {
-		return l, err
-	}
+	r.Fleet = proof.NewFleet(ctx, s, r.setup(), &l.Tally)
 	defer r.Close()
 	r.OnKafka(services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
 		// With the protocol of KIP-848 the session timeout is a setting of the broker.
 		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
 	}})
-	if err := r.OnPostgres(); err != nil {
-		return l, err
-	}
-	if err := r.prepare(ctx); err != nil {
-		return l, err
-	}
-	if err := r.prove(ctx); err != nil {
-		return l, err
-	}
-	err = r.audit(ctx)
-	return l, err
-}
-
-func (r *run) prepare(ctx context.Context) error {
-	if err := r.writePolicies(); err != nil {
-		return err
-	}
+	r.OnPostgres()
+	r.writePolicies()
 	if r.plain() {
-		if _, err := r.Activity.DB.ExecContext(ctx, setup); err != nil {
-			return err
-		}
+		r.Exec(ctx, setup)
 	}
-	_, err := r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
-	return err
+	proof.Must(r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic))
+	r.prove(ctx)
+	r.audit(ctx)
+	return l
 }
 
 // prove runs the fleet while it publishes and injects faults. prove stops the fleet when the group has
 // committed all offsets.
-func (r *run) prove(ctx context.Context) (err error) {
+func (r *run) prove(ctx context.Context) {
 	for range r.AtFirst {
-		if err := r.add(); err != nil {
-			return err
-		}
+		r.add()
 	}
 	r.Watch = proof.WatchOffsets(r.Kafka, group, topic)
-	if r.Feed, err = r.publish(ctx); err != nil {
-		return err
-	}
-	steps := []func(context.Context) error{
-		func(ctx context.Context) error { return r.Spread(ctx, r.events(), r.Publish) }, r.Published,
-		func(ctx context.Context) error { return r.Fleet.Settled(ctx, patience) },
-	}
+	r.Feed = r.publish(ctx)
+	r.Spread(ctx, r.events(), r.Publish)
+	r.Published(ctx)
+	r.Fleet.Settled(ctx, patience)
 	if r.Inbox || r.Order {
-		steps = append(steps, r.workOff)
+		r.workOff(ctx)
 	}
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return err
-		}
+	for _, m := range r.Members {
+		r.end(m)
 	}
-	return r.endAll()
+	r.Over()
+	r.ledger.Delivered = r.Delivered()
+	if r.frozen != nil {
+		r.ledger.Frozen = proof.Must(r.frozen.Stopped())
+	}
 }
 
 // effects returns the number of effects, or 0 if the database cannot be read.

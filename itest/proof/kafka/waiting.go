@@ -4,11 +4,12 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
@@ -84,74 +85,58 @@ func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing 
 
 // waiting reads the rows that are not completed.
 func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
-	rows, err := r.Activity.DB.QueryContext(ctx, `select encode(substr(id, 2), 'hex'), state, reason, concat_ws(' ', encode(stream, 'escape'), stream_version, encode(line, 'escape'), place,
-		'due in', due_at - now(), 'attempts', finished, last_error) from semel_inbox where state <> 'COMPLETED' order by number`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var row waitingRow
-		if err := rows.Scan(&row.id, &row.state, &row.reason, &row.text); err != nil {
-			return nil, err
-		}
-		all = append(all, row)
-	}
-	return all, rows.Err()
+	var row waitingRow
+	err = ledger.Each(ctx, r.Activity.DB, `select encode(substr(id, 2), 'hex'), state, reason, concat_ws(' ', encode(stream, 'escape'), stream_version, encode(line, 'escape'), place,
+		'due in', due_at - now(), 'attempts', finished, last_error) from semel_inbox where state <> 'COMPLETED' order by number`,
+		nil, []any{&row.id, &row.state, &row.reason, &row.text}, func() { all = append(all, row) })
+	return all, err
 }
 
 // drained waits until every waiting row has a reason to wait. The versions of a stream are processed one
 // after the other, which takes long. drained therefore gives up only when no effect was added during
 // patience.
-func (r *run) drained(ctx context.Context, s stage) error {
+func (r *run) drained(ctx context.Context, s stage) {
 	held := r.heldBack(s)
 	looked, moved, effects := time.Time{}, time.Now(), int64(-1)
-	err := r.Until(ctx, func() (bool, error) {
+	stands := func() bool { return time.Since(moved) > patience }
+	r.Until(ctx, func() bool {
 		if time.Since(looked) < 500*time.Millisecond {
-			return false, r.Feed.Err()
+			return false
 		}
 		looked = time.Now()
 		if now := r.effects(); now != effects {
 			effects, moved = now, looked
 		}
-		if time.Since(moved) > patience {
-			return false, errStands
+		if stands() {
+			return true
 		}
 		// a cheap query that runs first
 		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')"
 		moving := 0
 		if r.Activity.DB.QueryRowContext(ctx, query).Scan(&moving) != nil || moving > 0 {
-			return false, r.Feed.Err()
+			return false
 		}
 		if r.Plant != "" { // a planted fault may prevent that messages wait that should
-			return true, nil
+			return true
 		}
 		rows, err := r.waiting(ctx)
 		free, missing := unheld(rows, held)
-		return err == nil && len(free) == 0 && missing == 0, r.Feed.Err()
+		return err == nil && len(free) == 0 && missing == 0
 	})
 	switch {
-	case errors.Is(err, errStands):
-		return r.stands(ctx, held)
-	case err == nil && r.Plant == "":
+	case stands():
+		r.stand(ctx, held)
+	case r.Plant == "":
 		r.Say("%d messages wait, each behind one that is parked or missing, or parked itself", len(held))
 	}
-	return err
 }
 
-var errStands = errors.New("nothing takes effect any more")
-
-// stands returns an error that lists the rows that wait without a reason. The ledger then fails.
-func (r *run) stands(ctx context.Context, held map[string]int) error {
-	rows, err := r.waiting(ctx)
-	if err != nil {
-		return err
-	}
-	free, missing := unheld(rows, held)
+// stand counts the rows that wait without a reason, which make the ledger fail.
+func (r *run) stand(ctx context.Context, held map[string]int) {
+	free, missing := unheld(proof.Must(r.waiting(ctx)), held)
 	r.Say("for %v nothing took effect: %d messages wait although nothing holds them back, and of %d that are held back %d do not wait", patience, len(free), len(held), missing)
 	for _, row := range free[:min(len(free), 10)] {
 		r.Say("%s is %s", row.id, strings.Join([]string{row.state, row.reason, row.text}, " "))
 	}
 	r.ledger.Unheld += len(free) + missing
-	return nil
 }

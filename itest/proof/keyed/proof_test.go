@@ -10,20 +10,14 @@ import (
 )
 
 func TestB11ProcessesThatAreKilledAndFrozenCallOnceUnlessALeaseEnded(t *testing.T) {
-	ledger, err := Proof{Deliveries: 3_000, Messages: 1_200, Kills: 2, Freezes: 1, Restarts: 1, Seed: 1}.Run(t.Context(), proof.InTest(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := proof.Prove(proof.InTest(t), Proof{Deliveries: 3_000, Messages: 1_200, Kills: 2, Freezes: 1, Restarts: 1, Seed: 1}.Run)
 	if err := ledger.Fault(); err != nil {
 		t.Errorf("%v: %+v", err, ledger)
 	}
 }
 
 func TestAServerThatForgetsAlthoughItSaysThatItIsDurableIsFound(t *testing.T) {
-	ledger, err := Proof{Deliveries: 6_000, Messages: 2_400, Kills: 2, Restarts: 1, Forgets: true, Seed: 1}.Run(t.Context(), proof.InTest(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := proof.Prove(proof.InTest(t), Proof{Deliveries: 6_000, Messages: 2_400, Kills: 2, Restarts: 1, Forgets: true, Seed: 1}.Run)
 	if ledger.Unexplained == 0 || ledger.Wrong() == nil {
 		t.Errorf("the planted fault was not detected: %+v", ledger)
 	}

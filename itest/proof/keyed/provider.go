@@ -3,10 +3,8 @@
 package keyed
 
 import (
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -37,8 +35,6 @@ type call struct {
 // provider is the HTTP endpoint that the members call. It records each call, and leaves a few calls without
 // an answer.
 type provider struct {
-	url    string
-	server *http.Server
 	// mute is how many of a thousand calls get no answer.
 	mute int
 
@@ -46,20 +42,6 @@ type provider struct {
 	random *rand.Rand        // guarded by mutex
 	calls  map[string][]call // by message id; guarded by mutex
 }
-
-// listen starts a provider.
-func listen(mute int, seed uint64) (*provider, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &provider{url: fmt.Sprintf("http://%s/charge", l.Addr()), mute: mute, random: rand.New(rand.NewPCG(seed, 3)), calls: map[string][]call{}}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
-	go func() { _ = p.server.Serve(l) }()
-	return p, nil
-}
-
-func (p *provider) close() { _ = p.server.Close() }
 
 // ServeHTTP records a call.
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -46,6 +46,14 @@ func (b Balance) Wrong() error {
 	return nil
 }
 
+// None returns an error if there are any of what must not be.
+func None(there int, what string) error {
+	if there != 0 {
+		return fmt.Errorf("%d %s", there, what)
+	}
+	return nil
+}
+
 // AtLeast returns an error if something happened so rarely that the ledger proves nothing.
 func AtLeast(want, there int, what string) error {
 	if there < want {

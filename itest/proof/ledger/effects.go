@@ -15,31 +15,40 @@ type Reader interface {
 // Effects returns how often each message is in the effect log. column is the column with the message's id.
 // The log has no unique key, so a message can be in it twice.
 func Effects(ctx context.Context, from Reader, column string) (map[string]int, error) {
-	rows, err := from.QueryContext(ctx, `select `+column+`, count(*) from effects group by 1`)
+	effects, id, n := map[string]int{}, "", 0
+	err := Each(ctx, from, `select `+column+`, count(*) from effects group by 1`, nil, []any{&id, &n}, func() { effects[id] = n })
+	return effects, err
+}
+
+// Each calls do for each row of a query, after reading its columns.
+func Each(ctx context.Context, from Reader, query string, args, columns []any, do func()) error {
+	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read the effect log: %w", err)
+		return fmt.Errorf("%.60s: %w", query, err)
 	}
 	defer func() { _ = rows.Close() }()
-	effects := map[string]int{}
 	for rows.Next() {
-		var id string
-		var n int
-		if err := rows.Scan(&id, &n); err != nil {
-			return nil, err
+		if err := rows.Scan(columns...); err != nil {
+			return err
 		}
-		effects[id] = n
+		do()
 	}
-	return effects, rows.Err()
+	return rows.Err()
+}
+
+// Count returns the number that a query returns.
+func Count(ctx context.Context, from Reader, query string, args ...any) (n int, err error) {
+	err = from.QueryRowContext(ctx, query, args...).Scan(&n)
+	return n, err
 }
 
 // Astray returns the number of groups whose counter differs from their number of rows in the effect log.
-func Astray(ctx context.Context, from Reader) (astray int, err error) {
-	err = from.QueryRowContext(ctx, `
+func Astray(ctx context.Context, from Reader) (int, error) {
+	return Count(ctx, from, `
 		select count(*) from (
 		    select type, repository, sum(n) as n from (
 		        select type, repository, n from counters
 		        union all
 		        select type, repository, -count(*) from effects group by type, repository) as both_sides
-		    group by type, repository) as unlike where n <> 0`).Scan(&astray)
-	return astray, err
+		    group by type, repository) as unlike where n <> 0`)
 }

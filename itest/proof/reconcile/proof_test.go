@@ -10,10 +10,7 @@ import (
 
 func TestG7LossesAndDoublesAreFoundBesideAConsumerThatRuns(t *testing.T) {
 	for _, blind := range []bool{false, true} {
-		l, err := Proof{Messages: 10_000, Blind: blind}.Run(t.Context(), proof.InTest(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := proof.Prove(proof.InTest(t), Proof{Messages: 10_000, Blind: blind}.Run)
 		switch {
 		case blind && l.Wrong() == nil:
 			t.Errorf("the command did not compare the effects, and the proof did not detect it: %+v", l)

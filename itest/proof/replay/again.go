@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
@@ -50,63 +51,43 @@ func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string)
 
 // damage deletes what would be missing after an older backup was restored: some transfers and conflicts, with
 // their markers, rows and changes.
-func (r *run) damage(ctx context.Context) (lost []string, err error) {
+func (r *run) damage(ctx context.Context) (lost []string) {
 	lost = r.chosen(untilRebuild, forgotten)
 	unknown := r.chosen(untilRebuild, func(transfer int) bool { return contradicted(transfer) && transfer%600 == 40 })
-	return lost, r.remove(ctx, forget, lost, unknown)
+	r.remove(ctx, forget, lost, unknown)
+	return lost
 }
 
 // remove runs a query that deletes transfers and rows, and computes the balances again. The query returns the
 // numbers of deleted markers, effects and rows. Without others, the deleted rows must be those of the
 // transfers.
-func (r *run) remove(ctx context.Context, query string, lost, others []string) error {
-	tx, err := r.Activity.DB.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
+func (r *run) remove(ctx context.Context, query string, lost, others []string) {
+	tx := proof.Must(r.Activity.DB.BeginTx(ctx, nil))
 	defer func() { _ = tx.Rollback() }()
 	args, want := []any{lost}, len(lost)
 	if others != nil {
 		args, want = append(args, others), len(others)
 	}
 	var marks, gone, rows int
-	if err := tx.QueryRowContext(ctx, query, args...).Scan(&marks, &gone, &rows); err != nil {
-		return err
-	}
+	proof.Check(tx.QueryRowContext(ctx, query, args...).Scan(&marks, &gone, &rows))
 	if marks != len(lost) || gone != len(lost) || rows != want {
-		return fmt.Errorf("%d markers and %d effects of %d transfers could be removed, and %d of %d rows", marks, gone, len(lost), rows, want)
+		proof.Check(fmt.Errorf("%d markers and %d effects of %d transfers could be removed, and %d of %d rows", marks, gone, len(lost), rows, want))
 	}
-	for _, text := range []string{unfold, fold} {
-		if _, err := tx.ExecContext(ctx, text); err != nil {
-			return err
-		}
-	}
+	proof.Must(tx.ExecContext(ctx, unfold))
+	proof.Must(tx.ExecContext(ctx, fold))
 	r.Say("the database has lost %d transfers and %d rows", len(lost), want)
-	return tx.Commit()
+	proof.Check(tx.Commit())
 }
 
 // again replays the whole topic. Exactly the lost messages must take effect. again kills the command while it
 // runs.
-func (r *run) again(ctx context.Context) error {
-	lost, err := r.damage(ctx)
-	if err != nil {
-		return err
-	}
+func (r *run) again(ctx context.Context) {
+	lost := r.damage(ctx)
 	var plan struct{ Would counts }
-	if err := r.semel(ctx, &plan, []int{0}, "replay", "plan", group); err != nil {
-		return err
-	}
-	before, contradictedBefore, err := r.known(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.readAgain(ctx, lost); err != nil {
-		return err
-	}
-	after, contradictedAfter, err := r.known(ctx)
-	if err != nil {
-		return err
-	}
+	r.semel(ctx, &plan, []int{0}, "replay", "plan", group)
+	before, contradictedBefore := r.known(ctx)
+	r.readAgain(ctx, lost)
+	after, contradictedAfter := r.known(ctx)
 	happened := counts{Read: int64(r.ledger.Records), Conflicts: contradictedAfter - contradictedBefore}
 	for id, n := range after {
 		happened.Applied += int64(n - before[id])
@@ -116,45 +97,29 @@ func (r *run) again(ctx context.Context) error {
 	}
 	happened.Skipped = happened.Read - happened.Applied - happened.Conflicts
 	r.forecast("what was lost", plan.Would, happened)
-	return r.discard(ctx)
+	r.discard(ctx)
 }
 
 // known returns the number of effects of each transfer, and the number of known conflicts.
-func (r *run) known(ctx context.Context) (effects map[string]int, others int64, err error) {
-	if effects, err = ledger.Effects(ctx, r.Activity.DB, "delivery"); err != nil {
-		return nil, 0, err
-	}
-	return effects, others, r.Activity.DB.QueryRowContext(ctx, conflicts).Scan(&others)
+func (r *run) known(ctx context.Context) (effects map[string]int, others int64) {
+	return proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery")), int64(r.Count(ctx, conflicts))
 }
 
 // readAgain starts a replay, kills it as often as configured, and resumes it each time.
-func (r *run) readAgain(ctx context.Context, lost []string) error {
+func (r *run) readAgain(ctx context.Context, lost []string) {
 	begin := []string{"replay", "start", group, "--because", "a backup was restored", "--as", "proof"}
 	for n := range r.Shots.Again {
-		o, err := r.call("again", begin...)
-		if err != nil {
-			return err
-		}
-		if err := r.counted(ctx, o, (n+1)*len(lost)/(r.Shots.Again+2), `select count(*) from effects where delivery = any($1)`, lost); err != nil {
-			return err
-		}
-		if err := r.shot(o); err != nil {
-			return err
-		}
-		if _, begin, err = r.resuming(ctx, "again"); err != nil {
-			return err
-		}
+		o := r.call("again", begin...)
+		r.counted(ctx, o, (n+1)*len(lost)/(r.Shots.Again+2), `select count(*) from effects where delivery = any($1)`, lost)
+		r.shot(o)
+		_, begin = r.resuming(ctx, "again")
 	}
-	o, err := r.call("again", begin...)
-	if err != nil {
-		return err
-	}
-	return r.ended(ctx, o, 0)
+	r.ended(ctx, r.call("again", begin...), 0)
 }
 
 // resuming waits until no process runs the newest replay. It returns the number of the replay and the
 // arguments that resume it.
-func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error) {
+func (r *run) resuming(ctx context.Context, kind string) (int64, []string) {
 	for {
 		var status struct {
 			Replays []struct {
@@ -167,18 +132,14 @@ func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error
 		if kind == "rebuild" {
 			noun = kind
 		}
-		if err := r.semel(ctx, &status, []int{0}, noun, "status", "--limit", "1"); err != nil {
-			return 0, nil, err
-		}
+		r.semel(ctx, &status, []int{0}, noun, "status", "--limit", "1")
 		if len(status.Replays) != 1 || status.Replays[0].Kind != kind {
-			return 0, nil, fmt.Errorf("the newest replay is not of kind %s: %+v", kind, status.Replays)
+			proof.Check(fmt.Errorf("the newest replay is not of kind %s: %+v", kind, status.Replays))
 		}
 		if one := status.Replays[0]; !one.Run {
-			return one.Number, []string{noun, "start", group, "--resume", fmt.Sprint(one.Number), "--because", "it was killed", "--as", "proof"}, nil
+			return one.Number, []string{noun, "start", group, "--resume", fmt.Sprint(one.Number), "--because", "it was killed", "--as", "proof"}
 		}
 		processes.Pause(ctx, 500*time.Millisecond)
-		if err := r.Tend(); err != nil {
-			return 0, nil, err
-		}
+		r.Tend()
 	}
 }

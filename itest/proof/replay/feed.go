@@ -31,28 +31,23 @@ func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 
 // publish starts to publish the transfers between two percentages, within the given time. It also publishes
 // copies of these transfers and of all earlier transfers.
-func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (err error) {
-	r.stopFeed()
+func (r *run) publish(ctx context.Context, from, to int, within time.Duration) {
+	if r.Feed != nil {
+		r.Feed.Stop()
+	}
 	r.sent = r.part(to)
 	plan := r.plan(r.part(from), r.part(to))
 	random := rand.New(rand.NewPCG(r.Seed, uint64(from)))
-	r.Feed, err = proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) {
+	r.Feed = proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) {
 		p.Evenly(ctx, len(plan), within, func(i int) {
 			record := r.record(plan[i], random)
 			p.Send(ctx, int(record.Partition)%producers, record)
 		})
 	}, r.toBrokers()...)
-	return err
 }
 
 func (r *run) toBrokers() []kgo.Opt {
 	return []kgo.Opt{kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
-}
-
-func (r *run) stopFeed() {
-	if r.Feed != nil {
-		r.Feed.Stop()
-	}
 }
 
 // plan lists the records in their order. Each transfer of this part occurs once. Copies of these transfers
@@ -88,12 +83,10 @@ func (p Proof) plan(first, end int) []place {
 
 // published waits until the current part is published without further faults, and until the group has
 // committed all of it.
-func (r *run) published(ctx context.Context) error {
-	if err := r.Published(ctx); err != nil {
-		return err
-	}
+func (r *run) published(ctx context.Context) {
+	r.Published(ctx)
 	r.ledger.Records += int(r.Feed.Acknowledged())
-	return r.Settled(ctx, patience)
+	r.Settled(ctx, patience)
 }
 
 // patience is how long the proof waits for the remaining work after the last fault. The ledger reports work

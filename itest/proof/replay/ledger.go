@@ -71,11 +71,9 @@ func (r *run) forecast(of string, said, happened any) {
 }
 
 // audit computes the ledger from the broker and the database.
-func (r *run) audit(ctx context.Context) (err error) {
-	l, db := r.ledger, r.Activity.DB
-	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
-		return err
-	}
+func (r *run) audit(ctx context.Context) {
+	l := r.ledger
+	l.Offsets = r.Watch.Audit(ctx)
 	failed, contradicted := map[string]bool{}, map[string]bool{}
 	r.Kafka.Each(dead, func(record *kgo.Record) {
 		l.Letters++
@@ -86,14 +84,8 @@ func (r *run) audit(ctx context.Context) (err error) {
 		}
 	})
 	l.Failed, l.Contradicted = len(failed), len(contradicted)
-	effects, err := r.generations(ctx)
-	if err != nil {
-		return err
-	}
-	stuck := 0
-	if err := db.QueryRowContext(ctx, `select count(*) from semel_inbox where state not in ('COMPLETED', 'DISCARDED')`).Scan(&stuck); err != nil {
-		return err
-	}
+	effects := r.generations(ctx)
+	stuck := r.Count(ctx, `select count(*) from semel_inbox where state not in ('COMPLETED', 'DISCARDED')`)
 	l.Balance = ledger.Weigh(effects[r.active], func(yield func(string) bool) {
 		for i := range r.sent {
 			if !yield(id(i)) {
@@ -101,37 +93,22 @@ func (r *run) audit(ctx context.Context) (err error) {
 			}
 		}
 	}, stuck)
-	if err := db.QueryRowContext(ctx, `select (select count(*) from semel_guard),
-		(select count(*) from (select from semel_acts where verb = 'retry' group by "row" having count(*) > 1) as twice)`).Scan(&l.Guards, &l.Twice); err != nil {
-		return err
-	}
+	l.Guards = r.Count(ctx, `select count(*) from semel_guard`)
+	l.Twice = r.Count(ctx, `select count(*) from (select from semel_acts where verb = 'retry' group by "row" having count(*) > 1) as twice`)
+	live := lines(ctx, r.Activity.DB, projection, 0)
 	if r.active == 0 {
-		standing, err := lines(ctx, db, projection, 0)
-		l.Unlike = unlike(standing, reference(r.sent))
-		return err
+		l.Unlike = unlike(live, reference(r.sent))
+		return
 	}
+	// The projections are compared byte by byte.
+	l.AtSwitch = unlike(live, lines(ctx, r.Activity.DB, folded))
+	l.Unlike = unlike(lines(ctx, r.Activity.DB, projection, 1), reference(r.sent))
 	for delivery, n := range effects[0] {
 		l.Doubled += n - 1
 		if effects[1][delivery] == 0 {
 			l.Unbuilt++
 		}
 	}
-	return r.compare(ctx)
-}
-
-// compare compares the active projection with the rebuilt one, byte by byte.
-func (r *run) compare(ctx context.Context) error {
-	live, err := lines(ctx, r.Activity.DB, projection, 0)
-	if err != nil {
-		return err
-	}
-	folded, err := lines(ctx, r.Activity.DB, folded)
-	if err != nil {
-		return err
-	}
-	built, err := lines(ctx, r.Activity.DB, projection, 1)
-	r.ledger.AtSwitch, r.ledger.Unlike = unlike(live, folded), unlike(built, reference(r.sent))
-	return err
 }
 
 // projection is the query for the balances of a generation, one text line for each account.
@@ -139,20 +116,10 @@ const projection = `select format('%s %s %s %s %s', account, cents, transfers, d
 from balances where generation = $1 order by account collate "C"`
 
 // lines returns the rows of a query.
-func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string, err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read the balances: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			return nil, err
-		}
-		all = append(all, line)
-	}
-	return all, rows.Err()
+func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string) {
+	line := ""
+	proof.Check(ledger.Each(ctx, db, query, args, []any{&line}, func() { all = append(all, line) }))
+	return all
 }
 
 // reference computes the expected balances after the first transfers, as lines in the format of projection.
@@ -192,19 +159,12 @@ func absent(a, b []string) (n int) {
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
-	switch err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong()); {
-	case err != nil:
-		return err
-	case l.Twice != 0:
-		return fmt.Errorf("%d dead letters were replayed twice", l.Twice)
-	case len(l.Mistaken) > 0:
-		return fmt.Errorf("%d previews were wrong; the first: %s", len(l.Mistaken), l.Mistaken[0])
-	case l.AtSwitch != 0 || l.Unbuilt != 0:
-		return fmt.Errorf("at the switch %d balances differed, and %d messages were only in the old projection", l.AtSwitch, l.Unbuilt)
-	case l.Unlike != 0:
-		return fmt.Errorf("%d balances differ from the sum of the transfers", l.Unlike)
-	}
-	return nil
+	return cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong(),
+		ledger.None(l.Twice, "dead letters were replayed twice"),
+		ledger.None(len(l.Mistaken), fmt.Sprintf("previews were wrong: %q", l.Mistaken)),
+		ledger.None(l.AtSwitch, "balances differed at the switch"),
+		ledger.None(l.Unbuilt, "messages were only in the old projection at the switch"),
+		ledger.None(l.Unlike, "balances differ from the sum of the transfers"))
 }
 
 // Fault implements proof.Ledger.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
@@ -38,25 +39,12 @@ type view struct {
 	states  map[int64]string
 }
 
-func (r *run) look(ctx context.Context) (v view, err error) {
-	if v.effects, err = ledger.Effects(ctx, r.Activity.DB, "delivery"); err != nil {
-		return v, err
-	}
+func (r *run) look(ctx context.Context) (v view) {
+	v.effects = proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery"))
 	v.states = map[int64]string{}
-	rows, err := r.Activity.DB.QueryContext(ctx, `select number, state from semel_inbox`)
-	if err != nil {
-		return v, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var number int64
-		var state string
-		if err := rows.Scan(&number, &state); err != nil {
-			return v, err
-		}
-		v.states[number] = state
-	}
-	return v, rows.Err()
+	number, state := int64(0), ""
+	proof.Check(ledger.Each(ctx, r.Activity.DB, `select number, state from semel_inbox`, nil, []any{&number, &state}, func() { v.states[number] = state }))
+	return v
 }
 
 // became compares two views and returns what happened to a dead letter between them.
@@ -90,12 +78,10 @@ func tally(all []letter, fate func(letter) string) string {
 }
 
 // mend repairs the cause of failures. With the planted fault "unmended" it does nothing.
-func (r *run) mend(ctx context.Context, c cause) error {
-	if r.Plant == "unmended" {
-		return nil
+func (r *run) mend(ctx context.Context, c cause) {
+	if r.Plant != "unmended" {
+		r.Exec(ctx, mends[c])
 	}
-	_, err := r.Activity.DB.ExecContext(ctx, mends[c])
-	return err
 }
 
 // lose deletes transfers with their markers, and the rows of their dead letters.
@@ -111,27 +97,14 @@ func restored(transfer int) bool { return transfer%800 == 33 }
 
 // fromTopic replays the dead letters that the store has lost, from the dead-letter topic. Dead letters that
 // the store still has must not change.
-func (r *run) fromTopic(ctx context.Context) error {
-	if err := r.remove(ctx, lose, r.chosen(untilRepair, restored), nil); err != nil {
-		return err
-	}
+func (r *run) fromTopic(ctx context.Context) {
+	r.remove(ctx, lose, r.chosen(untilRepair, restored), nil)
 	args := []string{"messages", "retry", "--all", "--topic", dead, "--consumer", group, "--run"}
 	var said letters
-	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
-		return err
-	}
-	before, err := r.look(ctx)
-	if err != nil {
-		return err
-	}
-	var told any
-	if err := r.semel(ctx, &told, []int{0, 1}, append(args, "--because", "a backup was restored", "--as", "proof")...); err != nil {
-		return err
-	}
-	after, err := r.look(ctx)
-	if err != nil {
-		return err
-	}
+	r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...)
+	before := r.look(ctx)
+	r.semel(ctx, nil, []int{0, 1}, append(args, "--because", "a backup was restored", "--as", "proof")...)
+	after := r.look(ctx)
 	changed := map[string]int{}
 	for id, n := range after.effects {
 		if d := n - before.effects[id]; d != 0 {
@@ -150,5 +123,4 @@ func (r *run) fromTopic(ctx context.Context) error {
 		happened += fmt.Sprint(", and others: ", foretold, " and ", changed)
 	}
 	r.forecast("letters of the topic", fmt.Sprintf("%d applied of %d", len(foretold), len(said.Results)), happened)
-	return nil
 }

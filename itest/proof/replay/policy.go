@@ -4,8 +4,6 @@ package replay
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -34,13 +32,12 @@ var mends = map[cause]string{
 	unreadable: `create or replace function cents(amount text) returns bigint language sql as $$ select replace(amount, ',', '')::bigint $$`,
 }
 
-func (r *run) writePolicy() error {
+func (r *run) writePolicy() {
 	instance := ""
 	if r.Static {
 		instance = `, instance: "${MEMBER}"`
 	}
-	text := fmt.Sprintf(policy, strings.Join(r.Cluster.Brokers(), ","), r.Session, instance, r.Batch)
-	return os.WriteFile(filepath.Join(r.Folder, policyFile), []byte(text), 0o644)
+	r.Write(policyFile, fmt.Sprintf(policy, strings.Join(r.Cluster.Brokers(), ","), r.Session, instance, r.Batch))
 }
 
 const policy = `version: 1

@@ -11,7 +11,6 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -63,61 +62,39 @@ type run struct {
 	*proof.Fleet
 	random *rand.Rand
 	calls  []*operator // all commands, including those that have ended
-	called int
-	sent   int // number of published transfers
-	active int // the generation that the members write
+	sent   int         // how many transfers are published
+	active int         // the generation that the members work in
 	ledger *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Messages: p.Messages, Planted: p.Plant, least: p}
-	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
-	var err error
-	if r.Fleet, err = proof.NewFleet(ctx, s, setup, &l.Tally); err != nil {
-		return l, err
-	}
+	r := &run{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, setup, &l.Tally), random: rand.New(rand.NewPCG(p.Seed, 5))}
 	defer r.Close()
 	r.OnKafka(services.KafkaOptions{})
-	if err := r.OnPostgres(); err != nil {
-		return l, err
-	}
-	if err := r.prepare(ctx); err != nil {
-		return l, err
-	}
+	r.OnPostgres()
+	r.writePolicy()
+	proof.Must(r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic))
+	proof.Must(r.Kafka.Admin.CreateTopic(ctx, 2, -1, nil, dead))
 	defer r.killCalls()
-	if err := r.prove(ctx); err != nil {
-		return l, err
-	}
-	return l, r.audit(ctx)
-}
-
-func (r *run) prepare(ctx context.Context) error {
-	if err := r.writePolicy(); err != nil {
-		return err
-	}
-	_, err := r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
-	if err == nil {
-		_, err = r.Kafka.Admin.CreateTopic(ctx, 2, -1, nil, dead)
-	}
-	return err
+	r.prove(ctx)
+	r.audit(ctx)
+	return l
 }
 
 // part is one step of the proof.
 type part struct {
 	name string
-	do   func(context.Context) error
+	do   func(context.Context)
 }
 
 // prove runs all steps. The ledger reports the result of each step.
-func (r *run) prove(ctx context.Context) error {
+func (r *run) prove(ctx context.Context) {
 	for range r.Crew {
 		m := r.Add()
 		m.Policy, m.Counted = policyFile, true
-		if err := m.Start(); err != nil {
-			return err
-		}
+		m.Start()
 	}
 	r.Watch = proof.WatchOffsets(r.Kafka, group, topic)
 	parts := []part{
@@ -133,20 +110,10 @@ func (r *run) prove(ctx context.Context) error {
 	}
 	for _, part := range parts {
 		r.Say("%s", part.name)
-		if err := part.do(ctx); err != nil {
-			return fmt.Errorf("while %s: %w", part.name, err)
-		}
+		proof.During("while "+part.name, func() { part.do(ctx) })
 	}
-	return r.endAll()
-}
-
-// endAll drains and ends the members.
-func (r *run) endAll() error {
 	for _, m := range r.Members {
-		if err := r.Drain(m, group); err != nil {
-			return err
-		}
+		r.Drain(m, group)
 	}
 	r.Over()
-	return nil
 }

@@ -65,87 +65,51 @@ func (l DaysLedger) Fault() error {
 }
 
 // Run runs the proof on a private server. An error means that the run itself failed.
-func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger, err error) {
-	r, err := p.start(ctx, s)
-	if err != nil {
-		return l, err
-	}
+func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger) {
+	r := p.start(ctx, s)
 	defer r.close()
 	const day = 24 * time.Hour
 	r.born = time.Now().UTC().Truncate(day).Add(-keep - day) // the newest day whose partition may be dropped
 	r.step = ((day - time.Minute) / time.Duration(p.Markers)).Truncate(time.Microsecond)
 	for _, s := range []**pgxstore.Store{&r.store, &r.reaper} {
-		if *s, err = (*s).Dated(ctx, sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: int(time.Since(r.born)/day) + 1}); err != nil {
-			return l, err
-		}
+		*s = proof.Must((*s).Dated(ctx, sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: int(time.Since(r.born)/day) + 1}))
 	}
-	table, err := r.prepareDay(ctx)
-	if err != nil {
-		return l, err
-	}
-	l.Markers = p.Markers
-	crew, err := r.beside(ctx, &l.Pace, func() error { return r.drop(ctx, &l) })
-	if err != nil {
-		return l, err
-	}
-	if l.Parked, err = r.weigh(ctx, crew, &l.Pace, table); err != nil {
-		return l, err
-	}
-	return l, r.pool.QueryRow(ctx, "select to_regclass($1) is null", table+"_"+r.born.Format("20060102")).Scan(&l.Gone)
-}
-
-// prepareDay fills the partition of a day, adds parked messages to the partition of the day before, and
-// returns the table of the first partition.
-func (r *run) prepareDay(ctx context.Context) (table string, err error) {
-	if r.scope, err = r.store.Scope(ctx, "billing", "shop", 0); err != nil {
-		return "", err
-	}
-	if err = r.pool.QueryRow(ctx, "select 'semel_markers_' || number from semel_dated").Scan(&table); err != nil {
-		return "", err
-	}
+	r.scope = proof.Must(r.store.Scope(ctx, "billing", "shop", 0))
+	table := ""
+	r.scan(ctx, &table, "select 'semel_markers_' || number from semel_dated")
 	before := &run{scope: r.scope, born: r.born.Add(-12 * time.Hour), step: time.Millisecond}
 	r.Say("a day of %d markers is written", r.Markers)
-	return table, r.statements(ctx,
+	r.statements(ctx,
 		"create extension pg_walinspect",
 		"create table effects (id text not null)",
 		r.old(table, "1", 1, r.Markers),
-		before.old(table, "3", 1, parkedOfDay),
+		before.old(table, "3", 1, parkedOfDay), // parked messages of the day before
 		fmt.Sprintf(oldParked, table, r.scope),
 		"vacuum analyze "+table, "analyze semel_inbox")
+	l.Markers = p.Markers
+	crew := r.beside(ctx, &l.Pace, func() { r.drop(ctx, &l) })
+	l.Parked = r.weigh(ctx, crew, &l.Pace, table)
+	r.scan(ctx, &l.Gone, "select to_regclass($1) is null", table+"_"+r.born.Format("20060102"))
+	return l
 }
 
 // drop calls the reaper until the reaper has dropped the daily partition. A running consumer calls the reaper
 // in the same way.
-func (r *run) drop(ctx context.Context, l *DaysLedger) error {
+func (r *run) drop(ctx context.Context, l *DaysLedger) {
 	for l.Days == 0 && l.Calls < mostCalls {
-		if err := r.reaper.Progressed(ctx, "billing", nil); err != nil {
-			return err
-		}
-		if _, err := r.reaper.Advance(ctx, "billing"); err != nil {
-			return err
-		}
+		r.advance(ctx)
 		var from, to string
-		if err := r.pool.QueryRow(ctx, "select pg_current_wal_insert_lsn()::text").Scan(&from); err != nil {
-			return err
-		}
+		r.scan(ctx, &from, "select pg_current_wal_insert_lsn()::text")
 		began := time.Now()
-		done, err := r.reaper.Reap(ctx, store.Reaping{Consumer: "billing", Most: 500})
-		if err != nil {
-			return err
-		}
+		done := proof.Must(r.reaper.Reap(ctx, store.Reaping{Consumer: "billing", Most: 500}))
 		l.Drop, l.Days, l.Calls = milliseconds(time.Since(began)), done.Days, l.Calls+1
 		if done.Days == 0 {
 			continue
 		}
-		if err := r.pool.QueryRow(ctx, "select pg_current_wal_flush_lsn()::text").Scan(&to); err != nil {
-			return err
-		}
+		r.scan(ctx, &to, "select pg_current_wal_flush_lsn()::text")
 		r.Say("the day is gone in %.0f ms, at call %d", l.Drop, l.Calls)
-		if err := r.pool.QueryRow(ctx, walOfDrops, from, to).Scan(&l.WAL); err != nil {
-			return err
-		}
+		r.scan(ctx, &l.WAL, walOfDrops, from, to)
 	}
-	return nil
 }
 
 // walOfDrops is the query for the WAL of the transactions that dropped relations. Commit records name the

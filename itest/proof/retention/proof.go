@@ -4,7 +4,6 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -58,45 +57,40 @@ type run struct {
 }
 
 // Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
-	r, err := p.start(ctx, s)
-	if err != nil {
-		return Ledger{}, err
-	}
+func (p Proof) Run(ctx context.Context, s proof.Stage) (l Ledger) {
+	r := p.start(ctx, s)
 	defer r.close()
-	if err := r.prepare(ctx); err != nil {
-		return Ledger{}, err
-	}
-	return r.prove(ctx)
+	r.scope = proof.Must(r.store.Scope(ctx, "billing", "shop", 0))
+	r.Say("%d old markers are written", r.Markers)
+	r.statements(ctx,
+		"create table effects (id text not null)",
+		r.old("semel_markers", fmt.Sprintf("case when n %% %d = 0 then 3 else 1 end", parkedEach), 1, r.Markers), // some belong to parked messages
+		fmt.Sprintf(oldParked, "semel_markers", r.scope),
+		"vacuum analyze semel_markers", "analyze semel_inbox")
+	l.Markers = r.Markers
+	crew := r.beside(ctx, &l.Pace, func() { r.reap(ctx, &l) })
+	r.Say("%d markers are gone", l.Removed)
+	l.Stuck = r.Markers/parkedEach - r.weigh(ctx, crew, &l.Pace, "semel_markers")
+	r.scan(ctx, &l.Left, "select count(*) from semel_markers where at < $1", time.Now().Add(-keep))
+	return l
 }
 
 // start starts a server with the tables of a store. The server logs each wait for a lock.
-func (p Proof) start(ctx context.Context, s proof.Stage) (*run, error) {
+func (p Proof) start(ctx context.Context, s proof.Stage) *run {
 	r := &run{Proof: p, Stage: s, born: time.Now().Add(-keep - 10*24*time.Hour).Truncate(time.Millisecond), step: time.Millisecond}
 	r.server = services.StartPostgres(s.T, services.Options{Settings: []string{
 		"max_connections = 100", "log_lock_waits = on", "deadlock_timeout = 50ms", "shared_buffers = 512MB", "max_wal_size = 4GB", "autovacuum_naptime = 5s"}})
 	for _, to := range []**pgxstore.Store{&r.store, &r.reaper} {
-		settings, err := pgxpool.ParseConfig(r.server.DSN())
-		if err == nil && to == &r.reaper {
+		settings := proof.Must(pgxpool.ParseConfig(r.server.DSN()))
+		if to == &r.reaper {
 			settings.AfterConnect = r.know
 		}
-		if err == nil {
-			r.pool, err = pgxpool.NewWithConfig(ctx, settings)
-		}
-		if err == nil {
-			r.pools = append(r.pools, r.pool)
-			*to, err = pgxstore.New(r.pool, pgxstore.Options{})
-		}
-		if err == nil {
-			_, err = (*to).Migrate(ctx)
-		}
-		if err != nil {
-			r.close()
-			return nil, err
-		}
+		r.pool = proof.Must(pgxpool.NewWithConfig(ctx, settings))
+		r.pools = append(r.pools, r.pool)
+		*to = proof.Must(pgxstore.New(r.pool, pgxstore.Options{}))
+		proof.Must((*to).Migrate(ctx))
 	}
-	return r, nil
+	return r
 }
 
 func (r *run) close() {
@@ -105,27 +99,17 @@ func (r *run) close() {
 	}
 }
 
-// prepare writes the old markers. Some of the markers belong to parked messages.
-func (r *run) prepare(ctx context.Context) (err error) {
-	if r.scope, err = r.store.Scope(ctx, "billing", "shop", 0); err != nil {
-		return err
+// statements executes SQL statements and sets the retention of the store.
+func (r *run) statements(ctx context.Context, all ...string) {
+	for _, statement := range all {
+		proof.During(fmt.Sprintf("%.60s", statement), func() { proof.Must(r.pool.Exec(ctx, statement)) })
 	}
-	r.Say("%d old markers are written", r.Markers)
-	return r.statements(ctx,
-		"create table effects (id text not null)",
-		r.old("semel_markers", fmt.Sprintf("case when n %% %d = 0 then 3 else 1 end", parkedEach), 1, r.Markers),
-		fmt.Sprintf(oldParked, "semel_markers", r.scope),
-		"vacuum analyze semel_markers", "analyze semel_inbox")
+	proof.Check(r.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep}))
 }
 
-// statements executes SQL statements and sets the retention of the store.
-func (r *run) statements(ctx context.Context, all ...string) error {
-	for _, statement := range all {
-		if _, err := r.pool.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("%.60s: %w", statement, err)
-		}
-	}
-	return r.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep})
+// scan reads the result of a query.
+func (r *run) scan(ctx context.Context, to any, query string, args ...any) {
+	proof.Check(r.pool.QueryRow(ctx, query, args...).Scan(to))
 }
 
 // old returns the statement that writes a range of old markers. Their ids are UUIDs of version 7.
@@ -150,31 +134,22 @@ func (r *run) oldID(n int) string {
 
 func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * r.step) }
 
-// prove makes four workers consume before, during and after the removal.
-func (r *run) prove(ctx context.Context) (l Ledger, err error) {
-	l.Markers = r.Markers
-	crew, err := r.beside(ctx, &l.Pace, func() error { return r.reap(ctx, &l) })
-	r.Say("%d markers are gone", l.Removed)
-	if err != nil {
-		return l, err
-	}
-	return l, r.audit(ctx, crew, &l)
-}
-
 // beside calls a function while four workers consume. It measures the workers before, during and after the
 // call.
-func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, error) {
+func (r *run) beside(ctx context.Context, p *Pace, do func()) *crew {
 	crew := &crew{run: r}
 	working, stop := context.WithCancel(ctx)
-	defer stop()
 	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer stop()
 	for n := range 4 {
 		workers.Go(func() { crew.work(working, rand.New(rand.NewPCG(r.Seed, uint64(n)))) })
 	}
 	p.Before = crew.rate(ctx, 10*time.Second)
 	r.Say("the reaper begins; %.0f messages a second", p.Before)
 	began, from := time.Now(), crew.count()
-	err := cmp.Or(r.lock(ctx), do())
+	r.lock(ctx)
+	do()
 	p.Took = time.Since(began).Seconds()
 	p.While = float64(crew.count()-from) / time.Since(began).Seconds()
 	p.After = crew.rate(ctx, 10*time.Second)
@@ -183,26 +158,19 @@ func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, erro
 	slices.Sort(crew.took)
 	p.Batch = milliseconds(crew.took[len(crew.took)*99/100])
 	p.Fresh, p.Copies, p.Late, p.Again = crew.applied, crew.copies, crew.late, crew.wrong
-	return crew, cmp.Or(err, crew.failed)
+	proof.Check(crew.failed)
+	return crew
 }
 
 // reap removes the due markers in the same way as a running consumer.
-func (r *run) reap(ctx context.Context, l *Ledger) error {
+func (r *run) reap(ctx context.Context, l *Ledger) {
 	slice := 500
 	for next, idle := (store.ReapMark{}), 0; idle < 3; {
 		if next == (store.ReapMark{}) {
-			if err := r.reaper.Progressed(ctx, "billing", nil); err != nil {
-				return err
-			}
-			if _, err := r.reaper.Advance(ctx, "billing"); err != nil {
-				return err
-			}
+			r.advance(ctx)
 		}
 		began := time.Now()
-		done, err := r.reaper.Reap(ctx, store.Reaping{Consumer: "billing", Most: slice, After: next})
-		if err != nil {
-			return err
-		}
+		done := proof.Must(r.reaper.Reap(ctx, store.Reaping{Consumer: "billing", Most: slice, After: next}))
 		took := time.Since(began)
 		l.slices = append(l.slices, took)
 		switch { // the same reaction as in consumer.Consumer
@@ -221,47 +189,34 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 	}
 	slices.Sort(l.slices)
 	l.Slice = milliseconds(l.slices[len(l.slices)*99/100])
-	return nil
+}
+
+// advance moves the low-water mark of the retention.
+func (r *run) advance(ctx context.Context) {
+	proof.Check(r.reaper.Progressed(ctx, "billing", nil))
+	proof.Must(r.reaper.Advance(ctx, "billing"))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// audit reads which messages took effect, which markers are left, and what the server logged.
-func (r *run) audit(ctx context.Context, c *crew, l *Ledger) error {
-	parked, err := r.weigh(ctx, c, &l.Pace, "semel_markers")
-	if err != nil {
-		return err
-	}
-	l.Stuck = r.Markers/parkedEach - parked
-	return r.pool.QueryRow(ctx, "select count(*) from semel_markers where at < $1", time.Now().Add(-keep)).Scan(&l.Left)
-}
-
 // weigh compares the effects with the new messages. It returns how many parked messages still have their
 // markers.
-func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (parked int, err error) {
-	for query, to := range map[string]*int{
-		"select count(*) - count(distinct id) from effects": &p.Doubled,
-		"select count(distinct id) from effects":            &p.Applied,
-		"select count(*) from semel_inbox i join " + markers + " m on m.scope = i.scope and m.id = i.id where i.state = 'PARKED' and m.outcome = 3": &parked,
-	} {
-		if err := r.pool.QueryRow(ctx, query).Scan(to); err != nil {
-			return 0, err
-		}
-	}
+func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (parked int) {
+	r.scan(ctx, &p.Doubled, "select count(*) - count(distinct id) from effects")
+	r.scan(ctx, &p.Applied, "select count(distinct id) from effects")
+	r.scan(ctx, &parked, "select count(*) from semel_inbox i join "+markers+" m on m.scope = i.scope and m.id = i.id where i.state = 'PARKED' and m.outcome = 3")
 	p.Expected = c.applied
 	p.Lost = max(c.applied-p.Applied, 0)
 	p.Waits = r.blame(r.server.Log())
-	return parked, nil
+	return parked
 }
 
 // lock locks the table of effects, if that fault is planted. It holds the lock for longer than a wait that
 // the server logs.
-func (r *run) lock(ctx context.Context) error {
-	if !r.Locks {
-		return nil
+func (r *run) lock(ctx context.Context) {
+	if r.Locks {
+		proof.Must(r.pools[1].Exec(ctx, "do $$ begin lock table effects in exclusive mode; perform pg_sleep(0.2); end $$"))
 	}
-	_, err := r.pools[1].Exec(ctx, "do $$ begin lock table effects in exclusive mode; perform pg_sleep(0.2); end $$")
-	return err
 }
 
 // know records the process id of a server process that serves the reaper.

@@ -56,45 +56,33 @@ func (RatesLedger) Wrong() error { return nil }
 func (RatesLedger) Fault() error { return nil }
 
 // Run measures the rates on a private server.
-func (p Rates) Run(ctx context.Context, s proof.Stage) (RatesLedger, error) {
+func (p Rates) Run(ctx context.Context, s proof.Stage) RatesLedger {
 	server := services.StartPostgres(s.T, services.Options{Settings: []string{"max_connections = 100", "shared_buffers = 1GB", "max_wal_size = 8GB", "autovacuum = off"}})
-	pool, err := pgxpool.New(ctx, server.DSN())
-	if err != nil {
-		return RatesLedger{}, err
-	}
+	pool := proof.Must(pgxpool.New(ctx, server.DSN()))
 	defer pool.Close()
-	plain, all, err := p.contestants(ctx, s, pool)
-	if err != nil {
-		return RatesLedger{}, err
-	}
+	plain, all := p.contestants(ctx, s, pool)
 	everyone := append([]*contestant{plain}, all...)
 	for round := range p.Rounds {
-		if err := p.round(ctx, pool, everyone, rand.New(rand.NewPCG(p.Seed, uint64(round)))); err != nil {
-			return RatesLedger{}, err
-		}
+		p.round(ctx, pool, everyone, rand.New(rand.NewPCG(p.Seed, uint64(round))))
 		s.Say("round %d of %d: %.0f messages a second without a retention, %.3f of it with", round+1, p.Rounds, plain.rates[round], all[0].rates[round]/plain.rates[round])
 	}
 	l := RatesLedger{Markers: p.Markers}
 	for i, to := range []*string{&l.Kept, &l.ManyV7, &l.Walked, &l.ManyV4, &l.EmptyV4} {
 		*to = ratios(all[i].rates, plain.rates)
 	}
-	return l, nil
+	return l
 }
 
 // round gives every contestant several turns in a random order. One turn for each would measure luck, because
 // the speed of the machine changes within seconds and a contestant is slowed by the flushes of the previous
 // contestant.
-func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contestant, random *rand.Rand) error {
-	if _, err := pool.Exec(ctx, "checkpoint"); err != nil {
-		return err
-	}
+func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contestant, random *rand.Rand) {
+	proof.Must(pool.Exec(ctx, "checkpoint"))
 	applied, took := make([]int, len(everyone)), make([]time.Duration, len(everyone))
 	for range turns {
 		for _, i := range random.Perm(len(everyone)) {
 			done, in, err := everyone[i].measure(ctx, random)
-			if err != nil {
-				return fmt.Errorf("%s: %w", everyone[i].name, err)
-			}
+			proof.Check(err)
 			applied[i] += done
 			took[i] += in
 		}
@@ -102,7 +90,6 @@ func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contes
 	for i, c := range everyone {
 		c.rates = append(c.rates, float64(applied[i])/took[i].Seconds())
 	}
-	return nil
 }
 
 // ratios returns the quartiles of the rates divided by another contestant's rates in the same rounds.
@@ -115,7 +102,7 @@ func ratios(rates, of []float64) string {
 }
 
 // contestants returns the plain contestant, whose consumer has no retention, and all contestants.
-func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant, err error) {
+func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant) {
 	for i, c := range []struct {
 		name    string
 		kept    bool
@@ -129,15 +116,9 @@ func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Poo
 		{name: "empty_v4", v4: true},
 	} {
 		one := &contestant{name: c.name, v4: c.v4, aged: c.kept}
-		if one.store, err = pgxstore.New(pool, pgxstore.Options{Schema: c.name}); err != nil {
-			return nil, nil, err
-		}
-		if _, err = one.store.Migrate(ctx); err != nil {
-			return nil, nil, err
-		}
-		if one.scope, err = one.store.Scope(ctx, "billing", "shop", 0); err != nil {
-			return nil, nil, err
-		}
+		one.store = proof.Must(pgxstore.New(pool, pgxstore.Options{Schema: c.name}))
+		proof.Must(one.store.Migrate(ctx))
+		one.scope = proof.Must(one.store.Scope(ctx, "billing", "shop", 0))
 		statements := []string{fmt.Sprintf("create table %s.effects (id text not null)", c.name)}
 		if c.markers != "" {
 			s.Say("%s: %d markers are written", c.name, p.Markers)
@@ -146,14 +127,11 @@ select %d, %s, 1, 0, now() - interval '1 day' + n * interval '1 millisecond' fro
 				fmt.Sprintf("vacuum analyze %s.semel_markers", c.name))
 		}
 		for _, statement := range statements {
-			if _, err = pool.Exec(ctx, statement); err != nil {
-				return nil, nil, fmt.Errorf("%.60s: %w", statement, err)
-			}
+			proof.Must(pool.Exec(ctx, statement))
 		}
-		if c.kept {
-			if err = one.retain(ctx); err != nil {
-				return nil, nil, err
-			}
+		if c.kept { // nothing is due
+			proof.Check(one.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep}))
+			proof.Must(one.store.Advance(ctx, "billing"))
 		}
 		if i == 0 {
 			plain = one
@@ -166,7 +144,7 @@ select %d, %s, 1, 0, now() - interval '1 day' + n * interval '1 millisecond' fro
 			all = append(all, &walked)
 		}
 	}
-	return plain, all, nil
+	return plain, all
 }
 
 // turn is the duration of a turn, and turns the number of turns in a round.
@@ -174,15 +152,6 @@ const (
 	turn  = 500 * time.Millisecond
 	turns = 8
 )
-
-// retain gives the consumer a retention under which no marker is due.
-func (c *contestant) retain(ctx context.Context) error {
-	if err := c.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep}); err != nil {
-		return err
-	}
-	_, err := c.store.Advance(ctx, "billing")
-	return err
-}
 
 // walk does the same as a reaper during a pass.
 func (c *contestant) walk(ctx context.Context, until time.Time) error {

@@ -5,7 +5,6 @@ package webhook
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/semel-go/semel/itest/proof"
@@ -34,17 +33,10 @@ type Ledger struct {
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
-	switch {
-	case l.Balance.Wrong() != nil:
-		return l.Balance.Wrong()
-	case l.Believed != 0:
-		return fmt.Errorf("%d forged or old requests were answered with 2xx", l.Believed)
-	case l.Rows != l.Expected:
-		return fmt.Errorf("the inbox has %d rows for %d events", l.Rows, l.Expected)
-	case l.GivenUp != 0:
-		return fmt.Errorf("%d events had no 2xx for three days", l.GivenUp)
-	}
-	return nil
+	return cmp.Or(l.Balance.Wrong(),
+		ledger.None(l.Believed, "forged or old requests were answered with 2xx"),
+		ledger.None(l.Rows-l.Expected, "more rows in the inbox than events (fewer if negative)"),
+		ledger.None(l.GivenUp, "events had no 2xx for three days"))
 }
 
 // Fault implements proof.Ledger.
@@ -66,23 +58,12 @@ func (l Ledger) Fault() error {
 }
 
 // audit compares the effects with the events that were answered with 2xx.
-func (r *run) audit(ctx context.Context) error {
-	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
-	if err != nil {
-		return err
-	}
-	l := r.ledger
-	l.Counts, l.Restarts = r.provider.Counts, r.tally.Restarts
-	stuck := 0
-	if err := r.Activity.DB.QueryRowContext(ctx, `select count(*), count(*) filter (where state <> 'COMPLETED') from semel_inbox`).Scan(&l.Rows, &stuck); err != nil {
-		return err
-	}
-	l.Balance = ledger.Weigh(effects, slices.Values(r.provider.sent), stuck)
-	query := `select count(distinct delivery), count(*) - count(distinct delivery) from naive_effects`
-	var applied int
-	if err := r.Activity.DB.QueryRowContext(ctx, query).Scan(&applied, &l.NaiveDoubled); err != nil {
-		return err
-	}
+func (r *run) audit(ctx context.Context) {
+	l, effects := r.ledger, proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery"))
+	l.Counts, l.Restarts = r.provider.Counts, r.Tally.Restarts
+	l.Rows = r.Count(ctx, "select count(*) from semel_inbox")
+	l.Balance = ledger.Weigh(effects, slices.Values(r.provider.sent), r.Count(ctx, "select count(*) from semel_inbox where state <> 'COMPLETED'"))
+	applied := r.Count(ctx, "select count(distinct delivery) from naive_effects")
+	l.NaiveDoubled = r.Count(ctx, "select count(*) from naive_effects") - applied
 	l.NaiveLost = len(r.providerOfNaive.sent) - applied
-	return nil
 }

@@ -18,18 +18,15 @@ import (
 )
 
 // Command is the first argument with which a program runs as the naive receiver. The program must then call
-// Live.
+// Live with the second argument.
 const Command = "webhook-naive"
-
-// variable is the environment variable with the address at which the naive receiver listens.
-const variable = "SEMEL_NAIVE_ADDRESS"
 
 // waiting is the maximum number of events that the naive receiver keeps in memory.
 const waiting = 100_000
 
 // Live does what many services do: it verifies the request, answers, and then does the work, so that the
-// provider does not wait.
-func Live() error {
+// does not wait. It listens at an address.
+func Live(address string) error {
 	pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE"))
 	if err != nil {
 		return err
@@ -40,7 +37,7 @@ func Live() error {
 	}
 	work := make(chan string, waiting)
 	go write(pool, work)
-	server := &http.Server{Addr: os.Getenv(variable), ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{Addr: address, ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 		if err == nil {
 			_, err = verifier.Verify(r.Header, body, time.Now())

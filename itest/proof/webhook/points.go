@@ -10,24 +10,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// point is a moment at which the process is killed. hold stops the process at this moment.
+// point is a moment at which the process is killed. hold keeps the process there: met waits until
+// it is there.
 type point struct {
 	name string
-	hold func(*run) (met func(context.Context) error, release func())
+	hold hold
 }
 
-// held returns a hold function that uses the proxy: the rule delays a message to the database server, or its
-// reply.
-func held(rule func(*pgproxy.Proxy) *pgproxy.Rule) func(*run) (func(context.Context) error, func()) {
-	return func(r *run) (func(context.Context) error, func()) {
-		h := rule(r.proxy)
-		return h.Wait, h.Remove
-	}
-}
+type hold func(*run) (met func(context.Context) error, release func())
 
 // Statements that identify a transaction: of a receipt, and of the processing of received events.
 var (
@@ -53,12 +48,19 @@ func commitOf(statement pgproxy.Match) pgproxy.Match {
 	}
 }
 
-func before(m func() pgproxy.Match) func(*run) (func(context.Context) error, func()) {
-	return held(func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(pgproxy.Nth(1, m())) })
+// before and after hold the process at a message to the server, or at its reply, in the proxy.
+func before(m func() pgproxy.Match) hold {
+	return func(r *run) (func(context.Context) error, func()) {
+		h := r.proxy.HoldRequest(pgproxy.Nth(1, m()))
+		return h.Wait, h.Remove
+	}
 }
 
-func after(m func() pgproxy.Match) func(*run) (func(context.Context) error, func()) {
-	return held(func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(pgproxy.Nth(1, m())) })
+func after(m func() pgproxy.Match) hold {
+	return func(r *run) (func(context.Context) error, func()) {
+		h := r.proxy.HoldReply(pgproxy.Nth(1, m()))
+		return h.Wait, h.Remove
+	}
 }
 
 func plain(m pgproxy.Match) func() pgproxy.Match { return func() pgproxy.Match { return m } }
@@ -111,16 +113,16 @@ func answered(r *run) (func(context.Context) error, func()) {
 }
 
 // harmAll kills and ends the processes and restarts PostgreSQL, in an order that the seed determines.
-func (r *run) harmAll(ctx context.Context) error {
-	var all []func(context.Context) error
-	add := func(times int, harm func(context.Context) error) {
+func (r *run) harmAll(ctx context.Context) {
+	var all []func(context.Context)
+	add := func(times int, harm func(context.Context)) {
 		for range times {
 			all = append(all, harm)
 		}
 	}
-	add(r.Kills, func(ctx context.Context) error { return r.kill(ctx, "at random") })
+	add(r.Kills, func(ctx context.Context) { r.kill(ctx, "at random") })
 	for _, p := range points {
-		add(r.Rounds, func(ctx context.Context) error { return r.killAt(ctx, p) })
+		add(r.Rounds, func(ctx context.Context) { r.killAt(ctx, p) })
 	}
 	add(r.Ends, r.end)
 	add(r.Restarts, r.RestartServer)
@@ -128,60 +130,47 @@ func (r *run) harmAll(ctx context.Context) error {
 	between := int64(2 * r.Publish / time.Duration(len(all)))
 	for _, harm := range all {
 		processes.Pause(ctx, time.Duration(r.random.Int64N(between)))
-		if err := errors.Join(r.Tend(), harm(ctx)); err != nil {
-			return err
-		}
+		r.Tend()
+		harm(ctx)
 	}
-	return nil
 }
 
 // killAt kills the process at a point.
-func (r *run) killAt(ctx context.Context, at point) error {
+func (r *run) killAt(ctx context.Context, at point) {
 	met, release := at.hold(r)
 	defer release()
 	most, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	if err := met(most); err != nil {
-		return fmt.Errorf("the process did not reach %q: %w", at.name, err)
-	}
-	return r.kill(ctx, at.name)
+	proof.During(fmt.Sprintf("the process did not reach %q", at.name), func() { proof.Check(met(most)) })
+	r.kill(ctx, at.name)
 }
 
 // kill kills both receivers and restarts them.
-func (r *run) kill(ctx context.Context, at string) error {
-	if err := errors.Join(r.receiver.Kill(), r.naive.Kill()); err != nil {
-		return err
-	}
+func (r *run) kill(ctx context.Context, at string) {
+	r.receiver.Kill()
+	r.naive.Kill()
 	r.ledger.Kills++
 	r.ledger.At[at]++
 	r.Say("kill %d: %s", r.ledger.Kills, at)
-	return errors.Join(r.forget(ctx), r.again(ctx))
+	if r.Plant == plantForgetful { // the store loses its markers and rows
+		r.Exec(ctx, `with done as (delete from semel_inbox where state = 'COMPLETED' returning scope, id)
+			delete from semel_markers m using done where m.scope = done.scope and m.id = done.id`)
+	}
+	r.again(ctx)
 }
 
 // end ends both receivers with SIGTERM and restarts them.
-func (r *run) end(ctx context.Context) error {
-	if err := errors.Join(r.receiver.End(), r.naive.End()); err != nil {
-		return err
-	}
+func (r *run) end(ctx context.Context) {
+	proof.Check(errors.Join(r.receiver.End(), r.naive.End()))
 	r.ledger.Ends++
 	r.Say("end %d, by SIGTERM", r.ledger.Ends)
-	return r.again(ctx)
+	r.again(ctx)
 }
 
 // again starts both receivers and waits until they listen.
-func (r *run) again(ctx context.Context) error {
-	if err := errors.Join(r.receiver.Start(), r.naive.Start()); err != nil {
-		return err
-	}
-	return errors.Join(r.listens(ctx, r.receiver, r.receiverAt), r.listens(ctx, r.naive, r.naiveAt))
-}
-
-// forget deletes the store's markers and rows, if that fault is planted.
-func (r *run) forget(ctx context.Context) error {
-	if r.Plant != plantForgetful {
-		return nil
-	}
-	_, err := r.Activity.DB.ExecContext(ctx, `with done as (delete from semel_inbox where state = 'COMPLETED' returning scope, id)
-		delete from semel_markers m using done where m.scope = done.scope and m.id = done.id`)
-	return err
+func (r *run) again(ctx context.Context) {
+	r.receiver.Start()
+	r.naive.Start()
+	listens(ctx, r.receiver, r.receiverAt)
+	listens(ctx, r.naive, r.naiveAt)
 }

@@ -13,12 +13,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services/pgproxy"
-	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is one run.
@@ -54,33 +53,22 @@ type run struct {
 	receiver, naive           *proof.Member
 	receiverAt, naiveAt       string
 	provider, providerOfNaive *provider
-	tally                     proof.Tally
 	random                    *rand.Rand
 	ledger                    *Ledger
 }
 
 // Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
-// succeeded. An error of Run means that the run itself failed.
-func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{At: map[string]int{}, least: p}
-	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
-	var err error
-	if r.Fleet, err = proof.NewFleet(ctx, s, setup, &r.tally); err != nil {
-		return l, err
-	}
+	r := &run{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, setup, &proof.Tally{}), random: rand.New(rand.NewPCG(p.Seed, 5))}
 	defer r.Close()
-	if err := r.OnPostgres(); err != nil {
-		return l, err
-	}
-	if err := r.prepare(ctx); err != nil {
-		return l, err
-	}
+	r.OnPostgres()
+	r.prepare(ctx)
 	began := time.Now()
-	if err := r.prove(ctx); err != nil {
-		return l, err
-	}
-	l.Seconds = proof.Seconds(time.Since(began).Seconds())
-	return l, r.audit(ctx)
+	r.prove(ctx)
+	l.Seconds = proof.Since(began)
+	r.audit(ctx)
+	return l
 }
 
 // setup creates the effect logs. They have no unique key, so only Semel prevents a second effect.
@@ -116,84 +104,49 @@ consumers:
 `
 
 // prepare starts both receivers and waits until they listen.
-func (r *run) prepare(ctx context.Context) (err error) {
+func (r *run) prepare(ctx context.Context) {
 	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
+	r.receiverAt, r.naiveAt = proof.Must(proof.FreeAddress()), proof.Must(proof.FreeAddress())
 	r.receiver, r.naive = r.Add(), r.Add()
 	r.receiver.Env = []string{"DATABASE=" + r.proxy.DSN() + "&application_name=" + r.receiver.Name, "SECRET=" + secret}
-	if r.receiverAt, err = proof.FreeAddress(); err != nil {
-		return err
-	}
-	if r.naiveAt, err = proof.FreeAddress(); err != nil {
-		return err
-	}
-	if r.naive.Binary, err = os.Executable(); err != nil {
-		return err
-	}
-	r.naive.Args, r.naive.Env = []string{Command}, []string{variable + "=" + r.naiveAt, "DATABASE=" + r.Server.DSN()}
-	if err := os.WriteFile(r.receiver.Path(r.receiver.Policy), fmt.Appendf(nil, policy, r.receiverAt), 0o600); err != nil {
-		return err
-	}
-	if err := r.receiver.Start(); err != nil {
-		return err
-	}
-	if err := r.listens(ctx, r.receiver, r.receiverAt); err != nil { // this process creates the tables
-		return err
-	}
-	if err := r.naive.Start(); err != nil {
-		return err
-	}
-	return r.listens(ctx, r.naive, r.naiveAt)
+	r.naive.Own(Command, r.naiveAt)
+	r.Write(r.receiver.Policy, fmt.Sprintf(policy, r.receiverAt))
+	r.receiver.Start()
+	listens(ctx, r.receiver, r.receiverAt) // which makes the tables
+	r.naive.Start()
+	listens(ctx, r.naive, r.naiveAt)
 }
 
 // listens waits until a process listens at this address.
-func (r *run) listens(ctx context.Context, m *proof.Member, address string) error {
-	most, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	return proof.Until(most, 5*time.Millisecond, func() (bool, error) {
-		if alive, err := m.Running(); err != nil || !alive {
-			return false, fmt.Errorf("%s: %w (%v); its last log line is %q", m.Name, processes.ErrEnded, err, m.LastWords())
-		}
+func listens(ctx context.Context, m *proof.Member, address string) {
+	m.Await(ctx, time.Minute, func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()
 		}
-		return err == nil, nil
+		return err == nil
 	})
 }
 
 // prove runs the providers and kills the receivers until every event has its answer and its effect.
-func (r *run) prove(ctx context.Context) error {
+func (r *run) prove(ctx context.Context) {
 	r.provider = newProvider(r.Proof, "http://"+r.receiverAt+"/hooks", true)
 	r.providerOfNaive = newProvider(r.Proof, "http://"+r.naiveAt+"/hooks", false)
 	sending, stop := context.WithCancel(ctx)
+	var sends sync.WaitGroup
+	defer sends.Wait()
 	defer stop()
-	over := make(chan struct{}, 2)
-	for _, p := range []*provider{r.provider, r.providerOfNaive} {
-		go func() { p.run(sending); over <- struct{}{} }()
-	}
-	defer func() { stop(); <-over; <-over }()
-	if err := r.harmAll(ctx); err != nil {
-		return err
-	}
+	sends.Go(func() { r.provider.run(sending) })
+	sends.Go(func() { r.providerOfNaive.run(sending) })
+	r.harmAll(ctx)
 	r.provider.rest()
 	r.providerOfNaive.rest()
-	err := r.Until(ctx, func() (bool, error) { return r.provider.settled() && r.providerOfNaive.settled(), nil })
-	if err != nil {
-		return err
-	}
+	r.Until(ctx, func() bool { return r.provider.settled() && r.providerOfNaive.settled() })
 	r.Say("all events are answered")
-	_, err = r.Patiently(ctx, 2*time.Minute, 0, func(ctx context.Context) (bool, error) {
-		var left int
-		err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`).Scan(&left)
-		return left == 0, err
+	r.Patiently(ctx, 2*time.Minute, 0, func(ctx context.Context) bool {
+		return r.Count(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`) == 0
 	})
-	if err != nil {
-		return err
-	}
 	for _, m := range []*proof.Member{r.receiver, r.naive} { // the ledger reports events without an effect
-		if err := m.End(); err != nil {
-			return err
-		}
+		proof.Check(m.End())
 	}
-	return nil
 }

@@ -18,10 +18,7 @@ func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 	t.Run("F3_a_provider_that_repeats_and_a_process_that_is_killed_at_each_point", func(t *testing.T) {
 		p := Quick()
 		p.Events, p.Publish, p.Kills = 400, 6*time.Second, 2
-		l, err := p.Run(t.Context(), proof.InTest(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := proof.Prove(proof.InTest(t), p.Run)
 		if err := l.Fault(); err != nil {
 			t.Errorf("%v: %+v", err, l)
 		}
@@ -35,10 +32,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		t.Run("F3_"+plant, func(t *testing.T) {
 			p := Quick()
 			p.Kills, p.Rounds, p.Ends, p.Restarts, p.Events, p.Publish, p.Scale, p.Plant = 3, 0, 0, 0, 400, 4*time.Second, 60_000, plant
-			l, err := p.Run(t.Context(), proof.InTest(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := proof.Prove(proof.InTest(t), p.Run)
 			is := map[string]bool{"lost": l.Lost > 0, "doubled": l.Doubled > 0}
 			if l.Wrong() == nil || !is[want] {
 				t.Errorf("the planted fault was not detected: %v, %+v", l.Wrong(), l)

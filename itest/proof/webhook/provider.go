@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/http/signers"
-	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // kind says whether a request is genuine or how it was forged.
@@ -107,15 +107,14 @@ func (p *provider) run(ctx context.Context) {
 		})
 	}
 	began, made := time.Now(), 0
-	_ = proof.Until(ctx, time.Millisecond, func() (bool, error) {
+	for ; ctx.Err() == nil; processes.Pause(ctx, time.Millisecond) {
 		for _, e := range p.take(began, &made) {
 			select {
 			case p.ready <- e:
 			case <-ctx.Done():
 			}
 		}
-		return false, nil
-	})
+	}
 	close(p.ready)
 	all.Wait()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -38,10 +39,7 @@ func newWorld(t *testing.T, dsn string) *world {
 
 func (w *world) connect(dsn string) *pgx.Conn {
 	w.t.Helper()
-	c, err := pgx.Connect(w.ctx, dsn)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := must.Get(pgx.Connect(w.ctx, dsn))(w.t)
 	w.t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
@@ -53,9 +51,7 @@ func (w *world) marked() pgx.Tx {
 	if err == nil {
 		_, err = tx.Exec(w.ctx, "insert into markers values ($1)", 1)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	return tx
 }
 
@@ -63,9 +59,7 @@ func (w *world) marked() pgx.Tx {
 func (w *world) count(table string) int {
 	w.t.Helper()
 	var n int
-	if err := w.direct.QueryRow(w.ctx, "select count(*) from "+table).Scan(&n); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, w.direct.QueryRow(w.ctx, "select count(*) from "+table).Scan(&n))
 	return n
 }
 
@@ -133,9 +127,7 @@ func TestACommitWhoseRequestIsLost(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
 		tx := w.marked()
 		var id string
-		if err := tx.QueryRow(w.ctx, "select pg_current_xact_id()::text").Scan(&id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, tx.QueryRow(w.ctx, "select pg_current_xact_id()::text").Scan(&id))
 		w.proxy.CutRequest(Commit)
 		if err := tx.Commit(w.ctx); err == nil {
 			t.Fatal("a commit that was never sent succeeded")
@@ -153,19 +145,14 @@ func TestACommitWhoseRequestIsLost(t *testing.T) {
 func TestWhatDatabaseSQLRepeatsByItself(t *testing.T) {
 	open := func(t *testing.T) (*world, *sql.DB) {
 		w := newWorld(t, services.Postgres(t))
-		db, err := sql.Open("pgx", w.proxy.DSN())
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := must.Get(sql.Open("pgx", w.proxy.DSN()))(t)
 		t.Cleanup(func() { _ = db.Close() })
 		w.proxy.CutReply(Nth(1, Containing("insert")))
 		return w, db
 	}
 	t.Run("trap_92_a_statement_without_arguments_in_autocommit_is_repeated_without_an_error", func(t *testing.T) {
 		w, db := open(t)
-		if err := db.PingContext(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.PingContext(w.ctx))
 		if _, err := db.ExecContext(w.ctx, "insert into effects values (1)"); err != nil {
 			t.Errorf("the statement returned %v; up to pgx 5.12 the driver repeats it and succeeds", err)
 		}
@@ -173,10 +160,7 @@ func TestWhatDatabaseSQLRepeatsByItself(t *testing.T) {
 	})
 	t.Run("trap_92_a_statement_in_a_transaction_is_not_repeated", func(t *testing.T) {
 		w, db := open(t)
-		tx, err := db.BeginTx(w.ctx, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tx := must.Get(db.BeginTx(w.ctx, nil))(t)
 		if _, err := tx.ExecContext(w.ctx, "insert into effects values (1)"); err == nil {
 			t.Error("a statement without a reply succeeded")
 		}
@@ -208,9 +192,7 @@ func TestTheContextOfACommit(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.ctx)
 		said := make(chan error, 1)
 		go func() { said <- tx.Commit(ctx) }()
-		if err := rule.Wait(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rule.Wait(w.ctx))
 		cancel()
 		if err := <-said; !errors.Is(err, context.Canceled) {
 			t.Errorf("the commit returned %v, want a context error", err)
@@ -276,9 +258,7 @@ func TestRoundTripsOfTheDriverAreCounted(t *testing.T) {
 			w := newWorld(t, direct)
 			dsn := w.proxy.DSN()
 			if through == "PgBouncer" {
-				if err := w.proxy.Redirect(pooled); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, w.proxy.Redirect(pooled))
 				dsn += "&default_query_exec_mode=exec"
 			}
 			c := w.connect(dsn)
@@ -289,9 +269,7 @@ func TestRoundTripsOfTheDriverAreCounted(t *testing.T) {
 					b.Queue("insert into effects values ($1)", i)
 				}
 				b.Queue("commit")
-				if err := c.SendBatch(w.ctx, b).Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.SendBatch(w.ctx, b).Close())
 			}
 			batch()
 			w.proxy.ResetCounts()
@@ -300,9 +278,7 @@ func TestRoundTripsOfTheDriverAreCounted(t *testing.T) {
 			if n := w.proxy.Counts(); n.RoundTrips != 1 || n.Statements != 12 {
 				t.Errorf("a prepared batch of 12 statements: %+v, want 1 round trip and 12 statements", n)
 			}
-			if _, err := c.Exec(w.ctx, "select 1; select 2", pgx.QueryExecModeSimpleProtocol); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Exec(w.ctx, "select 1; select 2", pgx.QueryExecModeSimpleProtocol))(t)
 			if n := w.proxy.Counts(); n.RoundTrips != 2 || n.Statements != 14 {
 				t.Errorf("with a query of two statements: %+v, want 2 round trips and 14 statements", n)
 			}
@@ -351,9 +327,7 @@ func TestARequestToCancelReachesTheServer(t *testing.T) {
 	}()
 	<-started
 	for {
-		if err := c.PgConn().CancelRequest(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.PgConn().CancelRequest(w.ctx))
 		select {
 		case err := <-said:
 			if code(err) != "57014" {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 func TestStatementsAreSplitWhereAServerSplitsThem(t *testing.T) {
@@ -59,9 +61,7 @@ func TestAWishForEncryptionIsDeclinedAndARequestToCancelPassesThrough(t *testing
 	}
 	write(t, client, cancelRequest, 7, 8)
 	got := make([]byte, 16)
-	if _, err := io.ReadFull(accept(t, l), got); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(accept(t, l), got))(t)
 	if process, secret := binary.BigEndian.Uint32(got[8:]), binary.BigEndian.Uint32(got[12:]); process != 7 || secret != 8 {
 		t.Errorf("the request to cancel is for %d, %d, want 7, 8", process, secret)
 	}
@@ -76,9 +76,7 @@ func write(t *testing.T, c net.Conn, words ...uint32) {
 	for _, w := range words {
 		b = binary.BigEndian.AppendUint32(b, w)
 	}
-	if _, err := c.Write(b); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Write(b))(t)
 }
 
 func TestARoundTripIsCountedWhenTheClientWaited(t *testing.T) {
@@ -115,9 +113,7 @@ func TestARoundTripIsCountedWhenTheClientWaited(t *testing.T) {
 
 func (p *peers) receive() {
 	p.t.Helper()
-	if _, err := p.client.Receive(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Get(p.client.Receive())(p.t)
 }
 
 func TestAFlushThatIsWaitedForIsARoundTrip(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // peers are a client and a server that send the messages of a test, with the proxy between them. The startup
@@ -27,33 +29,22 @@ type peers struct {
 // listen starts a proxy in front of a listener that the test serves itself.
 func listen(t *testing.T) (*Proxy, net.Listener) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return Start(t, "postgres://me@"+l.Addr().String()+"/db?sslmode=disable"), l
 }
 
 func dial(t *testing.T, to net.Addr) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", to.String()))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.SetDeadline(time.Now().Add(time.Minute)))
 	return c
 }
 
 func accept(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
-	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(l.Accept())(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -66,9 +57,7 @@ func newPeers(t *testing.T) *peers {
 	p.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "me"}})
 	server := accept(t, l)
 	p.server = pgproto3.NewBackend(server, server)
-	if _, err := p.server.ReceiveStartupMessage(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.server.ReceiveStartupMessage())(t)
 	p.answer(&pgproto3.AuthenticationOk{}, &pgproto3.ReadyForQuery{TxStatus: 'I'})
 	p.gets("AuthenticationOk", "ReadyForQuery")
 	return p
@@ -79,9 +68,7 @@ func (p *peers) send(messages ...pgproto3.FrontendMessage) {
 	for _, m := range messages {
 		p.client.Send(m)
 	}
-	if err := p.client.Flush(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.client.Flush())
 }
 
 func (p *peers) answer(messages ...pgproto3.BackendMessage) {
@@ -89,9 +76,7 @@ func (p *peers) answer(messages ...pgproto3.BackendMessage) {
 	for _, m := range messages {
 		p.server.Send(m)
 	}
-	if err := p.server.Flush(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.server.Flush())
 }
 
 // gets checks the names of the messages that the client receives. "end" means the end of the connection.
@@ -277,15 +262,11 @@ func TestWhatIsHeldGoesOnWhenTheRuleIsRemoved(t *testing.T) {
 	defer cancel()
 	request, reply := p.proxy.HoldRequest(Commit), p.proxy.HoldReply(Commit)
 	p.send(pipeline("commit")...)
-	if err := request.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, request.Wait(ctx))
 	request.Remove()
 	p.serves("Parse", "Bind", "Execute", "Sync")
 	p.answer(append(done("COMMIT"), ready())...)
-	if err := reply.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, reply.Wait(ctx))
 	p.gets("ParseComplete", "BindComplete")
 	reply.Remove()
 	reply.Remove()

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -34,9 +35,7 @@ func TestACommitThatWaitsForItsStandbyWhenTheConnectionIsCut(t *testing.T) {
 func (w *world) untilItWaits() {
 	w.t.Helper()
 	for waiting := 0; waiting == 0; {
-		if err := w.direct.QueryRow(w.ctx, "select count(*) from pg_stat_activity where wait_event = 'SyncRep'").Scan(&waiting); err != nil {
-			w.t.Fatal(err)
-		}
+		must.OK(w.t, w.direct.QueryRow(w.ctx, "select count(*) from pg_stat_activity where wait_event = 'SyncRep'").Scan(&waiting))
 	}
 }
 
@@ -81,9 +80,7 @@ func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 		case <-time.After(200 * time.Millisecond):
 		}
 		server.Standby().Thaw()
-		if err := <-said; err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, <-said)
 		server.Kill()
 		server.Standby().Promote()
 		services.Exec(t, server.Standby().DSN(), "do $$ begin if not exists (select from markers) then raise 'lost'; end if; end $$")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -35,10 +36,7 @@ type Cluster struct {
 func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
 	t.Helper()
 	options = append(append(services.Patient(), kgo.SeedBrokers(brokers...), kgo.DisableClientMetrics()), options...)
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner())}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(kgo.NewClient(append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner())}, options...)...))(t)
 	t.Cleanup(client.Close)
 	return &Cluster{t: t, options: options, client: client, Admin: kadm.NewClient(client)}
 }
@@ -61,9 +59,7 @@ func (c *Cluster) Produce(records ...*kgo.Record) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := c.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, c.client.ProduceSync(ctx, records...).FirstErr())
 }
 
 // Ends returns the offset after the last record of each partition.
@@ -192,9 +188,7 @@ func (c *Cluster) Each(topic string, do func(*kgo.Record)) {
 	}
 	reader, err := kgo.NewClient(append(slices.Clone(c.options), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond))...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	defer reader.Close()
 	for partitions := len(from); partitions > 0; {
 		c.poll(reader, func(r *kgo.Record) {

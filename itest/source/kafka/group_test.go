@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
@@ -37,10 +38,7 @@ type crew struct {
 
 // member starts a member of the group. It runs until stop is called.
 func (c *crew) member() (stop func()) {
-	s, err := kafka.New(c.settings)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	s := must.Get(kafka.New(c.settings))(c.t)
 	s.Lanes(&lanes{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
@@ -139,9 +137,7 @@ func TestMembersThatComeAndGoUnderLoad(t *testing.T) {
 						}
 					})
 				}
-				if err := c.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.Flush(t.Context()))
 			}
 			var here []func()
 			for round := range 6 {
@@ -166,10 +162,7 @@ func TestMembersThatComeAndGoUnderLoad(t *testing.T) {
 			if all.count() != total {
 				t.Errorf("%d of %d messages were settled", all.count(), total)
 			}
-			lag, err := kadm.NewClient(c).Lag(t.Context(), settings.Group)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lag := must.Get(kadm.NewClient(c).Lag(t.Context(), settings.Group))(t)
 			if left := lag[settings.Group].Lag.Total(); left != 0 {
 				t.Errorf("the group ends %d records before the log's end", left)
 			}

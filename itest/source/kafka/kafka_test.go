@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
@@ -24,9 +25,7 @@ func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	c, err := kgo.NewClient(append(append(services.Patient(),
 		kgo.SeedBrokers(services.Kafka(t)...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
 	), options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(c.Close)
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
@@ -32,9 +33,7 @@ func inTransaction(t testing.TB, topic string, end *kgo.TransactionEndTry, value
 	if err == nil && end != nil {
 		err = c.EndTransaction(t.Context(), *end)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -74,10 +73,7 @@ func fetching(t testing.TB, s *kafka.Source) {
 
 func end(t testing.TB, c *kgo.Client, topic string) int64 {
 	t.Helper()
-	ends, err := kadm.NewClient(c).ListEndOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ends := must.Get(kadm.NewClient(c).ListEndOffsets(t.Context(), topic))(t)
 	o, _ := ends.Lookup(topic, 0)
 	return o.Offset
 }
@@ -123,9 +119,7 @@ func TestTransactionsInTheLog(t *testing.T) {
 		}
 		fetching(t, newSource(t, settings))
 		await(t, held, "a lane is held up")
-		if err := open.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, open.EndTransaction(t.Context(), kgo.TryCommit))
 		await(t, goesOn, "it goes on")
 	})
 }
@@ -148,9 +142,7 @@ func TestACompactedTopic(t *testing.T) {
 		topic := services.Topic(t, services.Kafka(t), 1, "cleanup.policy=compact", "segment.ms=100", "min.cleanable.dirty.ratio=0.01", "max.compaction.lag.ms=100", "min.compaction.lag.ms=0")
 		for i := range 20 {
 			r := &kgo.Record{Topic: topic, Key: []byte{byte(i % 2)}, Value: []byte(fmt.Sprint(i))}
-			if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.ProduceSync(t.Context(), r).FirstErr())
 		}
 		settings := config(t, topic)
 		// this record is a tombstone
@@ -170,9 +162,7 @@ func TestACompactedTopic(t *testing.T) {
 			soon, cancel := context.WithTimeout(ctx, most)
 			got, err := s.Fetch(soon, source.Bound{Messages: 3, Bytes: 1 << 20})
 			cancel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all = append(all, got...)
 			ack(t, s, got...)
 		}
@@ -210,9 +200,7 @@ func TestTopicsThatChange(t *testing.T) {
 		old := take(t, s, 5)
 		ack(t, s, old[:3]...)
 		admin := kadm.NewClient(c)
-		if _, err := admin.DeleteTopic(t.Context(), topic); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(admin.DeleteTopic(t.Context(), topic))(t)
 		for {
 			if anew, err := admin.CreateTopic(t.Context(), 1, 1, nil, topic); err == nil {
 				services.AwaitTopic(t, services.Kafka(t), topic, anew.ID)
@@ -245,9 +233,7 @@ func TestTopicsThatChange(t *testing.T) {
 		s := newSource(t, settings)
 		fetching(t, s)
 		awaitOffset(t, c, settings.Group, topic, 0, 3)
-		if _, err := kadm.NewClient(c).UpdatePartitions(t.Context(), 2, topic); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(kadm.NewClient(c).UpdatePartitions(t.Context(), 2, topic))(t)
 		awaitPartitions(t, c, topic, 2)
 		fresh := client(t)
 		put(t, fresh, topic, 1, 4)
@@ -262,9 +248,7 @@ func TestTopicsThatChange(t *testing.T) {
 		shut(t, s)
 		truncate := kadm.Offsets{}
 		truncate.AddOffset(topic, 0, 7, -1)
-		if _, err := kadm.NewClient(c).DeleteRecords(t.Context(), truncate); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(kadm.NewClient(c).DeleteRecords(t.Context(), truncate))(t)
 		why := stands(t, newSource(t, settings))
 		for _, part := range []string{"offset 3 of group", "no longer in the log", "--reset-offsets"} {
 			if !strings.Contains(why, part) {
@@ -291,9 +275,7 @@ func TestRecordsOfEverySize(t *testing.T) {
 		{Topic: topic, Value: append(large, 'z')},
 	}
 	for _, r := range records {
-		if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.ProduceSync(t.Context(), r).FirstErr())
 	}
 	settings := config(t, topic)
 	settings.DeadLetters = letters

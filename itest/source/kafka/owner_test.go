@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
@@ -24,10 +25,7 @@ const patience = 3 * time.Minute
 // newSource opens a source. The test closes it at the end.
 func newSource(t testing.TB, c kafka.Config) *kafka.Source {
 	t.Helper()
-	s, err := kafka.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(kafka.New(c))(t)
 	// Each source gets a store of its own that stores no positions. With a shared store, the new source
 	// would seem to be behind.
 	s.Info().Positions("billing", struct{ source.PositionStore }{memstore.New()})
@@ -111,9 +109,7 @@ func put(t testing.TB, c *kgo.Client, topic string, partition int32, n int) {
 	for i := range n {
 		records = append(records, &kgo.Record{Topic: topic, Partition: partition, Value: []byte(fmt.Sprint(i))})
 	}
-	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.ProduceSync(t.Context(), records...).FirstErr())
 }
 
 // offset returns the group's committed offset of a partition, or -1 if there is none.
@@ -144,17 +140,12 @@ func remove(t testing.TB, c *kgo.Client, group string) {
 	if len(all) != 1 {
 		t.Fatalf("group %s has %d members", group, len(all))
 	}
-	if err := takeOut(t.Context(), c, group, all[0].MemberID); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, takeOut(t.Context(), c, group, all[0].MemberID))
 }
 
 func members(t testing.TB, c *kgo.Client, group string) []kadm.DescribedGroupMember {
 	t.Helper()
-	groups, err := kadm.NewClient(c).DescribeGroups(t.Context(), group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(kadm.NewClient(c).DescribeGroups(t.Context(), group))(t)
 	return groups[group].Members
 }
 
@@ -262,10 +253,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		partition.Partition, partition.Offset = moved, 3
 		name.Partitions = append(name.Partitions, partition)
 		request.Topics = append(request.Topics, name)
-		response, err := request.RequestWith(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(request.RequestWith(t.Context(), c))(t)
 		if err := kerr.ErrorForCode(response.Topics[0].Partitions[0].ErrorCode); !errors.Is(err, kerr.IllegalGeneration) {
 			t.Errorf("a commit with the generation under which the lane was owned was answered %v", err)
 		}
@@ -274,10 +262,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 
 func topicID(t testing.TB, c *kgo.Client, topic string) [16]byte {
 	t.Helper()
-	all, err := kadm.NewClient(c).ListTopics(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(kadm.NewClient(c).ListTopics(t.Context(), topic))(t)
 	return all[topic].ID
 }
 
@@ -294,9 +279,7 @@ func poll(t testing.TB, c *kgo.Client, n int) []*kgo.Record {
 	var all []*kgo.Record
 	for len(all) < n {
 		fetches := c.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, fetches.Err())
 		all = append(all, fetches.Records()...)
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
@@ -43,9 +44,7 @@ func TestHowFarTheLanesOfARealTopicAre(t *testing.T) {
 			topic := services.Topic(t, services.Kafka(t), 2, setting, "retention.ms=-1")
 			at := time.Now().Add(-20 * 24 * time.Hour).Truncate(time.Second)
 			began := time.Now().Truncate(time.Second)
-			if err := client(t).ProduceSync(t.Context(), &kgo.Record{Topic: topic, Timestamp: at, Value: []byte("a")}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, client(t).ProduceSync(t.Context(), &kgo.Record{Topic: topic, Timestamp: at, Value: []byte("a")}).FirstErr())
 			s := newSource(t, config(t, topic))
 			got := take(t, s, 1)
 			written := got[0].Message.Origin.Time()

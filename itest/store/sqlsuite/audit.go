@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/audit"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 )
 
@@ -25,9 +26,7 @@ var AuditKey = []byte("0123456789abcdef0123456789abcdef")
 func Acted(t testing.TB, s AuditStore, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
-		if err := s.Record(t.Context(), store.Act{Verb: "discard", Who: "ana", Why: fmt.Sprint("reason ", i)}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Record(t.Context(), store.Act{Verb: "discard", Who: "ana", Why: fmt.Sprint("reason ", i)}))
 	}
 }
 
@@ -49,17 +48,11 @@ func AuditFindings(t testing.TB, s AuditStore, key []byte, kept ...audit.Point) 
 	for _, p := range kept {
 		v.Expect(p, "the head that was kept")
 	}
-	lines, err := s.Seals(t.Context(), math.MinInt64, math.MaxInt32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(s.Seals(t.Context(), math.MinInt64, math.MaxInt32))(t)
 	for _, l := range lines {
 		v.Add(audit.Line{Seal: l.Seal, Compared: true, Now: l.Now})
 	}
-	end, err := s.SealHead(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := must.Get(s.SealHead(t.Context()))(t)
 	v.ExpectEnd(end, "the end that the store has")
 	r = v.End()
 	for _, f := range r.Findings {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
@@ -16,10 +17,7 @@ import (
 // Marks returns marks of the consumer "billing" with the outcome applied.
 func Marks[Tx any](t testing.TB, s store.TxStore[Tx], source string, ids ...string) []store.Mark {
 	t.Helper()
-	scope, err := s.Scope(context.WithoutCancel(t.Context()), "billing", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scope := must.Get(s.Scope(context.WithoutCancel(t.Context()), "billing", source, 0))(t)
 	all := make([]store.Mark, len(ids))
 	for i, id := range ids {
 		all[i] = store.Mark{Scope: scope, Consumer: "billing", Source: source, ID: []byte(id), As: store.Applied}
@@ -31,9 +29,7 @@ func Marks[Tx any](t testing.TB, s store.TxStore[Tx], source string, ids ...stri
 func Begin[Tx any](t testing.TB, s store.TxStore[Tx], o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(t.Context(), o, marks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b, v
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 )
 
@@ -54,9 +55,7 @@ func startCall[Tx any](t *testing.T, s store.TxStore[Tx], claimed func()) store.
 	var got []store.Claimed
 	for len(got) == 0 {
 		o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{rows[0].Number}, Most: 1, Lease: time.Millisecond}
-		if got, err = s.(store.Leases).Claim(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		got = must.Get(s.(store.Leases).Claim(t.Context(), o))(t)
 	}
 	if claimed != nil {
 		claimed()

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/encryption"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 )
 
@@ -25,10 +26,7 @@ func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 	for _, k := range keys[1:] {
 		former = append(former, KeyOf(k))
 	}
-	c, err := encryption.New(KeyOf(keys[0]), former...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(encryption.New(KeyOf(keys[0]), former...))(t)
 	return c
 }
 
@@ -98,19 +96,13 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 			s := e.Open(t, CipherOf(t, 1), time.Time{})
 			marks := hiddenMarks[Tx](t, s)
 			keepHidden(t, s, marks)
-			n, err := s.Scope(t.Context(), to.consumer, to.source, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(s.Scope(t.Context(), to.consumer, to.source, 0))(t)
 			rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{string(marks[3].ID)}})
 			if err != nil || len(rows) != 1 || rows[0].Unreadable != "" {
 				t.Fatalf("%+v, %v", rows, err)
 			}
 			e.Exec(t, fmt.Sprintf("update {prefix}inbox set "+to.set+" where number = %[2]d", n, rows[0].Number))
-			claims, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: to.consumer, Token: store.NewToken(), Most: 10, Lease: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			claims := must.Get(s.Claim(t.Context(), store.ClaimOptions{Consumer: to.consumer, Token: store.NewToken(), Most: 10, Lease: time.Minute}))(t)
 			found := false
 			for _, c := range claims {
 				if c.Row.Number == rows[0].Number {
@@ -158,17 +150,13 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 		case admin.QueueStore[Tx]:
 			err = to.ReceiveQueued(b.Tx(0), all, messages, reason, func([]store.Verdict) error { return nil })
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	parked, waits := marks[1], marks[2]
 	parked.As, waits.As = store.Parked, store.Waiting
 	into(parked, reasonname.Suppressed)
 	into(waits, reasonname.None)
-	if err := s.KeepResult(t.Context(), b.Tx(0), admin.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.KeepResult(t.Context(), b.Tx(0), admin.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)))
 	committed(t, b)
 }
 
@@ -191,10 +179,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, 
 	t.Helper()
 	found := 0
 	for _, m := range marks {
-		rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{string(m.ID)}, Bodies: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(s.Rows(t.Context(), store.RowFilter{IDs: []string{string(m.ID)}, Bodies: true}))(t)
 		for _, r := range rows {
 			found++
 			wanted := hiddenMessage()

@@ -16,6 +16,7 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/internal/reasonname"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -119,9 +120,7 @@ var traces = []struct {
 
 func (p *person) must(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 }
 
 func (p *person) key(id string) semel.Key {
@@ -253,9 +252,7 @@ func newPerson(t testing.TB, s *sqlstore.Store, word string) *person {
 
 func wantNowhere(t testing.TB, p Personal, word string) {
 	t.Helper()
-	if err := p.Store.Scrub(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Store.Scrub(t.Context(), true))
 	if found := p.Where(t, Forms(word)); len(found) > 0 {
 		t.Errorf("%s stands in %q still", word, found)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -73,9 +74,7 @@ func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *sem
 		Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond}, Timeout: 30 * time.Second, IdleExit: idle,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -143,10 +142,7 @@ func (a Account[Tx]) wants(t testing.TB, want int) {
 // over. If other transactions can work at the same time, the frozen worker has its effect in an open
 // transaction.
 func (a Account[Tx]) rescued(t *testing.T) {
-	scope, err := a.Store.Scope(t.Context(), "billing", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scope := must.Get(a.Store.Scope(t.Context(), "billing", "", 0))(t)
 	receipt := []store.Mark{{Scope: scope, ID: []byte("p1"), As: store.Waiting}}
 	b, _ := Begin(t, a.Store, store.TxOptions{}, receipt)
 	row := store.Row{State: store.StateReceived, Message: payment()}
@@ -164,9 +160,7 @@ func (a Account[Tx]) rescued(t *testing.T) {
 		if frozen, verdicts = Begin(t, a.Store, store.TxOptions{}, asks); verdicts[0].Kind != store.Fresh {
 			t.Fatal(verdicts)
 		}
-		if err := a.Add(t.Context(), frozen.Tx(0), 100); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, a.Add(t.Context(), frozen.Tx(0), 100))
 	}
 	nothing := &once{fetched: true}
 	rescuer := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error { return a.Add(ctx, tx, 100) }, nothing, time.Minute)

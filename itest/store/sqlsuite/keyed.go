@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/versions"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
@@ -116,18 +117,11 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	row(marks[3], store.Row{State: store.StateReceived})
 	if keys, is := any(s).(keystore.Store); is {
 		claim := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: printed(store.Mark{}, pins[4]).Fingerprint, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
-		if _, err := keys.ClaimKey(t.Context(), claim); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(keys.ClaimKey(t.Context(), claim))(t)
 	}
 	if editor, is := any(s).(admin.Editor); is {
-		rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{ids[0]}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := editor.Edit(t.Context(), rows[0].Number, rows[0].Revision, []byte(pins[5]), store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}); err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(s.Rows(t.Context(), store.RowFilter{IDs: []string{ids[0]}}))(t)
+		must.OK(t, editor.Edit(t.Context(), rows[0].Number, rows[0].Revision, []byte(pins[5]), store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
 		edits, err := editor.Edits(t.Context(), rows[0].Number, false)
 		if err != nil || len(edits) != 1 || edits[0].After != sha256.Sum256([]byte(pins[5])) || edits[0].Before != sha256.Sum256([]byte("1")) {
 			t.Errorf("the edits are %+v, %v", edits, err)

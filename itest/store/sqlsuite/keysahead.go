@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/keystore"
 	"github.com/semel-go/semel/store"
 )
@@ -57,9 +58,7 @@ func KeysAhead(t *testing.T, s keystore.Store, move func(by time.Duration, colum
 		holder := claim("extended")
 		claims(t, holder, keystore.Claimed)
 		move(30*time.Second, first, leased, until) // the time moves by less than a lease
-		if err := s.ExtendKey(t.Context(), holder.Key, holder.Token, lease); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.ExtendKey(t.Context(), holder.Key, holder.Token, lease))
 		if a := claims(t, claim("extended"), keystore.Held); a.Left < lease/2 {
 			t.Errorf("the holder that extended it has it for %v", a.Left)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 )
 
@@ -139,9 +140,7 @@ func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	for i, c := range claimed {
 		claims[i] = c.Claim
 	}
-	if _, err := w.Store.StartCalls(t.Context(), claims, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Store.StartCalls(t.Context(), claims, time.Minute))(t)
 	w.act(t, rows, "release", w.Store.Release, store.StateReceived)
 	w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
 }
@@ -229,10 +228,7 @@ func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
 func (w ManyActs[Tx]) numbers(t *testing.T, state store.RowState) (numbers []int64) {
 	t.Helper()
 	for after := int64(0); ; {
-		all, err := w.Store.Rows(t.Context(), store.RowFilter{States: []store.RowState{state}, After: after})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(w.Store.Rows(t.Context(), store.RowFilter{States: []store.RowState{state}, After: after}))(t)
 		for _, r := range all {
 			numbers, after = append(numbers, r.Number), r.Number
 		}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"testing"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // Migrator is a SQL store that can create its tables.
@@ -39,9 +41,7 @@ func MigrateTogether(t testing.TB, all []Migrator) (applied []string) {
 func MadeByHand(t testing.TB, m Migrator, exec func(text string)) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := m.Print(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, m.Print(&text))
 	exec(text.String())
 	if err := m.Check(t.Context()); err != nil {
 		t.Error(err)

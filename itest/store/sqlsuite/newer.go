@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/newer"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 )
 
@@ -34,10 +35,7 @@ type NewerRelease[Tx any] struct {
 // table must accept any outcome.
 func Newer[Tx any](t testing.TB, st NewerStore[Tx], exec func(t testing.TB, statement string)) *NewerRelease[Tx] {
 	t.Helper()
-	scope, err := st.Scope(t.Context(), "billing", "shop", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scope := must.Get(st.Scope(t.Context(), "billing", "shop", 0))(t)
 	w := &NewerRelease[Tx]{st, exec, scope}
 	b, _ := Begin[Tx](t, st, store.TxOptions{}, []store.Mark{w.mark("a", store.Parked), w.mark("b", store.Applied)})
 	row := store.Row{Mark: 0, State: store.StateParked, Message: &semel.Message{}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
@@ -23,9 +24,7 @@ func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number i
 		admin.Requeuer
 	})
 	marks, rows := parkedTwins(t, i.Store), twinRows(t, st)
-	if err := errors.Join(st.Requeue(ctx, store.Act{Verb: "retry", Who: "test"}, rows[0].Seen())...); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(st.Requeue(ctx, store.Act{Verb: "retry", Who: "test"}, rows[0].Seen())...))
 	due(rows[1].Number)
 	claims, err := st.Claim(ctx, store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: time.Hour})
 	if err != nil || len(claims) != 2 {

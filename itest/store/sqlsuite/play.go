@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 	"pgregory.net/rapid"
@@ -51,9 +52,7 @@ func Draws(t *testing.T, cases int) {
 		return
 	}
 	set := func(value string) {
-		if err := flag.Set(checks.Name, value); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, flag.Set(checks.Name, value))
 	}
 	set(fmt.Sprint(cases))
 	t.Cleanup(func() { set(checks.DefValue) })

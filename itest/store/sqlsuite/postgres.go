@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
@@ -30,12 +31,8 @@ var Late = []string{
 func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(string) string, code string) {
 	marks := Marks(t, i.Store, "", code)
 	b, _ := Begin(t, i.Store, store.TxOptions{}, marks)
-	if err := i.Effect(t.Context(), b.Tx(0), code); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.Send(t.Context(), b.Tx(0), in(fmt.Sprintf("insert into in.late values ('%s')", code))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, i.Effect(t.Context(), b.Tx(0), code))
+	must.OK(t, i.Send(t.Context(), b.Tx(0), in(fmt.Sprintf("insert into in.late values ('%s')", code))))
 	r := b.Commit(t.Context(), store.Ending{})
 	if r.Outcome != store.NotCommitted || i.Store.IsStoreFault(r.Err) {
 		t.Errorf("the commit says %+v", r)
@@ -51,9 +48,7 @@ func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(str
 func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
 	spoils, next := Marks(t, i.Store, "", "spoils"), Marks(t, i.Store, "", "next")
 	b, _ := Begin(t, i.Store, store.TxOptions{}, spoils)
-	if err := i.Send(t.Context(), b.Tx(0), "set session characteristics as transaction read only"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, i.Send(t.Context(), b.Tx(0), "set session characteristics as transaction read only"))
 	committed(t, b)
 	if b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, next); err == nil {
 		b.Rollback(t.Context())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/store"
 )
 
@@ -57,9 +58,7 @@ func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 			return s.Edit(ctx, r.Number, r.Revision, []byte("2"), by)
 		}},
 		{"seals", "seal", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
-			if err := s.Record(ctx, by); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.Record(ctx, by))
 			_, err := s.Seal(ctx, admin.Sealing{})
 			return err
 		}},

@@ -16,6 +16,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -138,29 +139,20 @@ func (f Followed[Tx]) follower(t testing.TB, handle func(context.Context, Tx, *s
 		Retry:   consumer.RetryPolicy{InitialDelay: 10 * time.Millisecond, MaxDelay: 50 * time.Millisecond, SerialAfter: 1000},
 		Inbox:   consumer.InboxPolicy{Poll: 50 * time.Millisecond}, IdleExit: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
 // Column returns the first column of a query, as numbers.
 func Column(t testing.TB, db *sql.DB, query string, args ...any) (all []int) {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(db.QueryContext(t.Context(), query, args...))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var n int
-		if err := rows.Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&n))
 		all = append(all, n)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	return all
 }

@@ -3,6 +3,7 @@
 package processes
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -77,21 +78,30 @@ const tries = 10
 // the process on the server. Catch first tries random moments, and then uses Corner. With blind, it freezes
 // the process only once. When Catch returns, the process is frozen.
 func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *rand.Rand, blind bool) (open bool, err error) {
+	open, err = catch(ctx, p, random, tries, blind, func() (bool, error) {
+		open, err := a.Settled(ctx, name, Marking())
+		return open && err == nil, nil // the server may be down
+	})
+	if open || err != nil || blind {
+		return open, err
+	}
+	err = cmp.Or(p.Thaw(), a.Corner(ctx, p, name, Marking()))
+	return err == nil, err
+}
+
+// catch freezes a process at random moments until it has an open transaction, in at most so many
+// tries; with blind in one try. The process is frozen afterwards.
+func catch(ctx context.Context, p *Process, random *rand.Rand, tries int, blind bool, open func() (bool, error)) (bool, error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))
 		if err := p.Freeze(); err != nil {
-			return false, fmt.Errorf("%s: %w", name, err)
+			return false, fmt.Errorf("freeze semel: %w", err)
 		}
-		open, err := a.Settled(ctx, name, Marking())
-		if open && err == nil || blind {
-			return open, err
+		if is, err := open(); is || err != nil || blind || try == tries {
+			return is, err
 		}
 		if err := p.Thaw(); err != nil {
 			return false, err
-		}
-		if try == tries {
-			err := a.Corner(ctx, p, name, Marking())
-			return err == nil, err
 		}
 	}
 }

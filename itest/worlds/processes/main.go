@@ -28,12 +28,12 @@ func WithBinary(m *testing.M, variable string) (code int) {
 }
 
 // OwnProgram is for TestMain of a package that starts its own test program as another process. If the first
-// argument of the program is `argument`, the program calls live and runs no tests.
-func OwnProgram(m *testing.M, argument string, live func() error) {
-	if len(os.Args) < 2 || os.Args[1] != argument {
+// With this first argument the program calls live with the second one and runs no tests.
+func OwnProgram(m *testing.M, argument string, live func(order string) error) {
+	if len(os.Args) < 3 || os.Args[1] != argument {
 		os.Exit(m.Run())
 	}
-	if err := live(); err != nil {
+	if err := live(os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -6,9 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -66,19 +64,7 @@ const fileTries = 500
 // Catch freezes the only process that writes the file, repeatedly, until the process has an open write
 // transaction. With blind it freezes the process only once. When Catch returns, the process is frozen.
 func (d *SQLite) Catch(ctx context.Context, p *Process, _ string, random *rand.Rand, blind bool) (open bool, err error) {
-	for try := 1; ; try++ {
-		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))
-		if err := p.Freeze(); err != nil {
-			return false, fmt.Errorf("freeze semel: %w", err)
-		}
-		open, err := d.Writing(ctx)
-		if err != nil || open || blind || try == fileTries {
-			return open, err
-		}
-		if err := p.Thaw(); err != nil {
-			return false, err
-		}
-	}
+	return catch(ctx, p, random, fileTries, blind, func() (bool, error) { return d.Writing(ctx) })
 }
 
 func has(err error, code int) bool {

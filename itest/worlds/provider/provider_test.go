@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // bench is a provider with a clock that the test controls.
@@ -27,10 +29,7 @@ func open(t *testing.T, o Order) *bench {
 		o.Log = filepath.Join(t.TempDir(), "log")
 	}
 	o.Window = time.Hour
-	var err error
-	if b.Provider, err = Open(o, func() time.Time { return b.now }); err != nil {
-		t.Fatal(err)
-	}
+	b.Provider = must.Get(Open(o, func() time.Time { return b.now }))(t)
 	server := httptest.NewServer(b.Provider)
 	b.Client = Client{URL: server.URL, HTTP: server.Client()}
 	b.stop = func() {
@@ -89,10 +88,7 @@ func TestAKeyIsKnownByItselfForItsWindow(t *testing.T) {
 	b := open(t, Order{})
 	defer b.stop()
 	ask := func() int {
-		answer, err := b.HTTP.Get(b.URL + "/charges?key=k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(b.HTTP.Get(b.URL + "/charges?key=k"))(t)
 		_ = answer.Body.Close()
 		return answer.StatusCode
 	}
@@ -109,9 +105,7 @@ func TestASecondCallUnderAKeyThatIsUnderWayIsRefused(t *testing.T) {
 	b := open(t, Order{})
 	defer b.stop()
 	c := call{key: "k", payment: Payment{Reference: "order-1", Cents: 100}}
-	if err := b.begin(&c); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.begin(&c))
 	i, err := b.Ask(t.Context(), "order-1")
 	if _, status, _ := b.pay("k", "order-1", 100); status != http.StatusConflict || !i.UnderWay || err != nil {
 		t.Errorf("%d, asked meanwhile: %+v, %v", status, i, err)
@@ -130,9 +124,7 @@ func TestWhatWasAnsweredIsKnownAfterAKill(t *testing.T) {
 	if err == nil {
 		_, err = torn.WriteString(`{"kind":"charged","reference":"ord`)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_ = torn.Close()
 	anew := open(t, Order{Log: log})
 	again, _, err := anew.pay("k", "order-1", 100)

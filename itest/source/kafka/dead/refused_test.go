@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/workload"
@@ -25,14 +26,9 @@ type running struct {
 // run starts a consumer. The test stops it at the end.
 func run(w *world) *running {
 	w.t.Helper()
-	source, err := kafka.New(w.order.source())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	source := must.Get(kafka.New(w.order.source()))(w.t)
 	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: w.order.DSN, Connections: 3, Handler: handle, Config: policy(source)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -101,9 +97,7 @@ func (r *running) settled() {
 
 func (r *running) createDead() {
 	r.t.Helper()
-	if _, err := r.Admin.CreateTopic(r.t.Context(), 1, 1, nil, r.order.Dead); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Get(r.Admin.CreateTopic(r.t.Context(), 1, 1, nil, r.order.Dead))(r.t)
 	r.t.Cleanup(func() { _, _ = r.Admin.DeleteTopic(context.Background(), r.order.Dead) })
 }
 
@@ -137,9 +131,7 @@ func TestDeadLettersThatCannotBeWritten(t *testing.T) {
 		w := newWorld(t, services.Kafka(t))
 		limit := func(bytes string) {
 			t.Helper()
-			if _, err := w.Admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &bytes}}, w.order.Dead); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.Admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &bytes}}, w.order.Dead))(t)
 		}
 		limit("100")
 		r := run(w)

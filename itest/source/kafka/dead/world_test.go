@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/children"
@@ -98,9 +99,7 @@ func newWorld(t *testing.T, brokers []string) *world {
 	t.Helper()
 	w := &world{t: t, Cluster: topics.Open(t, brokers), sent: map[place]sent{}, copies: map[place]int{}, deleted: map[place]bool{}}
 	w.order = order{Brokers: brokers, Topic: services.Topic(t, brokers, partitions), Dead: services.Topic(t, brokers, 2), Group: topics.Name(), DSN: services.Postgres(t)}
-	if err := workload.Migrate(t.Context(), w.order.DSN); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, workload.Migrate(t.Context(), w.order.DSN))
 	return w
 }
 
@@ -128,21 +127,13 @@ func (w *world) deleteDead() {
 	for p := range w.dead() {
 		w.deleted[p] = true
 	}
-	if _, err := w.Admin.DeleteTopic(w.t.Context(), w.order.Dead); err != nil {
-		w.t.Fatal(err)
-	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(w.order.Brokers...))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(w.Admin.DeleteTopic(w.t.Context(), w.order.Dead))(w.t)
+	client := must.Get(kgo.NewClient(kgo.SeedBrokers(w.order.Brokers...)))(w.t)
 	defer client.Close()
 	for code := int16(0); code != kerr.UnknownTopicOrPartition.Code; {
 		request := kmsg.NewPtrMetadataRequest()
 		request.Topics = []kmsg.MetadataRequestTopic{{Topic: &w.order.Dead}}
-		answer, err := request.RequestWith(w.t.Context(), client)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		answer := must.Get(request.RequestWith(w.t.Context(), client))(w.t)
 		code = answer.Topics[0].ErrorCode
 	}
 }
@@ -157,9 +148,7 @@ func (w *world) live(o order) bool {
 	c.Stderr = &complaints
 	in, errIn := c.StdinPipe()
 	out, errOut := c.StdoutPipe()
-	if err := errors.Join(errIn, errOut, c.Start()); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, errors.Join(errIn, errOut, c.Start()))
 	w.freezeWhile(in, out, o)
 	err := c.Wait()
 	if status := c.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == syscall.SIGKILL && ctx.Err() == nil {
@@ -223,22 +212,12 @@ func (w *world) effects() map[string]int {
 
 func (w *world) each(query string, row func(pgx.Rows) error) {
 	w.t.Helper()
-	conn, err := pgx.Connect(w.t.Context(), w.order.DSN)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	conn := must.Get(pgx.Connect(w.t.Context(), w.order.DSN))(w.t)
 	defer func() { _ = conn.Close(w.t.Context()) }()
-	rows, err := conn.Query(w.t.Context(), query)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(w.t.Context(), query))(w.t)
 	defer rows.Close()
 	for rows.Next() {
-		if err := row(rows); err != nil {
-			w.t.Fatal(err)
-		}
+		must.OK(w.t, row(rows))
 	}
-	if err := rows.Err(); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, rows.Err())
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/kafka"
@@ -31,10 +32,7 @@ type publishing struct {
 
 func publish(t *testing.T, brokers []string, topic string) *publishing {
 	t.Helper()
-	p, err := kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: topic, Timeout: time.Second, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: topic, Timeout: time.Second, Logger: slog.New(slog.DiscardHandler)}))(t)
 	t.Cleanup(p.Close)
 	all := &publishing{t: t, publisher: p, stop: make(chan struct{})}
 	for n := range workers {
@@ -129,25 +127,15 @@ func TestATopicThatIsMadeAnew(t *testing.T) {
 	t.Run("trap_45_what_is_published_goes_to_the_new_one", func(t *testing.T) {
 		brokers := services.Kafka(t)
 		topic := services.Topic(t, brokers, 2)
-		p, err := kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: topic, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: topic, Logger: slog.New(slog.DiscardHandler)}))(t)
 		defer p.Close()
 		c := topics.Open(t, brokers)
 		message := func(id string) *semel.Message {
 			return semel.NewMessage(semel.Key{Consumer: "receipts", Source: "shop", ID: id}, []byte("paid"))
 		}
-		if err := p.Publish(t.Context(), message("before")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Admin.DeleteTopic(t.Context(), topic); err != nil {
-			t.Fatal(err)
-		}
-		made, err := c.Admin.CreateTopic(t.Context(), 2, 1, nil, topic)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Publish(t.Context(), message("before")))
+		must.Get(c.Admin.DeleteTopic(t.Context(), topic))(t)
+		made := must.Get(c.Admin.CreateTopic(t.Context(), 2, 1, nil, topic))(t)
 		services.AwaitTopic(t, brokers, topic, made.ID)
 		for tries := 0; ; tries++ {
 			err := p.Publish(t.Context(), message("after"))

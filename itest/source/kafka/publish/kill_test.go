@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/processes"
@@ -52,9 +53,7 @@ func folder(t *testing.T, topic string, n int) string {
 		fmt.Fprintf(&lines, `{"specversion":"1.0","id":"p-%d","source":"shop","type":"payment.made","traceparent":"00-%032x-%016x-01","data":{"payment":%d}}`+"\n", i, i+1, i+1, i)
 	}
 	for name, text := range map[string]string{"semel.yaml": fmt.Sprintf(moves, workers, topic), "in.jsonl": lines.String()} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -66,9 +65,7 @@ func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","))
 	log := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	return cmd, log
 }
 
@@ -93,10 +90,7 @@ func header(r *kgo.Record, name string) string {
 func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 	t.Run("E2_K2a_every_message_is_published_and_a_copy_has_the_same_id", func(t *testing.T) {
 		const messages, kills = 1500, 6
-		binary, err := processes.Build(t.Context(), t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		binary := must.Get(processes.Build(t.Context(), t.TempDir()))(t)
 		brokers := services.Kafka(t)
 		topic := services.Topic(t, brokers, 3)
 		dir, c := folder(t, topic, messages), topics.Open(t, brokers)
@@ -113,9 +107,7 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 					t.Fatalf("%d records, and no more come: %s", total(c, topic), log)
 				}
 			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 		}
 		for left := true; left; { // the claims of a dead process end with their leases, which takes a while

@@ -6,15 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 func TestATopicThatIsMissing(t *testing.T) {
-	binary, err := processes.Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must.Get(processes.Build(t.Context(), t.TempDir()))(t)
 	t.Run("K2_is_a_fault_at_the_start_and_sets_no_message_aside", func(t *testing.T) {
 		cmd, log := move(t, binary, folder(t, "semel-no-such-topic", 3), services.Kafka(t))
 		err := cmd.Wait()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/workload"
@@ -63,10 +64,7 @@ func newSite(t *testing.T) *site {
 		Settings: []string{"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS"},
 	})
 	s := &site{Cluster: topics.Open(t, cluster.Brokers()), t: t, cluster: cluster, ca: ca}
-	_, err := s.Admin.AlterUserSCRAMs(t.Context(), nil, []kadm.UpsertSCRAM{{User: user, Mechanism: kadm.ScramSha512, Iterations: 4096, Password: password}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Admin.AlterUserSCRAMs(t.Context(), nil, []kadm.UpsertSCRAM{{User: user, Mechanism: kadm.ScramSha512, Iterations: 4096, Password: password}}))(t)
 	return s
 }
 
@@ -90,9 +88,7 @@ func (s *site) allow(acls *kadm.ACLBuilder, operation kadm.ACLOperation) {
 			err = c.Err
 		}
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 }
 
 // config returns a configuration that reads a topic as the user of the tests.
@@ -114,10 +110,7 @@ type reader struct {
 // read starts a consumer. The test stops it at the end. A message whose body is "bad" becomes a dead letter.
 func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	t.Helper()
-	source, err := kafka.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(kafka.New(c))(t)
 	policy := workload.Config(source)
 	if c.DeadLetters != "" {
 		policy.Retry.OnExhausted = consumer.ActionDeadLetter
@@ -128,9 +121,7 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 		}
 		return nil
 	}, policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() {

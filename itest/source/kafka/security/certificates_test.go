@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/must"
 )
 
 // authority is a certificate authority that signs certificates of brokers and clients.
@@ -39,23 +41,14 @@ func newAuthority(t testing.TB) *authority {
 
 func (a *authority) newKey() *ecdsa.PrivateKey {
 	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
 	return key
 }
 
 func (a *authority) sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	a.t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, a.key))(a.t)
+	certificate := must.Get(x509.ParseCertificate(der))(a.t)
 	return certificate
 }
 
@@ -66,10 +59,7 @@ func (a *authority) issue(name string, number int64) {
 	certificate := a.sign(&x509.Certificate{SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}, a.certificate, key)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	der := must.Get(x509.MarshalPKCS8PrivateKey(key))(a.t)
 	private, public := pem.Block{Type: "PRIVATE KEY", Bytes: der}, pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}
 	a.write(name+".pem", public)
 	a.write(name+".key", private)
@@ -84,9 +74,7 @@ func (a *authority) write(file string, blocks ...pem.Block) {
 	for i := range blocks {
 		text = append(text, pem.EncodeToMemory(&blocks[i])...)
 	}
-	if err := os.WriteFile(a.path(file), text, 0o600); err != nil {
-		a.t.Fatal(err)
-	}
+	must.OK(a.t, os.WriteFile(a.path(file), text, 0o600))
 }
 
 // trusting returns the TLS configuration of a client that trusts the authority.
@@ -99,10 +87,7 @@ func (a *authority) trusting() *tls.Config {
 // named returns the same configuration with a certificate of the client.
 func (a *authority) named(name string) *tls.Config {
 	a.t.Helper()
-	own, err := tls.LoadX509KeyPair(a.path(name+".pem"), a.path(name+".key"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	own := must.Get(tls.LoadX509KeyPair(a.path(name+".pem"), a.path(name+".key")))(a.t)
 	c := a.trusting()
 	c.Certificates = []tls.Certificate{own}
 	return c

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/processes"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -41,18 +42,10 @@ consumers:
 // and with a wrong password.
 func withPolicy(t *testing.T, s *site) {
 	folder := t.TempDir()
-	binary, err := processes.Build(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	authority, err := os.ReadFile(s.ca.path("ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must.Get(processes.Build(t.Context(), folder))(t)
+	authority := must.Get(os.ReadFile(s.ca.path("ca.pem")))(t)
 	write := func(name, text string) {
-		if err := os.WriteFile(folder+"/"+name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(folder+"/"+name, []byte(text), 0o600))
 	}
 	write("ca.pem", string(authority))
 	write("password", password+"\n")
@@ -88,9 +81,7 @@ func refused(t *testing.T, c *exec.Cmd) {
 	if err == nil {
 		err = c.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	said, buffer := "", make([]byte, 4096)
 	for !strings.Contains(said, "the brokers refused the user or its password") {
 		n, err := log.Read(buffer)

@@ -5,6 +5,7 @@ package takeover
 import (
 	"testing"
 
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/kafka"
@@ -13,9 +14,7 @@ import (
 // anew deletes the topic and creates a topic of the same name with other records.
 func (w *world) anew() {
 	w.t.Helper()
-	if _, err := w.Admin.DeleteTopic(w.t.Context(), w.order.Topic); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(w.Admin.DeleteTopic(w.t.Context(), w.order.Topic))(w.t)
 	err := w.until("the topic can be made again", func() bool {
 		made, err := w.Admin.CreateTopic(w.t.Context(), partitions, 1, nil, w.order.Topic)
 		if err == nil {
@@ -29,9 +28,7 @@ func (w *world) anew() {
 		}
 		return err == nil
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	if at := w.Committed(w.order.Group, w.order.Topic); len(at) > 0 {
 		w.t.Fatalf("the brokers kept the group's offsets: %v", at)
 	}
@@ -61,9 +58,7 @@ func TestATopicThatIsCreatedAnewAfterATakeOver(t *testing.T) {
 		former := topics.Name()
 		w.commit(former, map[int32]int64{0: 10, 1: 10, 2: 10})
 		w.work(kafka.Start{Group: former})
-		if _, err := w.Admin.DeleteGroup(t.Context(), former); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Admin.DeleteGroup(t.Context(), former))(t)
 		w.addPartitions(partitions + 1)
 		w.Cluster = topics.Open(t, w.order.Brokers)
 		w.publish(100, 140, 0, partitions+1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/worlds/children"
 	"github.com/semel-go/semel/itest/worlds/workload"
 	"github.com/semel-go/semel/kafka"
@@ -47,9 +48,7 @@ func (w *world) dies(start kafka.Start, meanwhile func()) {
 	c := children.Command(ctx, w.t, o)
 	var complaints strings.Builder
 	c.Stderr = &complaints
-	if err := c.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, c.Start())
 	began := w.until("the group has offsets", func() bool { return len(w.Committed(w.order.Group, w.order.Topic)) == partitions })
 	if began == nil {
 		meanwhile()

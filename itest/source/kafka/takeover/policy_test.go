@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/processes"
@@ -66,18 +67,14 @@ func TestATopicIsTakenOverWithAPolicy(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, "semel.yaml"), []byte(mover), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		w.commit(old, formerly)
 		// The previous consumer had applied more messages than it had committed offsets for.
 		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key)`,
 			`insert into processed select 'h' || n from generate_series(0, 14) n`)
 		w.semel(binary, folder, old, "migrate", "seed", "--consumer", "billing", "--from", "processed", "--id", "message_id")
 		var sum struct{ Consumers map[string]semel.Counts }
-		if err := json.Unmarshal(w.semel(binary, folder, old, "run", "--exit-when-idle", "2s"), &sum); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(w.semel(binary, folder, old, "run", "--exit-when-idle", "2s"), &sum))
 		var want []string
 		for _, id := range unread() {
 			if !slices.Contains(ids(0, 15), id) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/kafka"
@@ -121,15 +122,9 @@ func TestMarkersOfAnOldTable(t *testing.T) {
 		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key, status text)`,
 			`insert into processed select 'h' || n, 'done' from generate_series(0, 18) n`,
 			`insert into processed values ('h25', 'done'), ('h26', 'failed'), ('elsewhere', 'done')`)
-		pool, err := pgxpool.New(t.Context(), w.order.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool := must.Get(pgxpool.New(t.Context(), w.order.DSN))(t)
 		defer pool.Close()
-		store, err := pgxstore.New(pool, pgxstore.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(pgxstore.New(pool, pgxstore.Options{}))(t)
 		seeded, err := store.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Table: "processed", ID: "message_id", Where: "status = 'done'", Batch: 7})
 		if err != nil || seeded.Written != 21 {
 			t.Fatalf("seeded %+v: %v", seeded, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/workload"
@@ -53,9 +54,7 @@ func newWorld(t *testing.T) *world {
 	brokers := services.Kafka(t)
 	w := &world{t: t, Cluster: topics.Open(t, brokers)}
 	w.order = order{Brokers: brokers, Topic: services.Topic(t, brokers, partitions), Group: topics.Name(), DSN: services.Postgres(t)}
-	if err := workload.Migrate(t.Context(), w.order.DSN); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, workload.Migrate(t.Context(), w.order.DSN))
 	w.publish(0, historic, 0, partitions)
 	return w
 }
@@ -105,9 +104,7 @@ func (w *world) work(start kafka.Start) semel.Counts {
 	o := w.order
 	o.Start = start
 	consumer, closePool, err := o.open(nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	defer closePool()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var ended sync.WaitGroup
@@ -148,9 +145,7 @@ func (w *world) commit(group string, offsets map[int32]int64) {
 	for partition, at := range offsets {
 		all.AddOffset(w.order.Topic, partition, at, -1)
 	}
-	if err := w.Admin.CommitAllOffsets(w.t.Context(), group, all); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, w.Admin.CommitAllOffsets(w.t.Context(), group, all))
 }
 
 // addPartitions adds partitions to the topic.
@@ -163,27 +158,16 @@ func (w *world) addPartitions(to int) {
 	if err == nil { // brokers learn of new partitions from the controller after a delay
 		err = w.until("the topic has its partitions", func() bool { return len(w.Ends(w.order.Topic)) == to })
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 }
 
 // wants checks that exactly these messages took effect, each of them once.
 func (w *world) wants(want ...string) {
 	w.t.Helper()
-	conn, err := pgx.Connect(w.t.Context(), w.order.DSN)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	conn := must.Get(pgx.Connect(w.t.Context(), w.order.DSN))(w.t)
 	defer func() { _ = conn.Close(w.t.Context()) }()
-	rows, err := conn.Query(w.t.Context(), `select id from effects`)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(w.t.Context(), `select id from effects`))(w.t)
+	got := must.Get(pgx.CollectRows(rows, pgx.RowTo[string]))(w.t)
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
@@ -52,9 +53,7 @@ func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	c, err := kgo.NewClient(append(append(services.Patient(),
 		kgo.SeedBrokers(w.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
 	), options...)...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	w.t.Cleanup(c.Close)
 	return c
 }
@@ -78,9 +77,7 @@ func (w *world) publish(partition int32, ids ...string) {
 
 func (w *world) produce(records ...*kgo.Record) {
 	w.t.Helper()
-	if err := w.producer.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
 func numbered(prefix string, first, last int) []string {
@@ -111,18 +108,12 @@ func (w *world) start(handle handler, change func(*kafka.Config), policy ...func
 	if change != nil {
 		change(&c)
 	}
-	source, err := kafka.New(c)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	source := must.Get(kafka.New(c))(w.t)
 	config := consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), Logger: c.Logger}
 	for _, more := range policy {
 		more(&config)
 	}
-	running, err := consumer.New(w.store, handle, config, faults.Plan{Seed: 1})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	running := must.Get(consumer.New(w.store, handle, config, faults.Plan{Seed: 1}))(w.t)
 	ctx, stop := context.WithCancel(context.Background())
 	p := &process{source: source, consumer: running, stop: stop, ended: make(chan error, 1)}
 	go func() { p.ended <- running.Run(ctx) }()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
@@ -54,12 +55,8 @@ func TestOffsetsThatAreGone(t *testing.T) {
 		first := w.start(count, nil)
 		w.until("all is applied", func() bool { return first.consumer.Counts().Applied == 600 })
 		w.settles()
-		if err := first.leave(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.admin.DeleteGroup(context.Background(), w.group); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, first.leave())
+		must.Get(w.admin.DeleteGroup(context.Background(), w.group))(t)
 		second := w.start(count, nil)
 		w.settles()
 		w.once(ids...)
@@ -75,18 +72,14 @@ func TestOffsetsThatAreGone(t *testing.T) {
 		if err == nil {
 			err = c.ProduceSync(context.Background(), w.order(0, "m0011")).FirstErr()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		w.moveInTransaction(c, 7)
 		p := w.start(count, func(c *kafka.Config) { c.NextGen = true })
 		w.until("the member waits for the offset", func() bool { return w.members() == 1 })
 		if n := p.consumer.Counts().Deliveries; n != 0 {
 			t.Errorf("%d were delivered while the group's offset was undecided", n)
 		}
-		if err := c.EndTransaction(context.Background(), kgo.TryCommit); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.EndTransaction(context.Background(), kgo.TryCommit))
 		w.settles()
 		w.once(numbered("m", 8, 11)...)
 		if c := p.consumer.Counts(); c.Applied != 4 {
@@ -107,9 +100,7 @@ func (w *world) members() int {
 func (w *world) moveInTransaction(c *kgo.Client, offset int64) {
 	w.t.Helper()
 	id, epoch, err := c.ProducerID(context.Background())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	name := "mover-" + w.group
 	add := kmsg.NewPtrAddOffsetsToTxnRequest()
 	add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = name, id, epoch, w.group
@@ -117,13 +108,8 @@ func (w *world) moveInTransaction(c *kgo.Client, offset int64) {
 	if err == nil {
 		err = kerr.ErrorForCode(added.ErrorCode)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	described, err := w.admin.ListTopics(context.Background(), w.topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
+	described := must.Get(w.admin.ListTopics(context.Background(), w.topic))(w.t)
 	move := kmsg.NewPtrTxnOffsetCommitRequest()
 	move.TransactionalID, move.ProducerID, move.ProducerEpoch, move.Group, move.Generation = name, id, epoch, w.group, -1
 	topic := kmsg.NewTxnOffsetCommitRequestTopic()
@@ -136,9 +122,7 @@ func (w *world) moveInTransaction(c *kgo.Client, offset int64) {
 	if err == nil {
 		err = kerr.ErrorForCode(moved.Topics[0].Partitions[0].ErrorCode)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 }
 
 func TestTopicsThatAreOthers(t *testing.T) {
@@ -148,9 +132,7 @@ func TestTopicsThatAreOthers(t *testing.T) {
 		w.publish(0, numbered("a", 1, 50)...)
 		w.publish(1, numbered("b", 1, 50)...)
 		w.settles()
-		if _, err := w.admin.DeleteTopic(context.Background(), w.topic); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.admin.DeleteTopic(context.Background(), w.topic))(t)
 		w.until("it is made again", func() bool {
 			anew, err := w.admin.CreateTopic(context.Background(), 2, 1, nil, w.topic)
 			if err == nil {
@@ -172,9 +154,7 @@ func TestTopicsThatAreOthers(t *testing.T) {
 		w.publish(0, numbered("m", 1, 100)...)
 		first := w.start(count, nil)
 		w.settles()
-		if err := first.leave(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, first.leave())
 		mirror.store = w.store
 		mirror.publish(1, "new 1", "new 2") // these records have the offsets 0 and 1, like m0001 and m0002 before
 		mirror.publish(1, numbered("m", 1, 100)...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/must"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
@@ -21,10 +22,7 @@ import (
 func (w *world) create(suffix string) string {
 	w.t.Helper()
 	name := w.topic + suffix
-	made, err := w.admin.CreateTopic(w.t.Context(), 2, -1, nil, name)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	made := must.Get(w.admin.CreateTopic(w.t.Context(), 2, -1, nil, name))(w.t)
 	w.t.Cleanup(func() { _, _ = w.admin.DeleteTopic(context.Background(), name) })
 	services.AwaitTopic(w.t, w.brokers, name, made.ID)
 	return name
@@ -164,9 +162,7 @@ func TestTopicsByPattern(t *testing.T) {
 		log := &lines{}
 		w.start(count, w.pattern(func(c *kafka.Config) { c.Start, c.Logger = kafka.Start{}, slog.New(slog.NewTextHandler(log, nil)) }))
 		w.applied("a")
-		if _, err := w.admin.DeleteTopic(t.Context(), gone); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.admin.DeleteTopic(t.Context(), gone))(t)
 		w.until("it is told", func() bool { return log.have("a topic was deleted") })
 		w.publish(0, "b")
 		w.applied("b")

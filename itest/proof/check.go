@@ -1,0 +1,72 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// failure is the panic with which Check ends a run.
+type failure struct{ error }
+
+// Check ends the run if err is not nil. The run then has failed and has no ledger. Call Check in
+// the goroutine of the run only.
+func Check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Must returns the value, or ends the run like Check.
+func Must[V any](value V, err error) V {
+	Check(err)
+	return value
+}
+
+// Attempt returns the error with which do ends the run, or nil.
+func Attempt(do func()) (err error) {
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case failure:
+			err = failed.error
+		default:
+			panic(failed)
+		}
+	}()
+	do()
+	return nil
+}
+
+// During adds a description to the error with which do ends the run.
+func During(what string, do func()) {
+	if err := Attempt(do); err != nil {
+		Check(fmt.Errorf("%s: %w", what, err))
+	}
+}
+
+// Until calls the condition repeatedly until it is true. The run ends if ctx ends first.
+func Until(ctx context.Context, every time.Duration, so func() bool) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			Check(ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// Within is Until for at most that long, and reports whether the condition became true.
+func Within(ctx context.Context, most, every time.Duration, so func(context.Context) bool) bool {
+	within, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err := Attempt(func() { Until(within, every, func() bool { return so(within) }) })
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return false
+	}
+	Check(err)
+	return true
+}
