@@ -23,8 +23,8 @@ type Source struct {
 	// files are the generations whose file is open, the current one last.
 	// Fetch and Close change it, with ledger.mu held.
 	files []*generation
-	// from is the offset where reading of the first file began; nil until the file is open. It is guarded
-	// by ledger.mu.
+	// from is the offset where reading of the first file began; nil until the file is open. The mutex
+	// ledger.mu guards from.
 	from *int64
 	// replaced reports that the path belongs to another file now. The current file is read to its end
 	// first.
