@@ -1,12 +1,14 @@
 package proof
 
-import "net"
+import (
+	"net"
+	"strconv"
+
+	"github.com/semel-go/semel/internal/freeport"
+)
 
 // FreeAddress returns a free address of this machine.
 func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
+	port, err := freeport.Choose()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/children"
@@ -149,12 +149,10 @@ type process struct {
 
 func start(t *testing.T, o order) *process {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	var err error
+	if o.Listen, err = proof.FreeAddress(); err != nil {
 		t.Fatal(err)
 	}
-	o.Listen = l.Addr().String()
-	_ = l.Close()
 	p := &process{Cmd: children.Command(context.Background(), t, o), url: "http://" + o.Listen + "/orders", log: &bytes.Buffer{}}
 	p.Stderr = p.log
 	if err := p.Start(); err != nil {
