@@ -60,9 +60,7 @@ func TestALostReplyIsFoundOutWithoutARestart(t *testing.T) {
 }
 
 func TestEachDisturbanceRunsTheHandler(t *testing.T) {
-	// How often the handler runs for two messages, in all worlds of a subtest. The poison message ends
-	// its batch, and the good neighbour runs once more only if both messages met in one batch.
-	const ofNeighbour = 1
+	// How often the handler runs for two messages, in all worlds of a subtest.
 	want := map[string]int{
 		"second attempt": 2, "failed transaction": 2, "rollback and second run": 4, "rerun of a success": 4, "duplicate after success": 2,
 		"concurrent duplicates": 2, "COMMIT reply lost, no crash": 2, "poison message": 3, "conflict": 2, "dead-letter retry": 4,
@@ -70,6 +68,9 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 		"crash before COMMIT": 4, "crash after COMMIT, with the reply lost": 2, "crash after COMMIT, before the ack": 2,
 		"connection cut before COMMIT": 4,
 	}
+	// At most how many further runs depend on timing: the poison message makes its batch fail, and its
+	// neighbour runs again only if both messages were in one batch.
+	further := map[string]int{"poison message": 1}
 	runs := 0
 	s := &session[*memstore.Tx]{start: func(t *testing.T) Handler[*memstore.Tx] {
 		w, own := counted(t)
@@ -87,8 +88,8 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 		runs = 0
 		if err := s.run(t, c); err != nil {
 			t.Logf("%s: %v", c.name, err)
-		} else if n, known := want[c.name]; known && runs != n && !(c.name == "poison message" && runs == n+ofNeighbour) {
-			t.Errorf("%s: the handler ran %d times, want %d", c.name, runs, n)
+		} else if n, known := want[c.name]; known && (runs < n || runs > n+further[c.name]) {
+			t.Errorf("%s: the handler ran %d times, want %d to %d", c.name, runs, n, n+further[c.name])
 		}
 		delete(want, c.name)
 	}

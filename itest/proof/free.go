@@ -3,16 +3,16 @@ package proof
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/semel-go/semel/internal/freeport"
 )
 
 // FreeAddress returns an address on this machine whose port is free.
 func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
+	port, err := freeport.Choose()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }
 
 // Serve serves HTTP at a free address of this machine until end is called.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/semel-go/semel/internal/freeport"
 	"github.com/semel-go/semel/itest/must"
 )
 
@@ -226,19 +224,11 @@ func logEnd(folder string) string {
 	return string(log[max(0, len(log)-2000):])
 }
 
-// freePort chooses a port below the range for outgoing connections. Otherwise an outgoing connection could
-// take the port of a server that is stopped for a while.
 func freePort(t testing.TB) int {
 	t.Helper()
-	var err error
-	for range 100 {
-		port := 20000 + rand.IntN(12000)
-		var l net.Listener
-		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
-			_ = l.Close()
-			return port
-		}
+	port, err := freeport.Choose()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no free port between 20000 and 32000: %v", err)
-	return 0
+	return port
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/itest/must"
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/children"
@@ -151,9 +151,7 @@ type process struct {
 
 func start(t *testing.T, o order) *process {
 	t.Helper()
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	o.Listen = l.Addr().String()
-	_ = l.Close()
+	o.Listen = must.Get(proof.FreeAddress())(t)
 	p := &process{Cmd: children.Command(context.Background(), t, o), url: "http://" + o.Listen + "/orders", log: &bytes.Buffer{}}
 	p.Stderr = p.log
 	must.OK(t, p.Start())

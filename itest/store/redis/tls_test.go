@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/internal/freeport"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -43,18 +44,13 @@ func encrypted(t *testing.T) (address string, roots *x509.CertPool) {
 		return path
 	}
 	certificate := write("certificate.pem", pem.Block{Type: "CERTIFICATE", Bytes: signed})
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := freeport.Choose()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(address)
 	services.StartRedis(t, fmt.Sprint("tls-port ", port), "tls-cert-file "+certificate, "tls-key-file "+write("key.pem", pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
 		"tls-ca-cert-file "+certificate, "tls-auth-clients no")
 	roots = x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))
-	return address, roots
+	return fmt.Sprintf("127.0.0.1:%d", port), roots
 }

@@ -10,6 +10,19 @@ import (
 // topic orders, group billing". For other log lines, sourceLine returns "". If the log line has no name of a
 // consumer, sourceLine uses consumer.
 func sourceLine(consumer string, r slog.Record) string {
+	var describe func(attributes) string
+	switch r.Message {
+	case "the consumer starts":
+		describe = attributes.started
+	case "partitions assigned":
+		describe = attributes.assigned
+	case "file opened":
+		describe = attributes.opened
+	case "webhooks are received":
+		describe = attributes.received
+	default: // among them the lines about single messages, of which there may be millions
+		return ""
+	}
 	about := attributes{}
 	r.Attrs(func(a slog.Attr) bool {
 		about.add("", a)
@@ -18,17 +31,7 @@ func sourceLine(consumer string, r slog.Record) string {
 	if of, ok := about["consumer"]; ok {
 		consumer = of.String()
 	}
-	var reads string
-	switch r.Message {
-	case "the consumer starts":
-		reads = about.started()
-	case "partitions assigned":
-		reads = about.assigned()
-	case "file opened":
-		reads = about.opened()
-	case "webhooks are received":
-		reads = fmt.Sprintf("webhooks at %s%s", about["address"], about["path"])
-	}
+	reads := describe(about)
 	if reads == "" {
 		return ""
 	}
@@ -78,11 +81,11 @@ func (all attributes) assigned() string {
 		}
 		named = append(named, lane+" from "+offset)
 	}
-	text := strings.Join(named, ", ")
-	if more := all["count"].Int64() - int64(len(named)); more > 0 {
+	text, count := strings.Join(named, ", "), all["count"].Int64()
+	if more := count - int64(len(named)); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	if count := all["count"].Int64(); count != 1 {
+	if count != 1 {
 		return fmt.Sprintf("%d partitions: %s", count, text)
 	}
 	return "1 partition: " + text
@@ -95,4 +98,9 @@ func (all attributes) opened() string {
 		return fmt.Sprintf("file %s, from the start", file)
 	}
 	return fmt.Sprintf("file %s, from byte %d", file, from.Int64())
+}
+
+// received describes the address that receives webhooks.
+func (all attributes) received() string {
+	return fmt.Sprintf("webhooks at %s%s", all["address"], all["path"])
 }
