@@ -39,7 +39,7 @@ func TestTheOrdersExampleDoesWhatItsTextSays(t *testing.T) {
 		stands("reservations", reservations, "chairo-1o-2\nlampo-1\n")
 		stands("the index", index, "Office chair3,Reading lamp2\n")
 
-		output(t, folder, binary, "gaps", "backfill", "--consumer", "history", "--file", "missing.jsonl", "--format", "json", "--because", "found in the archive")
+		output(t, folder, binary, "gaps", "backfill", "history", "--file", "missing.jsonl", "--format", "json", "--because", "found in the archive")
 		stands("history without one", history, "o-1123\no-21234\n")
 
 		output(t, folder, "sqlite", "shop.db", "update stock set units = 10 where article = 'lamp'")

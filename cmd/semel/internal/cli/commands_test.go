@@ -40,7 +40,7 @@ var others = map[string]string{
 
 // documents are the commands without --json, each with the reason.
 var documents = map[string]string{
-	"audit export":    "it prints a line of JSON an act",
+	"audit export":    "it prints a line of JSON for each change",
 	"generate alerts": "it prints rules that Prometheus reads",
 	"generate schema": "it prints one JSON document, always",
 	"migrate print":   "it prints SQL for psql",

@@ -95,8 +95,8 @@ var examples = map[string][]string{
 		"semel gaps show --config semel.yaml --stream order-7",
 	},
 	"semel gaps backfill": {
-		"semel gaps backfill --consumer history --file lost.jsonl --because found",
-		"semel gaps backfill --consumer history --file - --format json --because sent",
+		"semel gaps backfill history --file lost.jsonl --because found",
+		"semel gaps backfill history --file - --format json --because sent",
 	},
 	"semel gaps ls": {
 		"semel gaps ls --config semel.yaml --consumer history",
@@ -174,8 +174,8 @@ var examples = map[string][]string{
 	"semel migrate grants": {"semel migrate grants --role worker"},
 	"semel migrate print":  {"semel migrate print >semel.sql"},
 	"semel migrate seed": {
-		"semel migrate seed --consumer billing --from processed --id message_id",
-		"semel migrate seed --consumer billing --from public.done --id id --where 'ok'",
+		"semel migrate seed billing --from processed --id message_id",
+		"semel migrate seed billing --from public.done --id id --where 'ok'",
 	},
 	"semel migrate status": {"semel migrate status --json"},
 	"semel migrate up":     {"semel migrate up"},

@@ -383,8 +383,8 @@ func (f *Facts) last(row int64, verb string) *store.Act {
 		if d.Number != row {
 			continue
 		}
-		for i := len(d.Acts) - 1; i >= 0; i-- {
-			if a := d.Acts[i]; a.Verb == verb {
+		for i := len(d.Changes) - 1; i >= 0; i-- {
+			if a := d.Changes[i]; a.Verb == verb {
 				return &store.Act{Verb: a.Verb, Who: a.Who, Why: a.Why, At: a.At, Result: a.Result}
 			}
 		}

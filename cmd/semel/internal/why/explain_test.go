@@ -47,7 +47,7 @@ func reasoned(reason semel.Reason) func(*Facts, *store.StoredRow) {
 
 func acted(verb string, more func(*store.StoredRow)) func(*Facts, *store.StoredRow) {
 	return func(f *Facts, r *store.StoredRow) {
-		f.Details = []operate.Detail{{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Second), Verb: verb, Who: "ann", Why: "it is test data"}}}}
+		f.Details = []operate.Detail{{View: operate.NewView("db", *r), Changes: []operate.ChangeView{{At: now.Add(-time.Second), Verb: verb, Who: "ann", Why: "it is test data"}}}}
 		if more != nil {
 			more(r)
 		}
@@ -133,14 +133,14 @@ func ended() map[string]told {
 			other := *r
 			other.Number = 18
 			f.Details = []operate.Detail{
-				{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Hour), Verb: "discard", Who: "eve", Why: "the first time"}, {At: now.Add(-time.Second), Verb: "discard", Who: "bob", Why: "again"}, {At: now, Verb: "note", Who: "eve"}}},
-				{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "discard", Who: "eve", Why: "another row"}}},
+				{View: operate.NewView("db", *r), Changes: []operate.ChangeView{{At: now.Add(-time.Hour), Verb: "discard", Who: "eve", Why: "the first time"}, {At: now.Add(-time.Second), Verb: "discard", Who: "bob", Why: "again"}, {At: now, Verb: "note", Who: "eve"}}},
+				{View: operate.NewView("db", other), Changes: []operate.ChangeView{{At: now, Verb: "discard", Who: "eve", Why: "another row"}}},
 			}
 		}), StageDiscarded, No, "bob discarded it at 2026-05-03 11:59:59Z: again.", "semel messages reopen 17"},
 		"K13_applied_and_another_row_was_resolved": {of(store.StateCompleted, func(f *Facts, r *store.StoredRow) {
 			other := *r
 			other.Number = 18
-			f.Details = []operate.Detail{{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
+			f.Details = []operate.Detail{{View: operate.NewView("db", other), Changes: []operate.ChangeView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
 		"K13_discarded_by_its_handler": {of(store.StateDiscarded, reasoned(semel.ReasonPrecondition)), StageDiscarded, No, "(condition unmet): no such account", "semel messages reopen 17"},
 		"K13_discarded_and_erased":     {of(store.StateDiscarded, reasoned(reasonname.Erased)), StageDiscarded, No, "its content was erased since", ""},

@@ -73,7 +73,7 @@ func TestATopicIsTakenOverWithAPolicy(t *testing.T) {
 		// The previous consumer had applied more than it had committed.
 		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key)`,
 			`insert into processed select 'h' || n from generate_series(0, 14) n`)
-		w.semel(binary, folder, old, "migrate", "seed", "--consumer", "billing", "--from", "processed", "--id", "message_id")
+		w.semel(binary, folder, old, "migrate", "seed", "billing", "--from", "processed", "--id", "message_id")
 		var sum struct{ Consumers map[string]semel.Counts }
 		if err := json.Unmarshal(w.semel(binary, folder, old, "run", "--exit-when-idle", "2s"), &sum); err != nil {
 			t.Fatal(err)

@@ -91,6 +91,19 @@ func (c *CLI) ConsumerWord(cmd *cobra.Command, words []string, begun string) ([]
 	return c.ConsumerNames(cmd, words, begun)
 }
 
+// ForConsumer makes the command store its only argument, the name of a consumer, in c.Consumer.
+func (c *CLI) ForConsumer(cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = c.ConsumerWord
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return UsageError("name one consumer: %s NAME", cmd.CommandPath())
+		}
+		c.Consumer = args[0]
+		return nil
+	}
+	return cmd
+}
+
 // CompleteFlag adds words as shell completions of a flag.
 func CompleteFlag(cmd *cobra.Command, flag string, words []string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {

@@ -32,7 +32,7 @@ type sentFile struct {
 	Close    func()
 }
 
-// OpenSent opens a file of messages and the store of the consumer that --consumer names. fits, if not
+// OpenSent opens a file of messages and the store of the consumer in c.Consumer. fits, if not
 // nil, checks the consumer before anything is opened.
 func (c *CLI) OpenSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
 	p, err := c.Load()

@@ -58,7 +58,7 @@ type foundView struct {
 	MoreCaused bool                 `json:"more_caused,omitempty"`
 	NoCaused   string               `json:"caused_unknown,omitempty"`
 	Replays    []replays.ReplayView `json:"replays,omitempty"`
-	Erasures   []operate.ActView    `json:"erasures,omitempty"`
+	Erasures   []operate.ChangeView `json:"erasures,omitempty"`
 	// Unread lists the records that the role cannot read, each with the missing privilege.
 	Unread    []string `json:"not_read,omitempty"`
 	noMarkers bool
@@ -155,7 +155,7 @@ func newFound(f *why.Facts) foundView {
 		v.Replays = append(v.Replays, replays.ViewOfReplay(f.Store, &f.Replays[i]))
 	}
 	for _, e := range f.Erasures {
-		v.Erasures = append(v.Erasures, operate.ActView{At: e.At, Verb: e.Verb, Who: e.Who, Why: e.Why, Result: e.Result})
+		v.Erasures = append(v.Erasures, operate.ChangeView{At: e.At, Verb: e.Verb, Who: e.Who, Why: e.Why, Result: e.Result})
 	}
 	return v
 }

@@ -32,5 +32,5 @@ func shared(cmd *cobra.Command, flag string) bool {
 	if slices.Contains([]string{"store", "as", "output", "limit"}, flag) {
 		return true
 	}
-	return cmd.Name() != "backfill" && flag != "source" && flag != "stream" && slices.Contains(filterFlags(), flag)
+	return flag != "source" && flag != "stream" && slices.Contains(filterFlags(), flag)
 }

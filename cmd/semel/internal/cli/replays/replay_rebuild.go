@@ -59,7 +59,7 @@ continue with --resume.`,
 		_ = cmd.Flags().MarkHidden(absent) // it fails for flags that are not there
 	}
 	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "pause the consumer until semel consumers resume")
-	return c.WithConfig(namedConsumer(c, cmd))
+	return c.WithConfig(c.ForConsumer(cmd))
 }
 
 // runRebuild begins or resumes a rebuild, and runs it until the consumer is switched to it, or it
