@@ -155,7 +155,7 @@ func (s *Subject) together() Answer {
 	case s.Store.Redis != nil:
 		return pass("there is no common commit: the effect is a call, and its key is claimed before the call and completed after it")
 	case s.Schema != "":
-		return fail("semel migrate up --config "+s.Policy.File, "the tables do not fit this release: %s", s.Schema)
+		return fail(s.Policy.Command("migrate", "up"), "the tables do not fit this release: %s", s.Schema)
 	case s.Facts == nil:
 		return cannot("correct that, and check again", "%s", s.NoFacts)
 	case s.Facts.Deep != nil && len(s.Facts.Deep.Denied) > 0:

@@ -103,7 +103,7 @@ func (s *Subject) offsets() Answer {
 		}
 		return cannot("correct that, and check again", "they are, but it is unknown whether the group is ahead of the store: %s", why)
 	case b.Ahead > 0:
-		return fail("semel consumers positions plan --config "+s.Policy.File, "in %d of %d partitions the group is ahead of the store, and the effects of up to %d records may be missing", b.Ahead, b.Partitions, b.Missing)
+		return fail(s.Policy.Command("consumers", "positions", "plan"), "in %d of %d partitions the group is ahead of the store, and the effects of up to %d records may be missing", b.Ahead, b.Partitions, b.Missing)
 	}
 	return pass("yes, and in none of %d partitions is the group ahead of the store", s.Broker.Partitions)
 }

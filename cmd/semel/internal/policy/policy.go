@@ -11,6 +11,7 @@ package policy
 
 import (
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
@@ -39,8 +40,18 @@ type Policy struct {
 	Traces Traces
 	// Warnings are about settings that are allowed but probably not intended.
 	Warnings []shape.Fault
+	// Suggest returns a command of semel with the flags with which the user chose the policy; see Command.
+	Suggest func(words ...string) string
 
 	positions map[string]shape.Position
+}
+
+// Command returns a command of semel for this policy that a person can type as it stands.
+func (p *Policy) Command(words ...string) string {
+	if p.Suggest == nil {
+		return "semel " + strings.Join(words, " ")
+	}
+	return p.Suggest(words...)
 }
 
 // Store is a database with Semel's tables, or a Redis server with leased keys.

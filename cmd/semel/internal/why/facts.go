@@ -56,8 +56,8 @@ type Facts struct {
 	// that it cannot read, with the missing privileges.
 	NoMarkers, NoRows bool
 	Unread            []string
-	// Where are the flags with which a command selects the same store.
-	Where []string
+	// Bare: no policy is known, so no command can run the consumer.
+	Bare bool
 }
 
 // marker returns the marker of the newest derivation; nil if there is none.

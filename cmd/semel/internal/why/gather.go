@@ -32,8 +32,8 @@ type Store interface {
 type Search struct {
 	Store Store
 	Box   operate.Box
-	// Where are the flags with which a command selects the store.
-	Where []string
+	// Bare: the store is known without a policy.
+	Bare bool
 	// Sources are additional sources under which a leased key is looked up.
 	Sources []string
 	// Payload also reads headers and bodies.
@@ -189,7 +189,7 @@ func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]
 
 // facts returns empty Facts for an identity.
 func (s Search) facts(key semel.Key) *Facts {
-	return &Facts{Store: s.Box.Store, Key: key, Where: s.Where, Sends: s.Sends != nil && s.Sends(key.Consumer)}
+	return &Facts{Store: s.Box.Store, Key: key, Bare: s.Bare, Sends: s.Sends != nil && s.Sends(key.Consumer)}
 }
 
 // Rows returns all rows of the identity, the first content first.

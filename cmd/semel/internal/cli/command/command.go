@@ -61,6 +61,7 @@ type CLI struct {
 	Consumer string
 	Logs     Logging
 	JSON     bool
+	typed    typed
 }
 
 // Remark writes a sentence to stderr. On a terminal it is wrapped between words.
@@ -78,6 +79,7 @@ func (c *CLI) Load() (*policy.Policy, error) {
 	if len(wrong) > 0 {
 		return nil, Faults(wrong)
 	}
+	p.Suggest = c.Suggest
 	return p, nil
 }
 

@@ -105,7 +105,7 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	if err != nil {
 		return err
 	}
-	document := newWhyView(asked, found, looked)
+	document := newWhyView(asked, found, looked, suggester(c, p))
 	document.NotAsked = append(silent, unlisted...)
 	if c.JSON {
 		err = c.WriteJSON(document)
@@ -116,6 +116,16 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 		err = command.Failed(fmt.Errorf("%s is known to no consumer that was asked", document.name()))
 	}
 	return err
+}
+
+// suggester returns a function that returns a command line for the words of a command about a store.
+func suggester(c *command.CLI, p *policy.Policy) func(store string, words why.Command) string {
+	return func(store string, words why.Command) string {
+		if len(p.Databases()) < 2 {
+			store = ""
+		}
+		return c.SuggestIn(store, words...)
+	}
 }
 
 // notAsked is a store that could not be read, and the error.
@@ -169,7 +179,7 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 		if strange { // leased keys of programs in Go are under names that no table lists
 			names = append(names, c.Consumer)
 		}
-		search := why.Search{Store: s, Box: command.BoxOf(s), Where: whereOf(c, a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
+		search := why.Search{Store: s, Box: command.BoxOf(s), Bare: a.Policy().Bare, Payload: asked.payload, Sends: sendsIn(a.Policy())}
 		search.Box.CallKey = a.CallKey
 		if asked.source != nil {
 			search.Sources = []string{*asked.source}
@@ -216,18 +226,6 @@ func meansConsumer(asked, name string) bool {
 	public, number := command.GenerationOf(asked)
 	of, kept := admin.GenerationOf(name)
 	return public == of && (number < 0 || number == kept)
-}
-
-// whereOf returns the flags with which a command opens this store.
-func whereOf(c *command.CLI, a *assembly.Assembly, s *assembly.Store) []string {
-	if a.Policy().Bare { // its place may hold a password
-		return []string{"--store", "URL"}
-	}
-	where := []string{"--config", c.Config}
-	if len(a.Policy().Databases()) > 1 {
-		where = append(where, "--store", s.Name())
-	}
-	return where
 }
 
 func sendsIn(p *policy.Policy) func(string) bool {

@@ -133,7 +133,7 @@ func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, erro
 	if err := list(ctx, c, a, chosen, name, &command.Listing{Limit: map[bool]int{false: rowsShown}[c.JSON]}, subject{word: "message"}); err != nil {
 		return true, err
 	}
-	c.Remark("%s", command.Shell("semel", "messages", "retry", "--config", c.Config, "--all", "--group", name, "--dry-run"))
+	c.Remark("%s", c.Suggest("messages", "retry", "--all", "--group", name, "--dry-run"))
 	return true, nil
 }
 

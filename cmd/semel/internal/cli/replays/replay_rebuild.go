@@ -187,16 +187,16 @@ func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 }
 
 // rebuildLine returns the words of a command line for the rebuild with a number.
-func rebuildLine(c *command.CLI, verb, name string, number int64) []string {
-	return []string{"semel", "rebuild", verb, fmt.Sprint(number), "--config", c.Config, "--consumer", name}
+func rebuildLine(verb, name string, number int64) []string {
+	return []string{"rebuild", verb, fmt.Sprint(number), "--consumer", name, "--because", "WHY"}
 }
 
 func resumeRebuild(c *command.CLI, name string, number int64) string {
-	return command.Shell("semel", "rebuild", "start", name, "--config", c.Config, "--resume", fmt.Sprint(number), "--because", "…")
+	return c.Suggest("rebuild", "start", name, "--resume", fmt.Sprint(number), "--because", "WHY")
 }
 
 func switchLine(c *command.CLI, name string, number int64) string {
-	return command.Shell(append(rebuildLine(c, "switch", name, number), "--because", "…")...)
+	return c.Suggest(rebuildLine("switch", name, number)...)
 }
 
 func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, err error) error {

@@ -128,7 +128,7 @@ func (e *execution) print(s running.Summary) error {
 		columns = e.Width
 	}
 	return command.Failed(e.aside.Write(e.Out, columns, func(verb string, flags ...string) string {
-		return command.Shell(append([]string{"semel", "messages", verb, "--config", e.Config}, flags...)...)
+		return e.Suggest(append([]string{"messages", verb}, flags...)...)
 	}))
 }
 
@@ -187,7 +187,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		}
 	}
 	if errors.Is(err, semel.ErrBehind) {
-		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", command.Shell("semel", "consumers", "positions", "plan", "--config", e.Config)),
+		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", e.Suggest("consumers", "positions", "plan")),
 			fmt.Errorf("then set it: %s", resetLine(e.CLI, &bareGroup{})))
 	}
 	return summary, command.Failed(err)

@@ -94,8 +94,6 @@ func leave(a io.Closer) {
 // watching is the state of semel top, which shows the consumers again and again.
 type watching struct {
 	*command.CLI
-	// place is the value of --store.
-	place  string
 	policy *policy.Policy
 	stores []topStore
 	now    func() time.Time
