@@ -154,3 +154,27 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		t.Error("no store of the policy is completed")
 	}
 }
+
+func TestOneTimeIsNamedForPausesAndLimits(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/operate/pause.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"pause.md": string(page)}
+	for _, verb := range []string{"pause", "resume", "limit"} {
+		_, texts[verb], _ = invoke("consumers", verb, "--help")
+	}
+	for name, text := range texts {
+		for _, found := range seconds.FindAllString(text, -1) {
+			if strings.Join(strings.Fields(found), " ") != "3 seconds" {
+				t.Errorf("%s: %s", name, found)
+			}
+		}
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), "within 3 seconds") {
+			t.Errorf("%s does not say when processes obey:\n%s", name, text)
+		}
+	}
+}
+
+// seconds finds times in texts.
+var seconds = regexp.MustCompile(`\d+\s+seconds`)
