@@ -120,7 +120,7 @@ func (s *Subject) own(name string) bool {
 
 func untested(what string) func(*Subject) Answer {
 	return func(*Subject) Answer {
-		return cannot("test it with the policy's own handlers; examples are in docs/guides/adoption.md", "no test of %s has written its result into the store, and this release has no command that does", what)
+		return cannot("test it: docs/guides/testing.md#test-a-policy says how; package semeltest tests handlers in Go", "no test of %s has written its result into the store, and this release has no command that does", what)
 	}
 }
 
