@@ -29,7 +29,7 @@ func TestTheOrdersExampleDoesWhatItsTextSays(t *testing.T) {
 			index        = "select group_concat(title || version) from (select * from search_index order by article)"
 		)
 		var summary struct{ Consumers map[string]semel.Counts }
-		if err := json.Unmarshal(output(t, folder, binary, "run", "--json"), &summary); err != nil {
+		if err := json.Unmarshal(output(t, folder, binary, "run", "-o", "json"), &summary); err != nil {
 			t.Fatal(err)
 		}
 		if h, s := summary.Consumers["history"], summary.Consumers["stock"]; h.Applied+h.Inbox.Applied != 4 || h.Duplicates != 1 || s.Parked != 1 || s.Waiting != 2 {

@@ -66,7 +66,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // number NAME FILTER... sets NAME to the number of the one row that the filters
 // of `semel messages ls` choose.
 func number(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(ts.Exec("semel", append([]string{"messages", "ls", "--config", "semel.yaml", "--json"}, args[1:]...)...))
+	ts.Check(ts.Exec("semel", append([]string{"messages", "ls", "--config", "semel.yaml", "-o", "json"}, args[1:]...)...))
 	var list struct{ Rows []struct{ Number int64 } }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
 	if len(list.Rows) != 1 {

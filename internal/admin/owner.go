@@ -31,7 +31,8 @@ func HandlersOf(types []string) string {
 // Grown is false if one of the lists is too long to be recorded in full.
 func Grown(was, owner string) bool {
 	before, after := typesOf(was), typesOf(owner)
-	return len(before) > 0 && len(after) > len(before) && !slices.ContainsFunc(before, func(t string) bool { return !slices.Contains(after, t) })
+	gone := func(t string) bool { return !slices.Contains(after, t) }
+	return len(before) > 0 && len(after) > len(before) && !slices.ContainsFunc(before, gone)
 }
 
 // typesOf returns the types of an owner; nil if it was not returned by HandlersOf, or is not complete.

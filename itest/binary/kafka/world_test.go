@@ -171,7 +171,7 @@ func (s shop) command(args ...string) *exec.Cmd {
 // run runs a policy until its topics are empty.
 func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
 	t.Helper()
-	cmd := s.command("run", "--config", policy, "--json", "--exit-when-idle", "1s")
+	cmd := s.command("run", "--config", policy, "-o", "json", "--exit-when-idle", "1s")
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Start(); err != nil {

@@ -120,7 +120,7 @@ func (r *run) fillGaps(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(r.Folder, "missing.jsonl"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
-	if _, err := r.Members[0].Semel(ctx, "gaps", "backfill", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json"); err != nil {
+	if _, err := r.Members[0].Semel(ctx, "gaps", "backfill", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "-o", "json"); err != nil {
 		return err
 	}
 	r.ledger.Filled = bytes.Count(text.Bytes(), []byte("\n"))

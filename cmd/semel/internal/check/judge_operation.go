@@ -146,7 +146,7 @@ func (s *Subject) lease() Answer {
 		return fail("write inbox: {lease: …} longer than the call", "a call may take %s, but its lease is %s", legible.Span(h.Timeout), legible.Span(c.Inbox.Lease))
 	}
 	if s.Facts != nil && s.Facts.Upkeep.Killing > 0 {
-		return fail("find the cause in the last log lines of those processes: semel messages ls --reason 'kills its process'", "%s because the processes that ran them died", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
+		return fail("find the cause in the last log lines of those processes: "+s.Policy.Command("messages", "ls", "--reason", "kills its process"), "%s because the processes that ran them died", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
 	}
 	receives := c.Strategy.Lease || c.Strategy.Inbox && c.AckOnReceipt
 	switch {

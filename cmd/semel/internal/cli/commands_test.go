@@ -38,7 +38,7 @@ var others = map[string]string{
 	"gaps backfill": "it only adds, and a second time adds nothing",
 }
 
-// documents are the commands without --json, each with the reason.
+// documents are the commands without -o json, each with the reason.
 var documents = map[string]string{
 	"audit export":    "it prints a line of JSON for each change",
 	"generate alerts": "it prints rules that Prometheus reads",
@@ -55,8 +55,8 @@ func TestEveryCommandKeepsToTheRules(t *testing.T) {
 		}
 		known[path] = true
 		t.Run("K6_"+strings.ReplaceAll(path, " ", "_"), func(t *testing.T) {
-			if has, document := cmd.Flags().Lookup("json") != nil, documents[path] != ""; has == document {
-				t.Errorf("it has --json: %v; it is one of the documents: %v", has, document)
+			if has, document := cmd.Flags().Lookup("output") != nil, documents[path] != ""; has == document {
+				t.Errorf("it has -o json: %v; it is one of the documents: %v", has, document)
 			}
 			if has, act := cmd.Flags().Lookup("dry-run") != nil, slices.Contains(acts, path); has != act {
 				t.Errorf("it has --dry-run: %v; it is one of the acts: %v", has, act)

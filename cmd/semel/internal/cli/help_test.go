@@ -205,3 +205,17 @@ func TestHelpIsGivenForACommandThatIsThere(t *testing.T) {
 		}
 	}
 }
+
+func TestTheHelpNamesTheVariablesOfItsFlags(t *testing.T) {
+	for line, want := range map[string]string{
+		"":               "SEMEL_CONFIG sets --config, SEMEL_STORE --store",
+		"run":            "variables SEMEL_CONFIG\n",
+		"consumers ls":   "variables SEMEL_CONFIG, SEMEL_STORE\n",
+		"messages retry": "variables SEMEL_CONFIG, SEMEL_STORE\n",
+		"version":        "see semel --help\n",
+	} {
+		if _, out, _ := invoke(append(strings.Fields(line), "--help")...); !strings.Contains(out, want) {
+			t.Errorf("semel %s --help does not say %q:\n%s", line, want, out)
+		}
+	}
+}

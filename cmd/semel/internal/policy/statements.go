@@ -61,7 +61,8 @@ type statementText struct{ shape.Word }
 func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
 	text, ok := s.Word.Read(d, p)
 	if ok && p.Bracketed && p.Value().Style == 0 && !balanced(text) {
-		d.Fault(p, "the parentheses of this statement do not match", "within brackets a comma ends a statement: put SQL with commas in quotes, or write it as a block")
+		d.Fault(p, "the parentheses of this statement do not match",
+			"within brackets a comma ends a statement: put SQL with commas in quotes, or write it as a block")
 		return Statement{}, false
 	}
 	return Statement{SQL: text}, ok

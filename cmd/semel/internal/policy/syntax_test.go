@@ -163,7 +163,6 @@ consumers:
     from: payments
     store: shop
     identity: {id: id, source: source}
-    effect: {kind: ledger, says: a second one books twice}
     handler:
       sql:
         STATEMENTS

@@ -45,7 +45,7 @@ consumers:
 // semel runs the binary with the policy and returns its output.
 func (w *world) semel(binary, folder, former string, args ...string) []byte {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), binary, append(args, "--config", "semel.yaml", "--json")...)
+	cmd := exec.CommandContext(w.t.Context(), binary, append(args, "--config", "semel.yaml", "-o", "json")...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.order.DSN, "KAFKA_BROKERS="+strings.Join(w.order.Brokers, ","),
 		"TOPIC="+w.order.Topic, "GROUP="+w.order.Group, "FORMER="+former)

@@ -79,7 +79,7 @@ func (c *CLI) Load() (*policy.Policy, error) {
 	if len(wrong) > 0 {
 		return nil, Faults(wrong)
 	}
-	p.Suggest = c.Suggest
+	p.Suggest, c.typed.several = c.Suggest, len(p.Databases()) > 1
 	return p, nil
 }
 

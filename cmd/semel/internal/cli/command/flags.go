@@ -42,11 +42,10 @@ func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.She
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// WithConfig adds --config and --json to a command that reads a policy.
+// WithConfig adds --config and --output to a command that reads a policy.
 func (c *CLI) WithConfig(cmd *cobra.Command) *cobra.Command {
 	c.ConfigFlag(cmd)
-	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
-	return cmd
+	return c.OutputFlag(cmd)
 }
 
 // ConfigFlag adds --config.
@@ -54,15 +53,23 @@ func (c *CLI) ConfigFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
 }
 
+// Variable is a variable of the environment with the default of a flag.
+type Variable struct{ Flag, Name string }
+
+// Variables returns the variables with defaults of flags.
+func Variables() []Variable {
+	return []Variable{{"config", "SEMEL_CONFIG"}, {"store", "SEMEL_STORE"}}
+}
+
 // FromEnvironment gives --config and --store of a command the values of SEMEL_CONFIG and
 // SEMEL_STORE. A flag on the command line replaces them.
 func (c *CLI) FromEnvironment(cmd *cobra.Command) {
-	for flag, variable := range map[string]string{"config": "SEMEL_CONFIG", "store": "SEMEL_STORE"} {
-		f := cmd.Flags().Lookup(flag)
+	for _, v := range Variables() {
+		f := cmd.Flags().Lookup(v.Flag)
 		if f == nil || c.Env == nil {
 			continue
 		}
-		if value, _ := c.Env(variable); value != "" {
+		if value, _ := c.Env(v.Name); value != "" {
 			_ = f.Value.Set(value) // a string takes every value
 		}
 	}

@@ -16,9 +16,10 @@ const storeVariable = "$SEMEL_STORE"
 // are not among them: they choose the same again in the next command.
 type typed struct {
 	config, store []string
-	// hidden: store has storeVariable in place of an address with a password, and was printed.
-	hidden bool
-	root   *cobra.Command
+	// several: the policy has several databases. hidden: storeVariable was printed in place of an address
+	// with a password.
+	several, hidden bool
+	root            *cobra.Command
 }
 
 // NoteTyped keeps the flags of the command that the user typed, for Suggest.
@@ -52,11 +53,11 @@ func withoutPassword(store string) string {
 // which the user chose the policy and the database, as far as that command has them.
 func (c *CLI) Suggest(words ...string) string { return c.SuggestIn("", words...) }
 
-// SuggestIn is Suggest for a command about a store of the policy. store is empty, or its name, which
-// is added if the policy has several databases and the user has named none of them.
+// SuggestIn is Suggest for a command about a store of the policy. The name of the store is added if the
+// policy has several databases and the user has named none of them.
 func (c *CLI) SuggestIn(store string, words ...string) string {
 	where := slices.Clone(c.typed.store)
-	if len(where) == 0 && store != "" {
+	if len(where) == 0 && c.typed.several && store != "" {
 		where = []string{"--store", store}
 	}
 	line := append([]string{"semel"}, words...)
@@ -67,7 +68,7 @@ func (c *CLI) SuggestIn(store string, words ...string) string {
 		line = append(line, where...)
 		c.typed.hidden = c.typed.hidden || slices.Contains(where, storeVariable)
 	}
-	return Shell(line...)
+	return shellLine(line...)
 }
 
 // suggestable reports whether the command that words begin with has a flag.
@@ -86,3 +87,21 @@ func (c *CLI) ExplainSuggestions() {
 		c.Remark("before you type these commands, set and export SEMEL_STORE: the address of the database has a password and is not printed")
 	}
 }
+
+// shellLine joins words to a command line for a shell, quoted where necessary. The shell replaces
+// storeVariable after --store.
+func shellLine(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		switch quoted[i] = w; {
+		case w == storeVariable && i > 0 && words[i-1] == "--store":
+			quoted[i] = `"` + w + `"`
+		case w == "" || strings.Trim(w, unquoted) != "":
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// unquoted are the characters that need no quotes in a shell.
+const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

@@ -14,6 +14,7 @@ func suggested(t *testing.T, store string, words []string, args ...string) (line
 	t.Helper()
 	var err bytes.Buffer
 	c := &CLI{Streams: Streams{Err: &err}}
+	c.typed.several = store != ""
 	root := Group("semel", "the root", c.WithConfig(&cobra.Command{Use: "run", Run: func(*cobra.Command, []string) {}}))
 	look := &cobra.Command{Use: "status", Run: func(*cobra.Command, []string) { line = c.SuggestIn(store, words...) }}
 	StoreFlag(look, new(string))

@@ -57,21 +57,3 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 
 // mostMistyped is the edit distance from which on a name is not suggested.
 const mostMistyped = 3
-
-// Shell joins words to a command line for a shell, quoted where necessary. The shell replaces the
-// variable of Suggest after --store.
-func Shell(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		switch quoted[i] = w; {
-		case w == storeVariable && i > 0 && words[i-1] == "--store":
-			quoted[i] = `"` + w + `"`
-		case w == "" || strings.Trim(w, unquoted) != "":
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
-}
-
-// unquoted are the characters that need no quotes in a shell.
-const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

@@ -105,7 +105,7 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	if err != nil {
 		return err
 	}
-	document := newWhyView(asked, found, looked, suggester(c, p))
+	document := newWhyView(asked, found, looked, c.SuggestIn)
 	document.NotAsked = append(silent, unlisted...)
 	if c.JSON {
 		err = c.WriteJSON(document)
@@ -116,16 +116,6 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 		err = command.Failed(fmt.Errorf("%s is known to no consumer that was asked", document.name()))
 	}
 	return err
-}
-
-// suggester returns a function that returns a command line for the words of a command about a store.
-func suggester(c *command.CLI, p *policy.Policy) func(store string, words why.Command) string {
-	return func(store string, words why.Command) string {
-		if len(p.Databases()) < 2 {
-			store = ""
-		}
-		return c.SuggestIn(store, words...)
-	}
 }
 
 // notAsked is a store that could not be read, and the error.

@@ -114,8 +114,8 @@ type causeView struct {
 	Correlation string `json:"correlation_id,omitempty"`
 }
 
-// newWhyView returns the view of what was found. suggest returns the line of a command about a store.
-func newWhyView(asked *whyAsked, found []*why.Facts, all []looked, suggest func(store string, words why.Command) string) whyView {
+// newWhyView returns the view of what was found. suggest is CLI.SuggestIn.
+func newWhyView(asked *whyAsked, found []*why.Facts, all []looked, suggest func(store string, words ...string) string) whyView {
 	v := whyView{ID: asked.id, Found: []foundView{}, Looked: append([]looked{}, all...)}
 	if !utf8.ValidString(asked.id) {
 		v.ID, v.IDBase64 = "", base64.StdEncoding.EncodeToString([]byte(asked.id))
@@ -126,12 +126,12 @@ func newWhyView(asked *whyAsked, found []*why.Facts, all []looked, suggest func(
 	return v
 }
 
-func newFound(f *why.Facts, suggest func(store string, words why.Command) string) foundView {
+func newFound(f *why.Facts, suggest func(store string, words ...string) string) foundView {
 	a := why.Explain(f)
 	v := foundView{Store: f.Store, Consumer: f.Key.Consumer, Source: f.Key.Source, Stage: a.Stage, Applied: a.Applied, Says: a.Says,
 		Commands: []string{}, Markers: []markerView{}, Leased: newLeased(f.Leased), Rows: []whyRow{}, Missing: f.Missing, MoreCaused: f.MoreCaused, NoCaused: f.UnknownCaused, Unread: f.Unread, noMarkers: f.NoMarkers}
 	for _, words := range a.Do {
-		v.Commands = append(v.Commands, suggest(f.Store, words))
+		v.Commands = append(v.Commands, suggest(f.Store, words...))
 	}
 	for _, m := range f.Markers {
 		v.Markers = append(v.Markers, markerView{m.Outcome.String(), m.At.UTC(), m.Generation, fingerprintOf(m.Fingerprint), m.Result})

@@ -23,13 +23,14 @@ func shareFlags(cmd *cobra.Command) {
 
 // shared reports whether the help of a command shows only the name of a flag.
 func shared(cmd *cobra.Command, flag string) bool {
-	if flag == "config" || flag == "json" {
+	switch list := cmd.Flags().Lookup("limit") != nil; {
+	case flag == "config":
 		return true
-	}
-	if cmd.Name() == "ls" {
+	case cmd.Name() == "ls":
 		return false
-	}
-	if slices.Contains([]string{"store", "as", "output", "limit"}, flag) {
+	case flag == "output":
+		return list // others have other formats
+	case slices.Contains([]string{"store", "as", "limit"}, flag):
 		return true
 	}
 	return flag != "source" && flag != "stream" && slices.Contains(filterFlags(), flag)

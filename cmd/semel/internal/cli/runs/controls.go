@@ -21,8 +21,8 @@ func consumersList(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List consumers with pauses and limits",
-		Long: `List consumers with their pauses and limits, and whether they run. The column RUN
-comes from the run at the address of the policy key listen, or else from the
+		Long: `List consumers with their pauses and limits, and whether they run. The column
+RUN comes from the run at the address of the policy key listen, or else from the
 progress that a process recorded in the store; processes record progress once a
 minute if retention is limited. Otherwise RUN is unknown.`,
 		Args: command.NoArgs,

@@ -114,7 +114,7 @@ func run(ctx context.Context, c *command.CLI, p *policy.Policy, migrate bool, o 
 	return err
 }
 
-// print prints the summary and, without --json, the parked and dead-lettered messages with their
+// print prints the summary and, without -o json, the parked and dead-lettered messages with their
 // reasons and commands.
 func (e *execution) print(s running.Summary) error {
 	if e.JSON {
