@@ -10,20 +10,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// named are the library's errors whose texts begin with the library's name.
+// named are errors of the library. The text of each starts with the library's name.
 var named = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
 }
 
-// prefix is the library's name at the beginning of such a text.
+// prefix is the library's name at the start of an error text.
 const prefix = "semel: "
 
-// plain returns the text of an error without the library's name, which is useless in the middle of a
-// line.
+// plain returns the text of an error without the library's name. In the middle of a line the name is of no
+// use.
 func plain(err error) string { return unnamed(err.Error()) }
 
-// plainOf is plain for an error about a row whose number the line already shows.
+// plainOf returns the same as plain, without the row number that the printed line already shows.
 func plainOf(row int64, err error) string {
 	return strings.TrimPrefix(plain(err), fmt.Sprintf("row %d: ", row))
 }
@@ -35,12 +35,11 @@ func unnamed(text string) string {
 	return text
 }
 
-// ofARow matches a text about a row.
+// ofARow matches "row" and a number.
 var ofARow = regexp.MustCompile(`\brow \d+\b`)
 
-// Plain formats a line of an error for printing. Plain removes the library's name, which is printed
-// before the line, a repeated name of the consumer, and, from an error that is not about a row, the
-// text about a row's state.
+// Plain formats a line of an error for printing. Plain removes the library's name and a repeated name of the
+// consumer. If the error is not about a row, Plain also removes the general text about the state of a row.
 func Plain(line string) string {
 	line = strings.TrimPrefix(line, prefix)
 	line = onceNamed(line)
@@ -51,7 +50,7 @@ func Plain(line string) string {
 	return line
 }
 
-// onceNamed removes the name of the consumer if the error itself contains the name.
+// onceNamed removes the consumer's name from the start of a line if the error repeats the name.
 func onceNamed(line string) string {
 	who, rest, ok := strings.Cut(line, ": "+prefix)
 	name, ofConsumer := strings.CutPrefix(who, "consumer ")

@@ -11,11 +11,11 @@ import (
 // Command is a command of semel, word by word, without the flags that choose a policy or a store.
 type Command []string
 
-// because adds the flag for the reason.
+// because adds the flag --because, whose value the user must fill in.
 func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
 
 // rowCommand returns a command that shows a row, and change one that changes it. name has spaces between its
-// words.
+// is the command's name, with blanks between the words.
 func rowCommand(name string, r *store.StoredRow) Command {
 	return append(strings.Fields(name), fmt.Sprint(r.Number))
 }

@@ -15,7 +15,7 @@ func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// NeedsOne is the RunE of a command that only has subcommands: it returns a usage error.
+// NeedsOne implements RunE for a command that only has subcommands. NeedsOne always returns a usage error.
 func NeedsOne(cmd *cobra.Command, _ []string) error {
 	return UsageError("%s needs one of its commands; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
 }
@@ -47,7 +47,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%w; it has %s", err, strings.Join(names, ", "))
 }
 
-// NoArgs returns a usage error if a command without arguments has any.
+// NoArgs returns a usage error if a command without arguments gets an argument.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -55,5 +55,5 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return UsageError("%s takes no arguments, and got %q; see '%s --help'", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
-// mostMistyped is the edit distance from which on a name is not suggested.
+// mostMistyped is the edit distance from which a name is no longer suggested.
 const mostMistyped = 3

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listCommand returns the command that lists messages or intents. Without --state the command lists
-// the unfinished ones that need a person.
+// listCommand returns the command that lists messages or intents. Without --state, the command lists
+// messages that need a person.
 func listCommand(c *command.CLI, of subject) *cobra.Command {
 	f, l, topic := &filter{}, &command.Listing{}, ""
 	cmd := &cobra.Command{
@@ -44,7 +44,7 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 	return f.add(c, cmd, of.standard("")...)
 }
 
-// look opens the chosen stores and calls show with their inboxes.
+// look opens the chosen stores and calls show.
 func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
 	if err := l.Check(c, cmd); err != nil {
 		return err
@@ -64,7 +64,7 @@ func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, sho
 	return show(cmd.Context(), a, chosen)
 }
 
-// list prints the chosen rows to stdout and their number to stderr.
+// list prints the chosen rows to standard output and their number to standard error.
 func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter, group string, l *command.Listing, of subject) error {
 	consumers := []string{f.Consumer}
 	if of.intents && f.Consumer == "" {
@@ -99,8 +99,8 @@ func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.Row
 	return pointAtReasons(ctx, c, a, f)
 }
 
-// view returns the view of a row. The view of an intent has the recipient, which is the key of the
-// row.
+// view returns the view of a row. For an intent, the view has the recipient, which the store keeps as the
+// row's key.
 func (of subject) view(st string, row store.StoredRow) operate.View {
 	v := operate.NewView(st, row)
 	if of.intents {
@@ -109,8 +109,8 @@ func (of subject) view(st string, row store.StoredRow) operate.View {
 	return v
 }
 
-// rowColumns returns the columns of the list of messages. If the width is limited, columns are
-// omitted whose cells are all equal or that few users need.
+// rowColumns returns the columns of the table of messages. With limited width, rowColumns leaves out columns
+// whose cells are all equal, and columns that few users need.
 func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	versioned := slices.ContainsFunc(views, func(v operate.View) bool { return v.Version > 0 })
 	return []output.Column[operate.View]{
@@ -131,8 +131,8 @@ func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	}
 }
 
-// intentColumns returns the columns of the list of intents. If the width is limited, columns are
-// omitted whose cells are all equal, and the id if the recipients are different.
+// intentColumns returns the columns of the table of intents. With limited width, intentColumns leaves out
+// columns whose cells are all equal. If the recipients differ, intentColumns also leaves out the id.
 func intentColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	kind := func(v operate.View) string { return v.Type }
 	purpose := func(v operate.View) string { return v.Subject }
@@ -157,8 +157,8 @@ func intentColumns(views []operate.View, wide bool) []output.Column[operate.View
 	}
 }
 
-// beyond returns the text of an error without the reason with which the text may begin, because the
-// reason has its own column.
+// beyond returns an error text without the reason at its start. The table shows the reason in a separate
+// column.
 func beyond(reason semel.Reason, text string) string {
 	if rest, begins := strings.CutPrefix(text, string(reason)); begins && reason != "" {
 		if said, more := strings.CutPrefix(rest, ": "); more || rest == "" {
@@ -168,10 +168,11 @@ func beyond(reason semel.Reason, text string) string {
 	return text
 }
 
-// ageOf returns the time since a message was received.
+// ageOf returns the time since the message was received.
 func ageOf(v operate.View) string { return output.Age(v.Received, time.Now()) }
 
-// dueOf returns the time until a waiting message is due, or until the claim of a message ends.
+// dueOf returns the time until the message is due. For a claimed message, dueOf returns the time until the
+// claim expires.
 func dueOf(v operate.View) string {
 	switch {
 	case v.Claimed != nil:
@@ -190,7 +191,7 @@ func stateOf(v operate.View) string { return string(v.State) }
 
 func consumerOf(v operate.View) string { return v.Consumer }
 
-// pointAtReasons prints the existing reasons if no row has the reason in the filter.
+// pointAtReasons prints the reasons that exist, for a user who filtered by a reason that no row has.
 func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
 	if f.Reason == "" {
 		return nil

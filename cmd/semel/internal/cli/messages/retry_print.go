@@ -14,20 +14,20 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// retried is the JSON document about a retry.
+// retried is the JSON output of the commands retry and send.
 type retried struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dry_run"`
-	// Prediction and Happened count messages by predicted and actual result.
+	// Prediction is the number of messages by predicted result, and Happened the number by actual result.
 	Prediction map[operate.Fate]int `json:"predicted"`
 	Happened   map[operate.Fate]int `json:"happened,omitempty"`
-	// Changed counts messages whose result differs from the prediction.
+	// Changed is the number of messages whose actual result differs from the predicted result.
 	Changed int              `json:"changed"`
 	Results []operate.Letter `json:"results"`
 	Failed  int              `json:"failed"`
 }
 
-// conclude prints the predictions, the results, and the differences.
+// conclude prints the predictions, the results and the differences, and returns the error for the exit code.
 func (d *retry) conclude(all []operate.Letter, stopped error) error {
 	done := retried{Verb: d.verb.Recorded(), DryRun: d.dryRun, Prediction: map[operate.Fate]int{}, Results: append([]operate.Letter{}, all...)}
 	for _, l := range all {
@@ -63,8 +63,8 @@ func (d *retry) conclude(all []operate.Letter, stopped error) error {
 	return nil
 }
 
-// print prints a line for each message that the user named by number or whose result differs from
-// the prediction, and then the sums.
+// print prints one line for each message that the user named and for each message whose result differs from
+// the prediction. After these lines, print prints the sums.
 func (d *retry) print(done retried) {
 	if len(done.Results) == 0 {
 		return
@@ -107,7 +107,7 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 	return line
 }
 
-// fatesOf returns the number of messages of each result.
+// fatesOf lists the number of messages by result.
 func fatesOf(all []operate.Letter, of func(operate.Letter) operate.Fate) string {
 	counts := map[operate.Fate]int{}
 	for _, l := range all {
@@ -116,8 +116,7 @@ func fatesOf(all []operate.Letter, of func(operate.Letter) operate.Fate) string 
 	return countsOf(counts, all, of)
 }
 
-// countsOf lists the numbers in the order of the results. Refused messages are listed with the
-// cause.
+// countsOf lists numbers by result, in a fixed order. For refused messages, countsOf adds the causes.
 func countsOf(counts map[operate.Fate]int, all []operate.Letter, of func(operate.Letter) operate.Fate) string {
 	var parts []string
 	for _, fate := range operate.Fates() {
@@ -128,7 +127,7 @@ func countsOf(counts map[operate.Fate]int, all []operate.Letter, of func(operate
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// refusals returns the number of refused messages for each cause.
+// refusals lists the number of refused messages by cause.
 func refusals(fate operate.Fate, all []operate.Letter, of func(operate.Letter) operate.Fate) string {
 	if fate != operate.FateRefused || of == nil {
 		return ""

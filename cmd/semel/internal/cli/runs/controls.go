@@ -45,7 +45,7 @@ minute if retention is limited. Otherwise RUN is unknown.`,
 	return withControlStore(c, cmd, &store)
 }
 
-// consumerView is a consumer with its controls.
+// consumerView shows a consumer and its controls.
 type consumerView struct {
 	operate.ControlView
 	// Run is ready, not ready or not in run, as the run at the policy's address says; empty if that is unknown.
@@ -190,8 +190,8 @@ func controlLimit(v operate.ControlView) string {
 	return fmt.Sprint(v.PerSecond)
 }
 
-// standing returns the order that is in force: of the pause, or else of the limit; nil if there is
-// none.
+// standing returns the command that paused the consumer. If the consumer is not paused, standing returns the
+// command that set the limit, or nil.
 func standing(v operate.ControlView) *operate.OrderView {
 	switch {
 	case v.Paused:

@@ -52,21 +52,22 @@ Exit codes: 0 nothing needs a person; 4 something does.`,
 	return withControlStore(c, cmd, &place)
 }
 
-// need is something that a person has to do.
+// need is a problem that a person must solve.
 type need struct {
 	Store    string `json:"store,omitempty"`
 	Consumer string `json:"consumer,omitempty"`
-	// What is parked, dead, gap, paused, not running, not ready, no run or not readable.
+	// What is one of: parked, dead, gap, paused, not running, not ready, no run, not readable.
 	What  string `json:"what"`
 	Count int    `json:"count,omitempty"`
 	Why   string `json:"why,omitempty"`
-	// Since is the time of the oldest such message or state; zero if unknown.
+	// Since is the time at which the problem started, or the receive time of the oldest message; zero if
+	// unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Next is the next command to run.
+	// Next is the command that the person should run next.
 	Next string `json:"next"`
 }
 
-// status prints everything that needs a person.
+// status prints all problems that need a person.
 func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	l := w.look(ctx)
 	needs := w.needs(l)
@@ -92,8 +93,8 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	return command.Found(errors.New(output.WithVerb(len(needs), "thing", "needs", "need") + " a person"))
 }
 
-// needs returns the needs that a look of semel top shows: stores and processes that do not answer,
-// and consumers that are paused, not running or not ready.
+// needs returns the problems that a look at the stores and the process shows: stores and processes that do
+// not respond, and consumers that are paused, not running or not ready.
 func (w *watching) needs(l *topLook) []need {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {
@@ -120,8 +121,8 @@ func (w *watching) needs(l *topLook) []need {
 	return needs
 }
 
-// stored returns the needs that a store contains: messages by consumer, state and reason, and gaps
-// by consumer.
+// stored returns the problems that the store has recorded: parked and dead-lettered messages by consumer,
+// state and reason, and gaps by consumer.
 func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error) {
 	box := command.BoxOf(s)
 	all, err := box.Failures(ctx, store.RowFilter{Consumer: w.Consumer, States: []store.RowState{store.StateParked, store.StateDeadLettered}})
@@ -148,7 +149,8 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 	return needs, nil
 }
 
-// merged combines a need with another one that has the same command.
+// merged adds n to needs. If an earlier need has the same store and the same next command, merged combines
+// both.
 func merged(needs []need, n need) []need {
 	at := slices.IndexFunc(needs, func(is need) bool { return is.Store == n.Store && is.Next == n.Next })
 	if at < 0 {
@@ -180,7 +182,7 @@ func (w *watching) printNeeds(now time.Time, needs []need) error {
 	return nil
 }
 
-// print prints one need on a line, and the command below it.
+// print prints the problem on one line and the next command on a second line.
 func (n need) print(out io.Writer, now time.Time) error {
 	what := n.What
 	if n.Count > 0 {
