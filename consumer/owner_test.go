@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -37,6 +38,17 @@ func TestAConsumersNameHasAnOwner(t *testing.T) {
 		}
 		if log, err := logged(t, store, owned("invoice.paid", false)); err != nil || !strings.Contains(log, "order.created") || !strings.Contains(log, "invoice.paid") {
 			t.Errorf("another: %s, %v", log, err)
+		}
+	})
+	t.Run("trap_23_added_handler_types_are_the_same_owner_and_a_removed_one_is_told", func(t *testing.T) {
+		store := memstore.New()
+		for _, types := range [][]string{{"order.created"}, {"order.created", "order.paid"}} {
+			if log, err := logged(t, store, owned(admin.HandlersOf(types), false)); err != nil || log != "" {
+				t.Errorf("%q: %s, %v", types, log, err)
+			}
+		}
+		if log, err := logged(t, store, owned(admin.HandlersOf([]string{"order.paid"}), false)); err != nil || !strings.Contains(log, "order.created") {
+			t.Errorf("without order.created: %s, %v", log, err)
 		}
 	})
 	t.Run("trap_23_where_the_name_is_exclusive_it_is_refused_until_it_is_released", func(t *testing.T) {

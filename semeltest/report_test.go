@@ -45,5 +45,5 @@ func TestThePageNamesEachSubtest(t *testing.T) {
 }
 
 func TestThePageShowsCodeThatIsCompiled(t *testing.T) {
-	pages.Shows(t, page, 3, pages.Read(t, "example_test.go", "provider_example_test.go", "../itest/store/handlers/billing_test.go"))
+	pages.Shows(t, page, 4, pages.Read(t, "example_test.go", "provider_example_test.go", "../itest/store/handlers/billing_test.go", "../itest/store/handlers/billing_sqlite_test.go"))
 }

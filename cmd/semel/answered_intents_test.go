@@ -82,7 +82,7 @@ func answeringIntents(t *testing.T, answers map[string]string) (folder string, c
 		}
 	}
 	var summary struct{ Consumers map[string]semel.Counts }
-	if err := json.Unmarshal(output(t, folder, "semel", "run", "--json", "--exit-when-idle", "100ms"), &summary); err != nil {
+	if err := json.Unmarshal(output(t, folder, "semel", "run", "-o", "json", "--exit-when-idle", "100ms"), &summary); err != nil {
 		t.Fatal(err)
 	}
 	return folder, summary.Consumers, mails

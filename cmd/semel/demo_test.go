@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// demonstration is the JSON output of `semel demo --json`.
+// demonstration is the JSON output of `semel demo -o json`.
 type demonstration struct {
 	Payments, Copies int
 	Crashes          []struct{ Point string }
@@ -30,7 +30,7 @@ func (d demonstration) of(consumer, figure string) (int, error) {
 	return 0, fmt.Errorf("%s has no figure %q in %v", consumer, figure, d.Consumers)
 }
 
-// The script command "figure CONSUMER NAME WANT" parses the output of `semel demo --json` and compares a
+// The script command "figure CONSUMER NAME WANT" parses the output of `semel demo -o json` and compares a
 // number. WANT is a number or ">0".
 func figure(ts *testscript.TestScript, _ bool, args []string) {
 	var d demonstration
@@ -49,7 +49,7 @@ func TestTheDemonstrationShowsWhatCrashesDoToMoney(t *testing.T) {
 		t.Setenv(name, temporary)
 	}
 	var d demonstration
-	if err := json.Unmarshal(output(t, t.TempDir(), "semel", "demo", "--json", "--seed", seed), &d); err != nil {
+	if err := json.Unmarshal(output(t, t.TempDir(), "semel", "demo", "-o", "json", "--seed", seed), &d); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) != 0 {

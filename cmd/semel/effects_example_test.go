@@ -35,7 +35,7 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing
 			folder := effectsExample(t, name)
 			startHandler(t, folder, command...)
 			var summary struct{ Consumers map[string]semel.Counts }
-			if err := json.Unmarshal(output(t, folder, "semel", "run", "--json"), &summary); err != nil {
+			if err := json.Unmarshal(output(t, folder, "semel", "run", "-o", "json"), &summary); err != nil {
 				t.Fatal(err)
 			}
 			c := summary.Consumers["booking"]

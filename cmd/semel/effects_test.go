@@ -67,7 +67,7 @@ func answering(t *testing.T, answers map[string]string) (folder string, counts s
 		}
 	}
 	var summary struct{ Consumers map[string]semel.Counts }
-	if err := json.Unmarshal(output(t, folder, "semel", "run", "--json"), &summary); err != nil {
+	if err := json.Unmarshal(output(t, folder, "semel", "run", "-o", "json"), &summary); err != nil {
 		t.Fatal(err)
 	}
 	return folder, summary.Consumers["booking"], calls

@@ -43,7 +43,7 @@ func output(t *testing.T, folder, program string, args ...string) []byte {
 func runExample(t *testing.T, binary, folder string) semel.Counts {
 	t.Helper()
 	var summary struct{ Consumers map[string]semel.Counts }
-	if err := json.Unmarshal(output(t, folder, binary, "run", "--json"), &summary); err != nil {
+	if err := json.Unmarshal(output(t, folder, binary, "run", "-o", "json"), &summary); err != nil {
 		t.Fatal(err)
 	}
 	return summary.Consumers["billing"]

@@ -16,7 +16,7 @@ func TestATerminalThatGoesAwayDrains(t *testing.T) {
 	t.Run("also_when_the_shell_and_the_kernel_both_say_so", func(t *testing.T) {
 		folder := folderWith(t, endless)
 		edit(t, filepath.Join(folder, "semel.yaml"), "drain: 20s", "drain: 1s")
-		run := startSemel(t, folder, "--json")
+		run := startSemel(t, folder, "-o", "json")
 		awaitWriter(t, folder)
 		hangUp(t, run)
 		run.await(t, "stopping")
@@ -30,7 +30,7 @@ func TestATerminalThatGoesAwayDrains(t *testing.T) {
 	})
 	t.Run("a_process_that_was_told_to_ignore_it_goes_on", func(t *testing.T) {
 		folder := folderWith(t, `"insert into done (id) values (:id)"`)
-		run := startAs(t, folder, exec.Command("nohup", "semel", "run", "--log-level", "debug", "--json"))
+		run := startAs(t, folder, exec.Command("nohup", "semel", "run", "--log-level", "debug", "-o", "json"))
 		run.await(t, `"msg":"duplicate"`)
 		hangUp(t, run)
 		deliver(t, folder, "p2")

@@ -100,7 +100,7 @@ func TestTheExampleInPythonDoesWhatItsTextSays(t *testing.T) {
 		folder := httpExample(t)
 		startPython(t, folder)
 		var summary struct{ Consumers map[string]semel.Counts }
-		if err := json.Unmarshal(output(t, folder, "semel", "run", "--json"), &summary); err != nil {
+		if err := json.Unmarshal(output(t, folder, "semel", "run", "-o", "json"), &summary); err != nil {
 			t.Fatal(err)
 		}
 		if c := summary.Consumers["charging"]; c.Inbox.Applied != 39 || c.Duplicates != 3 || c.Inbox.Parked != 1 {

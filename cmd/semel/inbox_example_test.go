@@ -20,7 +20,7 @@ func TestTheInboxExampleDoesWhatItsTextSays(t *testing.T) {
 		output(t, ".", "go", "build", "-o", binary, ".")
 		run := func() map[string]semel.Counts {
 			var summary struct{ Consumers map[string]semel.Counts }
-			if err := json.Unmarshal(output(t, folder, binary, "run", "--json"), &summary); err != nil {
+			if err := json.Unmarshal(output(t, folder, binary, "run", "-o", "json"), &summary); err != nil {
 				t.Fatal(err)
 			}
 			return summary.Consumers

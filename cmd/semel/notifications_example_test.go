@@ -42,7 +42,7 @@ func TestTheExampleOfIntentsDoesWhatItsTextSays(t *testing.T) {
 		folder := notifications(t)
 		startMailer(t, folder)
 		var summary struct{ Consumers map[string]semel.Counts }
-		if err := json.Unmarshal(output(t, folder, "semel", "run", "--json", "--exit-when-idle", "1s"), &summary); err != nil {
+		if err := json.Unmarshal(output(t, folder, "semel", "run", "-o", "json", "--exit-when-idle", "1s"), &summary); err != nil {
 			t.Fatal(err)
 		}
 		if placing, mailer := summary.Consumers["placing"], summary.Consumers["mailer"]; placing.Applied != 40 || placing.Duplicates != 3 || mailer.Inbox.Applied != 40 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// acted is the JSON output of `semel messages retry --json`.
+// acted is the JSON output of `semel messages retry -o json`.
 type acted struct {
 	Results []struct{ Number, Result, Error json.RawMessage }
 	Failed  int
@@ -20,7 +20,7 @@ type acted struct {
 // act runs a subcommand of `semel messages` in folder and returns the parsed output. Exit code 1 is allowed.
 func act(t *testing.T, folder string, args ...string) acted {
 	t.Helper()
-	cmd := exec.Command("semel", append([]string{"messages"}, append(args, "--because", "test", "--json")...)...)
+	cmd := exec.Command("semel", append([]string{"messages"}, append(args, "--because", "test", "-o", "json")...)...)
 	cmd.Dir = folder
 	out, err := cmd.Output()
 	var document acted

@@ -29,7 +29,7 @@ func TestTheOrdersExampleDoesWhatItsTextSays(t *testing.T) {
 			index        = "select group_concat(title || version) from (select * from search_index order by article)"
 		)
 		var summary struct{ Consumers map[string]semel.Counts }
-		if err := json.Unmarshal(output(t, folder, binary, "run", "--json"), &summary); err != nil {
+		if err := json.Unmarshal(output(t, folder, binary, "run", "-o", "json"), &summary); err != nil {
 			t.Fatal(err)
 		}
 		if h, s := summary.Consumers["history"], summary.Consumers["stock"]; h.Applied+h.Inbox.Applied != 4 || h.Duplicates != 1 || s.Parked != 1 || s.Waiting != 2 {
@@ -39,7 +39,7 @@ func TestTheOrdersExampleDoesWhatItsTextSays(t *testing.T) {
 		stands("reservations", reservations, "chairo-1o-2\nlampo-1\n")
 		stands("the index", index, "Office chair3,Reading lamp2\n")
 
-		output(t, folder, binary, "gaps", "backfill", "--consumer", "history", "--file", "missing.jsonl", "--format", "json", "--because", "found in the archive")
+		output(t, folder, binary, "gaps", "backfill", "history", "--file", "missing.jsonl", "--format", "json", "--because", "found in the archive")
 		stands("history without one", history, "o-1123\no-21234\n")
 
 		output(t, folder, "sqlite", "shop.db", "update stock set units = 10 where article = 'lamp'")

@@ -61,7 +61,7 @@ func TestWhatWasSentIsComparedWithWhatWasApplied(t *testing.T) {
 	output(t, folder, "sqlite", "bank.db", "delete from entries where event = 'p-4'")
 	output(t, folder, "sqlite", "bank.db", "insert into entries values ('p-17', 1)")
 	t.Run("G7_with_an_exit_code_for_schedulers", func(t *testing.T) {
-		code, out := reconcile("--file", "sent.jsonl", "--effects", "select event, '/shop' from entries", "--json")
+		code, out := reconcile("--file", "sent.jsonl", "--effects", "select event, '/shop' from entries", "-o", "json")
 		var told struct {
 			Sent, Applied, Doubled, Unmarked, Unusable, Skipped int
 			WithoutEffect                                       int `json:"without_effect"`

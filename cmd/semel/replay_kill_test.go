@@ -72,7 +72,7 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 			State  string
 			Counts struct{ Read, Applied, Skipped int }
 		}
-		last := output(t, folder, "semel", "replay", "start", "billing", "--because", "lost", "--resume", "1", "--json")
+		last := output(t, folder, "semel", "replay", "start", "billing", "--because", "lost", "--resume", "1", "-o", "json")
 		if err := json.Unmarshal(last, &told); err != nil || told.State != "done" || told.Counts.Read != messages || told.Counts.Applied+told.Counts.Skipped != messages {
 			t.Errorf("%+v, %v", told, err)
 		}

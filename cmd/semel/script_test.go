@@ -66,7 +66,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // The script command "number NAME FILTER..." sets the variable NAME to a row number. The filters of `semel
 // messages ls` must choose exactly one row.
 func number(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(ts.Exec("semel", append([]string{"messages", "ls", "--config", "semel.yaml", "--json"}, args[1:]...)...))
+	ts.Check(ts.Exec("semel", append([]string{"messages", "ls", "--config", "semel.yaml", "-o", "json"}, args[1:]...)...))
 	var list struct{ Rows []struct{ Number int64 } }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
 	if len(list.Rows) != 1 {

@@ -210,7 +210,7 @@ func TestADatabaseThatCannotWorkIsWaitedForAndNothingIsSettled(t *testing.T) {
 	t.Run("trap_140_read_only", func(t *testing.T) {
 		folder := folderWith(t, `"insert into done (id) values (:id)"`)
 		readOnly(t, filepath.Join(folder, "shop.db"))
-		run := startSemel(t, folder, "--json")
+		run := startSemel(t, folder, "-o", "json")
 		run.await(t, "nothing is settled")
 		if err := run.cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestADatabaseThatCannotWorkIsWaitedForAndNothingIsSettled(t *testing.T) {
 		folder := folderWith(t, `"insert into done (id) values (:id)"`)
 		stopFollowing(t, folder)
 		unlock := lockedBy(t, folder)
-		run := startSemel(t, folder, "--json")
+		run := startSemel(t, folder, "-o", "json")
 		run.await(t, "nothing is settled")
 		unlock()
 		if code := run.end(t); code != 0 {

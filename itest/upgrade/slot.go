@@ -32,9 +32,13 @@ const unknown = "which this release does not know"
 
 // command returns a command of the slot's release. Each release has a log of its own.
 func (s *slot) command(args ...string) processes.Command {
+	var json []string
+	if s.release.Name == Pinned[:7] { // which has another flag
+		json = []string{"--json"}
+	}
 	return processes.Command{Binary: s.release.Binary, Folder: s.proof.Folder,
 		Policy: s.name + ".yaml", Log: s.log(s.release), Summary: s.name + ".json",
-		Env: append(s.proof.Store.Env(s.name), "RELEASE="+s.release.Name), Args: args}
+		Env: append(s.proof.Store.Env(s.name), "RELEASE="+s.release.Name), Args: args, JSON: json}
 }
 
 func (s *slot) log(r Release) string { return s.name + "-" + r.Name + ".log" }

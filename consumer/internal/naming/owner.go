@@ -8,11 +8,12 @@ import (
 	"unicode"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/spelling"
 )
 
 // Claim records the owner of the consumer in the store. If the store has a record of another owner, Claim
-// logs the difference or, with Exclusive, returns an error.
+// returns an error with Exclusive, and otherwise logs that, unless only handler types were added.
 func (n *Names) Claim(ctx context.Context) error {
 	store, owner := n.Kept, n.Owner
 	if store == nil || owner == "" {
@@ -27,8 +28,9 @@ func (n *Names) Claim(ctx context.Context) error {
 	case was != "" && n.Exclusive:
 		return fmt.Errorf("semel: consumer %q cannot start: its name belongs to %s, and this is %s: of two services under one name each loses the messages that the other takes; "+
 			"give this one a name of its own, or, if it takes the other's place, release the name (semel consumers identity release): %w", n.Consumer, was, owner, semel.ErrForeignOwner)
-	case was != "":
-		n.Logger.Warn("another owner had the consumer's name when it was started last: of two services under one name each loses the messages that the other takes", "consumer", n.Consumer, "was", was, "is", owner)
+	case was != "" && !admin.Grown(was, owner):
+		n.Logger.Warn("the consumer's handler types or owner differ from its last start; if you did not change them, another service uses this name, and each misses the messages that the other takes: give one of them another name",
+			"consumer", n.Consumer, "was", was, "is", owner)
 	}
 	set, err := store.SetOwner(ctx, n.Consumer, was, owner)
 	if err != nil && !n.Exclusive && n.passes(ctx, err) {

@@ -106,7 +106,7 @@ func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading,
 			return r, err
 		}
 	}
-	call := exec.CommandContext(ctx, binary, "run", "--config", filePolicy, "--json")
+	call := exec.CommandContext(ctx, binary, append([]string{"run", "--config", filePolicy}, jsonFlags(ctx, binary)...)...)
 	call.Dir, call.Env = f.Folder, append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", cores))
 	var said bytes.Buffer
 	call.Stderr = &said
@@ -124,6 +124,15 @@ func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading,
 	return Reading{Main: messages / took.Seconds(), Beside: []float64{
 		float64(f.size) / 1e6 / took.Seconds(), float64(busy.Microseconds()) / messages, resident(call.ProcessState),
 	}}, nil
+}
+
+// jsonFlags returns the flags with which a binary prints JSON: commits that are compared may have another flag.
+func jsonFlags(ctx context.Context, binary string) []string {
+	help, err := exec.CommandContext(ctx, binary, "run", "--help").Output()
+	if err == nil && bytes.Contains(help, []byte("-o", "json")) {
+		return []string{"-o", "json"}
+	}
+	return []string{"-o", "json"}
 }
 
 // complete returns an error if the counts in the output of a run are wrong.

@@ -16,7 +16,7 @@ import (
 // answers runs `semel check` and returns the numbers of the checks with this result.
 func (l *loaded) answers(code int, policy, result string) (numbers []int) {
 	l.t.Helper()
-	out, _ := l.call(code, "check", "--json", "--config", policy)
+	out, _ := l.call(code, "check", "-o", "json", "--config", policy)
 	var c struct {
 		Consumers []struct {
 			Answers []struct {

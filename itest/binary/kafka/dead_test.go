@@ -100,7 +100,7 @@ type deadDocument struct {
 
 func (s deadShop) dead(t *testing.T, code int, args ...string) deadDocument {
 	t.Helper()
-	text := s.semel(t, code, append([]string{"messages"}, append(args, "--config", "dead.yaml", "--json")...)...)
+	text := s.semel(t, code, append([]string{"messages"}, append(args, "--config", "dead.yaml", "-o", "json")...)...)
 	var d deadDocument
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatalf("%v in %s", err, text)
@@ -221,7 +221,7 @@ func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
 		if d := replay(t, 0, "--force"); d.Happened["applied"] != 1 {
 			t.Errorf("by force: %+v", d)
 		}
-		if acts := s.semel(t, 0, "audit", "ls", "--config", "dead.yaml", "--json"); !strings.Contains(acts, "1 message of topic "+s.letters) {
+		if acts := s.semel(t, 0, "audit", "ls", "--config", "dead.yaml", "-o", "json"); !strings.Contains(acts, "1 message of topic "+s.letters) {
 			t.Errorf("a letter without a row was given to the consumer, and no act says so: %s", acts)
 		}
 		s.wantOnce(t, "billing", 3)

@@ -21,7 +21,7 @@ type reconciled struct {
 
 func (s shop) reconcile(t *testing.T, want int, args ...string) (r reconciled, log string) {
 	t.Helper()
-	out, log, code := s.ran(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml", "--json"}, args...)...)
+	out, log, code := s.ran(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml", "-o", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != want {
 		t.Fatalf("exit code %d, want %d: %v\n%s\n%s", code, want, err, out, log)
 	}

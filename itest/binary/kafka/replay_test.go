@@ -18,7 +18,7 @@ import (
 // replay runs a replay command, which must succeed, and decodes its JSON output.
 func (s shop) replay(t *testing.T, into any, args ...string) {
 	t.Helper()
-	cmd := s.command(append([]string{"replay"}, append(args, s.name("billing"), "--config", "p.yaml", "--json")...)...)
+	cmd := s.command(append([]string{"replay"}, append(args, s.name("billing"), "--config", "p.yaml", "-o", "json")...)...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Run(); err != nil {

@@ -151,7 +151,7 @@ func (l *loaded) plan(code int) plan {
 // planBy runs `semel consumers positions plan` with these flags and returns the plan.
 func (l *loaded) planBy(code int, flags ...string) (p plan) {
 	l.t.Helper()
-	out, _ := l.call(code, append([]string{"consumers", "positions", "plan", "--json"}, flags...)...)
+	out, _ := l.call(code, append([]string{"consumers", "positions", "plan", "-o", "json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
 		l.t.Fatalf("%v: %s", err, out)
 	}

@@ -172,7 +172,7 @@ func (s shop) command(args ...string) *exec.Cmd {
 // run runs a policy until its topics have no more records. It returns the counts and the log.
 func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
 	t.Helper()
-	cmd := s.command("run", "--config", policy, "--json", "--exit-when-idle", "1s")
+	cmd := s.command("run", "--config", policy, "-o", "json", "--exit-when-idle", "1s")
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Start(); err != nil {

@@ -61,7 +61,7 @@ func TestATableIsAdoptedByAPolicy(t *testing.T) {
 		t.Run("J2_a_policy_adopts_a_table_"+policy, func(t *testing.T) {
 			s := oldShop(t)
 			var ran summary
-			s.done(t, &ran, "run", "--json", "--config", policy)
+			s.done(t, &ran, "run", "-o", "json", "--config", policy)
 			counts := ran.Consumers["billing"]
 			if counts["applied"] != 12 || counts["duplicates"] != 5 || counts["parked"] != 3 {
 				t.Errorf("%v", counts)
@@ -76,7 +76,7 @@ func TestATableIsAdoptedByAPolicy(t *testing.T) {
 				t.Errorf("%+v", rows)
 			}
 			var status struct{ Migrations []struct{ Applied bool } }
-			s.done(t, &status, "migrate", "status", "--json", "--config", policy)
+			s.done(t, &status, "migrate", "status", "-o", "json", "--config", policy)
 			if len(status.Migrations) == 0 {
 				t.Error("no migrations are shown")
 			}
@@ -85,11 +85,11 @@ func TestATableIsAdoptedByAPolicy(t *testing.T) {
 	t.Run("J2_an_adopted_table_that_does_not_fit_is_refused_at_its_place", func(t *testing.T) {
 		s := oldShop(t)
 		s.refused(t, []string{"column.yaml:13:", "consumers.billing.dedup", `has no column "messageid": its columns are message_id, status, at`},
-			"run", "--json", "--config", "column.yaml")
+			"run", "-o", "json", "--config", "column.yaml")
 		var ran summary
-		s.done(t, &ran, "run", "--json", "--config", "adopting.yaml")
-		s.refused(t, []string{"second.yaml:13:", "consumer billing has adopted public.processed", "semel_setup"}, "run", "--json", "--config", "second.yaml")
-		s.refused(t, []string{"store shop", "start the server"}, "run", "--json", "--config", "down.yaml")
+		s.done(t, &ran, "run", "-o", "json", "--config", "adopting.yaml")
+		s.refused(t, []string{"second.yaml:13:", "consumer billing has adopted public.processed", "semel_setup"}, "run", "-o", "json", "--config", "second.yaml")
+		s.refused(t, []string{"store shop", "start the server"}, "run", "-o", "json", "--config", "down.yaml")
 		if n := one[int](t, s.dsn, "select count(*) from effects"); n != 12 {
 			t.Errorf("%d effects", n)
 		}

@@ -40,7 +40,7 @@ func TestStatementsThatMustChangeOneRow(t *testing.T) {
 `)
 	t.Run("trap_T101_what_was_checked_is_what_is_sent", func(t *testing.T) {
 		var got summary
-		s.done(t, &got, "run", "--config", "counted.yaml", "--json")
+		s.done(t, &got, "run", "--config", "counted.yaml", "-o", "json")
 		if counts := got.Consumers["stock"]; counts["applied"] != 2 || counts["parked"] != 2 {
 			t.Errorf("%v", counts)
 		}

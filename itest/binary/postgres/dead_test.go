@@ -63,7 +63,7 @@ type foreseen struct {
 // replaying starts a process that replays all parked messages.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
+	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "-o", "json"}, more...)...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn)
 	out := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, new(bytes.Buffer)
@@ -120,7 +120,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		}
 		s.wantEffects(t)
 		var again foreseen
-		s.done(t, &again, "messages", "retry", "--config", "dead.yaml", "--all", "--state", "applied", "--run", "--because", "trap 19: again", "--json")
+		s.done(t, &again, "messages", "retry", "--config", "dead.yaml", "--all", "--state", "applied", "--run", "--because", "trap 19: again", "-o", "json")
 		if again.Happened["skipped as applied"] != letters {
 			t.Errorf("again: %+v", again)
 		}
@@ -158,7 +158,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		s := newLetters(t)
 		s.write(t, "fixed.json", `{"id":"7","n":"fixed","account":"ann"}`)
 		var list struct{ Rows []struct{ Number int64 } }
-		s.done(t, &list, "messages", "ls", "--config", "dead.yaml", "--id", "7", "--json")
+		s.done(t, &list, "messages", "ls", "--config", "dead.yaml", "--id", "7", "-o", "json")
 		if len(list.Rows) != 1 {
 			t.Fatalf("%d letters", len(list.Rows))
 		}

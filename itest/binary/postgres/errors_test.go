@@ -40,7 +40,7 @@ func TestAnUpsertWithoutItsUniqueKeyIsRefusedAtTheStart(t *testing.T) {
 		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", "no unique or exclusion constraint"},
 			"run", "--config", "upsert.yaml")
 		services.Exec(t, s.dsn, "alter table search_index add unique (account)")
-		if r := s.semel(t, "run", "--config", "upsert.yaml", "--json"); r.code != 0 || !strings.Contains(r.out, `"applied"`) {
+		if r := s.semel(t, "run", "--config", "upsert.yaml", "-o", "json"); r.code != 0 || !strings.Contains(r.out, `"applied"`) {
 			t.Errorf("with the key: %+v", r)
 		}
 	})

@@ -43,7 +43,7 @@ func TestABusinessKeyInPostgreSQLIsAConstraintByItsName(t *testing.T) {
 {"id":"d","number":"x","total":-0.1}
 `)
 	var got summary
-	s.done(t, &got, "run", "--config", "orders.yaml", "--json")
+	s.done(t, &got, "run", "--config", "orders.yaml", "-o", "json")
 	counts := got.Consumers["orders"]
 	if counts["applied"] != 2 || counts["duplicates"] != 1 || counts["parked"] != 1 {
 		t.Errorf("%v", counts)
@@ -114,7 +114,7 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 {"id":2,"item":"stone"}
 {"id":3,"item":"apple"}
 `)
-	r := s.semel(t, "run", "--config", "stock.yaml", "--json")
+	r := s.semel(t, "run", "--config", "stock.yaml", "-o", "json")
 	var got summary
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
 		t.Fatalf("%v: %+v", err, r)
@@ -155,7 +155,7 @@ func TestATextIsNoAmount(t *testing.T) {
 {"id":"e","amount":5,"name":"inf"}
 `)
 			var got summary
-			s.done(t, &got, "run", "--config", "orders.yaml", "--json")
+			s.done(t, &got, "run", "--config", "orders.yaml", "-o", "json")
 			if counts := got.Consumers["orders"]; counts["applied"] != 2 || counts["parked"] != 3 {
 				t.Errorf("%v", counts)
 			}

@@ -54,7 +54,7 @@ func TestARetryIsHeard(t *testing.T) {
 			}
 			began := time.Now()
 			var all any
-			s.done(t, &all, append(command, "--json", "--all", "--because", "the account is open", "--wait", "--state", "parked")...)
+			s.done(t, &all, append(command, "-o", "json", "--all", "--because", "the account is open", "--wait", "--state", "parked")...)
 			if n := one[int](t, s.dsn, "select orders from accounts"); n != 1 {
 				t.Errorf("%d orders", n)
 			}

@@ -40,7 +40,7 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 	run := func(t *testing.T, policy string, applied, duplicates int) {
 		t.Helper()
 		var got summary
-		s.done(t, &got, "run", "--config", policy, "--from-start", "--json")
+		s.done(t, &got, "run", "--config", policy, "--from-start", "-o", "json")
 		if counts := got.Consumers["stock"]; counts["applied"] != applied || counts["duplicates"] != duplicates {
 			t.Errorf("%v", counts)
 		}
@@ -79,7 +79,7 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 		if r.code != 0 || !strings.Contains(r.out, "DAYS") || !strings.Contains(r.out, "35 from ") {
 			t.Errorf("%+v", r)
 		}
-		r = s.semel(t, "retention", "run", "--config", "days.yaml", "--json")
+		r = s.semel(t, "retention", "run", "--config", "days.yaml", "-o", "json")
 		if r.code != 0 || !strings.Contains(r.out, `"days": 1`) {
 			t.Errorf("%+v", r)
 		}

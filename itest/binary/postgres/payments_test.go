@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// summary is the output of `semel run --json`.
+// summary is the output of `semel run -o json`.
 type summary struct {
 	Consumers map[string]counts
 }
@@ -34,7 +34,7 @@ func (c *counts) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// row is one row in the output of `semel messages ls --json`, without times and error texts.
+// row is one row in the output of `semel messages ls -o json`, without times and error texts.
 type row struct {
 	Number   int64
 	State    string
@@ -49,14 +49,14 @@ type row struct {
 func (s shop) parked(t *testing.T, policy string, filters ...string) []row {
 	t.Helper()
 	var list struct{ Rows []row }
-	s.done(t, &list, append([]string{"messages", "ls", "--json", "--config", policy}, filters...)...)
+	s.done(t, &list, append([]string{"messages", "ls", "-o", "json", "--config", policy}, filters...)...)
 	return list.Rows
 }
 
 func TestThePaymentsOfTheExampleIntoPostgreSQL(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	var postgres summary
-	s.done(t, &postgres, "run", "--json", "--config", "postgres.yaml")
+	s.done(t, &postgres, "run", "-o", "json", "--config", "postgres.yaml")
 	if n := postgres.Consumers["billing"]["applied"]; n != 7500 {
 		t.Errorf("%d are applied", n)
 	}
@@ -64,7 +64,7 @@ func TestThePaymentsOfTheExampleIntoPostgreSQL(t *testing.T) {
 	t.Run("the_balances_are_those_of_the_reference", func(t *testing.T) { sameAsReference(t, s) })
 	t.Run("another_run_applies_nothing", func(t *testing.T) {
 		var again summary
-		s.done(t, &again, "run", "--json", "--config", "postgres.yaml")
+		s.done(t, &again, "run", "-o", "json", "--config", "postgres.yaml")
 		if counts := again.Consumers["billing"]; counts["applied"] != 0 || counts["deliveries"] != 0 {
 			t.Errorf("%v", counts)
 		}
@@ -75,7 +75,7 @@ func TestThePaymentsOfTheExampleIntoPostgreSQL(t *testing.T) {
 // sameAsSQLite runs the same policy with SQLite. It compares the counts, except reruns, and the parked rows.
 func sameAsSQLite(t *testing.T, s shop, postgres summary) {
 	var sqlite summary
-	s.done(t, &sqlite, "run", "--json", "--config", "semel.yaml")
+	s.done(t, &sqlite, "run", "-o", "json", "--config", "semel.yaml")
 	for name, n := range sqlite.Consumers["billing"] {
 		if got := postgres.Consumers["billing"][name]; got != n && name != "rerun" {
 			t.Errorf("%s: %d in PostgreSQL, %d in SQLite", name, got, n)
@@ -115,8 +115,8 @@ func actOnParked(t *testing.T, s shop) {
 	}
 	addAccount(t, s, number)
 	var acts struct{ Failed int }
-	s.done(t, &acts, "messages", "retry", "--run", number, "--because", "the account is there", "--config", "postgres.yaml", "--json")
-	s.done(t, &acts, "messages", "discard", fmt.Sprint(discarded.Number), "--because", "a test", "--config", "postgres.yaml", "--json")
+	s.done(t, &acts, "messages", "retry", "--run", number, "--because", "the account is there", "--config", "postgres.yaml", "-o", "json")
+	s.done(t, &acts, "messages", "discard", fmt.Sprint(discarded.Number), "--because", "a test", "--config", "postgres.yaml", "-o", "json")
 	if n := count(); n != 1 {
 		t.Errorf("%d effects of the retried payment", n)
 	}
@@ -129,7 +129,7 @@ func actOnParked(t *testing.T, s shop) {
 func addAccount(t *testing.T, s shop, number string) {
 	t.Helper()
 	var shown struct{ Payload string }
-	s.done(t, &shown, "messages", "show", number, "--payload", "--json", "--config", "postgres.yaml")
+	s.done(t, &shown, "messages", "show", number, "--payload", "-o", "json", "--config", "postgres.yaml")
 	var payment struct{ Account string }
 	if err := json.Unmarshal([]byte(shown.Payload), &payment); err != nil || payment.Account == "" {
 		t.Fatalf("payload %s: %v", shown.Payload, err)

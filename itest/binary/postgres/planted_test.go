@@ -169,7 +169,7 @@ type answer struct {
 // answers runs `semel check` with a policy and returns the checks with this result.
 func (s *stocked) answers(t *testing.T, result string, code int, args ...string) (all []answer) {
 	t.Helper()
-	r := s.semel(t, append([]string{"check", "--json"}, args...)...)
+	r := s.semel(t, append([]string{"check", "-o", "json"}, args...)...)
 	if r.code != code {
 		t.Fatalf("the exit code is %d, not %d: %s%s", r.code, code, r.out, r.errors)
 	}

@@ -53,7 +53,7 @@ func TestAPlainURLThroughAPoolerByTransaction(t *testing.T) {
 func (s shop) appliesAll(t *testing.T) {
 	t.Helper()
 	var told summary
-	s.done(t, &told, "run", "--json", "--config", "postgres.yaml")
+	s.done(t, &told, "run", "-o", "json", "--config", "postgres.yaml")
 	if n := told.Consumers["billing"]["applied"]; n != 7500 {
 		t.Errorf("%d were applied, want 7500", n)
 	}

@@ -26,9 +26,9 @@ func entitled(t *testing.T, s shop, policy string, handlers ...string) (poor sho
 		exec("grant select, insert, update on " + table + " to semel_worker")
 	}
 	var told struct{ Stores []struct{ Grants []string } }
-	s.done(t, &told, "migrate", "grants", "--config", policy, "--role", "semel_worker", "--json")
+	s.done(t, &told, "migrate", "grants", "--config", policy, "--role", "semel_worker", "-o", "json")
 	if n := strings.Count(r.out, ";\n"); len(told.Stores) != 1 || len(told.Stores[0].Grants) != n || n < 20 {
-		t.Errorf("%d statements, and with --json %+v", n, told)
+		t.Errorf("%d statements, and with -o json %+v", n, told)
 	}
 	poor = s
 	poor.dsn += map[bool]string{true: "&", false: "?"}[strings.Contains(s.dsn, "?")] + "role=semel_worker"
@@ -66,7 +66,7 @@ func TestARoleWithTheGrantsThatArePrinted(t *testing.T) {
 	})
 	t.Run("prints_what_it_needs_itself", func(t *testing.T) {
 		var told struct{ Stores []struct{ Grants []string } }
-		poor.done(t, &told, "migrate", "grants", "--config", "postgres.yaml", "--json")
+		poor.done(t, &told, "migrate", "grants", "--config", "postgres.yaml", "-o", "json")
 		if !slices.Equal(told.Stores[0].Grants, grants) {
 			t.Errorf("%v, not %v", told.Stores[0].Grants, grants)
 		}

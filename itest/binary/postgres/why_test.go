@@ -29,7 +29,7 @@ type explained struct {
 func (s shop) stage(t *testing.T, id string, flags ...string) string {
 	t.Helper()
 	var e explained
-	s.done(t, &e, append([]string{"why", id, "--json"}, flags...)...)
+	s.done(t, &e, append([]string{"why", id, "-o", "json"}, flags...)...)
 	if len(e.Found) != 1 || len(e.Found[0].Markers) != 1 && e.Found[0].Stage != "broken" {
 		t.Fatalf("of %s it is said: %+v", id, e)
 	}
@@ -40,7 +40,7 @@ func TestWhyOnPostgreSQL(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	config := []string{"--config", "postgres.yaml"}
 	var ran summary
-	s.done(t, &ran, append([]string{"run", "--json"}, config...)...)
+	s.done(t, &ran, append([]string{"run", "-o", "json"}, config...)...)
 	parked := s.parked(t, "postgres.yaml", "--reason", "condition unmet")[0]
 	applied := one[string](t, s.dsn, `select payment from entries order by payment limit 1`)
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestWhyOnPostgreSQL(t *testing.T) {
 	t.Run("K13_a_conflict_beside_what_was_applied", func(t *testing.T) {
 		conflict := s.parked(t, "postgres.yaml", "--reason", "conflict")[0]
 		var e explained
-		s.done(t, &e, append([]string{"why", conflict.ID, "--json"}, config...)...)
+		s.done(t, &e, append([]string{"why", conflict.ID, "-o", "json"}, config...)...)
 		if f := e.Found[0]; f.Applied != "yes" || len(f.Rows) != 1 || !f.Rows[0].Conflict || f.Rows[0].Fingerprint == f.Markers[0].Fingerprint {
 			t.Errorf("%+v", f)
 		}
@@ -97,7 +97,7 @@ type checked struct {
 // answered runs `semel check` and returns the numbers of the checks with this result.
 func (s shop) answered(t *testing.T, result string, code int, flags ...string) (numbers []int) {
 	t.Helper()
-	r := s.semel(t, append([]string{"check", "--json", "--config", "postgres.yaml"}, flags...)...)
+	r := s.semel(t, append([]string{"check", "-o", "json", "--config", "postgres.yaml"}, flags...)...)
 	var c checked
 	if r.code != code {
 		t.Fatalf("the exit code is %d, not %d: %s%s", r.code, code, r.out, r.errors)
@@ -120,7 +120,7 @@ func TestCheckOnPostgreSQL(t *testing.T) {
 		}
 	})
 	var ran summary
-	s.done(t, &ran, "run", "--json", "--config", "postgres.yaml")
+	s.done(t, &ran, "run", "-o", "json", "--config", "postgres.yaml")
 	t.Run("K3_a_sound_consumer", func(t *testing.T) {
 		if unknown := s.answered(t, "cannot_know", 0); len(unknown) != 3 {
 			t.Errorf("%v cannot be known", unknown)

@@ -114,7 +114,7 @@ func (r *run) fillGaps(ctx context.Context) {
 		text.Write(append(line, '\n'))
 	}
 	r.Write("missing.jsonl", text.String())
-	proof.Must(r.Members[0].Semel(ctx, "gaps", "backfill", "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json"))
+	proof.Must(r.Members[0].Semel(ctx, "gaps", "backfill", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "-o", "json"))
 	r.ledger.Filled = bytes.Count(text.Bytes(), []byte("\n"))
 	r.Say("%d gaps are filled from a file", r.ledger.Filled)
 	r.drained(ctx, untilSkipped)

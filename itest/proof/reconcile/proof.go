@@ -130,7 +130,7 @@ func (r *run) produce(ctx context.Context) (err error) {
 
 // compare runs the command and counts its findings.
 func (r *run) compare(ctx context.Context) Ledger {
-	args := []string{"reconcile", "billing", "--file", "sent.jsonl", "--grace", "10m", "--json"}
+	args := []string{"reconcile", "billing", "--file", "sent.jsonl", "--grace", "10m", "-o", "json"}
 	if !r.Blind {
 		args = append(args, "--effects", "select event from effects")
 	}

@@ -22,7 +22,7 @@ import (
 // nil. Some exit codes are no error: they mean that something is left, which the caller reads in
 // the output.
 func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) {
-	cmd := exec.CommandContext(ctx, r.Binary, slices.Concat(args, []string{"--config", policyFile, "--json"})...)
+	cmd := exec.CommandContext(ctx, r.Binary, slices.Concat(args, []string{"--config", policyFile, "-o", "json"})...)
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Environment("operator")...)
 	var complaints strings.Builder
 	cmd.Stderr = &complaints

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -44,6 +45,8 @@ type Command struct {
 	Env []string
 	// Args are the arguments of the binary. Without Args, the binary runs `run` with the policy.
 	Args []string
+	// JSON are the flags for machine-readable output; nil: those of the present release.
+	JSON []string
 	// Terminal, if set, receives the log of the process in place of Log.
 	Terminal *os.File
 }
@@ -87,7 +90,11 @@ func (c Command) Start() (*Process, error) {
 
 // semel returns a command of the binary with the policy and JSON output.
 func (c Command) semel(args ...string) *exec.Cmd {
-	cmd := exec.Command(c.Binary, append(args, "--config", c.Policy, "--json")...)
+	flags := c.JSON
+	if flags == nil {
+		flags = []string{"-o", "json"}
+	}
+	cmd := exec.Command(c.Binary, slices.Concat(args, []string{"--config", c.Policy}, flags)...)
 	cmd.Dir, cmd.Stderr, cmd.Env = c.Folder, os.Stderr, append(os.Environ(), c.Env...)
 	return cmd
 }

@@ -85,7 +85,7 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 		s, err := openStore(named, opening{create: create(named), patient: o.Patient, connections: connections(p, named.Name), log: o.Logger})
 		if errors.Is(err, errNoDatabase) {
 			if err = fmt.Errorf("%w; correct the path", err); !p.Bare {
-				err = fmt.Errorf("%w, or create it: semel migrate up --config %s", err, p.File)
+				err = fmt.Errorf("%w, or create it: %s", err, p.Command("migrate", "up"))
 			}
 		}
 		if err != nil && a.without(named.Name, err) {

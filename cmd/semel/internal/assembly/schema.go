@@ -112,7 +112,7 @@ func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 	err := s.Check(ctx)
 	if err != nil && s.lacksMigration(ctx) {
-		remedy := "semel migrate up --config " + a.policy.File
+		remedy := a.policy.Command("migrate", "up")
 		if a.policy.Bare {
 			remedy = "the program that owns the database migrates it"
 		}

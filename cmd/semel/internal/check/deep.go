@@ -78,7 +78,7 @@ func (d *Deep) add(found sqlstore.Looked) {
 
 // Command returns the command that continues the comparison after the last compared row.
 func (s *Subject) Command() string {
-	return fmt.Sprintf("semel check --deep --consumer %s --from %d --config %s", s.Consumer.Name, s.Facts.Deep.To, s.Policy.File)
+	return s.Policy.Command("check", "--deep", "--consumer", s.Consumer.Name, "--from", fmt.Sprint(s.Facts.Deep.To))
 }
 
 // explained reports whether the policy explains a contradiction. Without markers, the message that caused an
@@ -99,7 +99,7 @@ func (s *Subject) denied() Answer {
 	if d.Rest != "" {
 		count = fmt.Sprintf("%s up to row %d", count, d.To)
 	}
-	return fail(fmt.Sprintf("find the program that changes these tables besides Semel: semel messages show %d --config %s", first.Row, s.Policy.File),
+	return fail("find the program that changes these tables besides Semel: "+s.Policy.Command("messages", "show", fmt.Sprint(first.Row)),
 		"records of the same commits contradict %s, although no commit of Semel writes contradictions: row %d is %s, and %s", count, first.Row, admin.StateOf(first.State), contradiction(first))
 }
 

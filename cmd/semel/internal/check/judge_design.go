@@ -97,7 +97,7 @@ func (s *Subject) scoped() Answer {
 	switch {
 	case s.Facts == nil:
 		return s.unread()
-	case s.Facts.Owner != "" && s.Consumer.Config().Owner != "" && s.Facts.Owner != s.Consumer.Config().Owner:
+	case s.Facts.Owner != "" && s.Consumer.Config().Owner != "" && s.Facts.Owner != s.Consumer.Config().Owner && !admin.Grown(s.Facts.Owner, s.Consumer.Config().Owner):
 		return fail("rename one of the two consumers; if the handlers were changed on purpose, start the consumer once", "its name is owned by %s, and the policy has other handlers: if two services share a name, each misses the messages that the other takes", legible.Printable(s.Facts.Owner))
 	case slices.ContainsFunc(s.Facts.Names, s.own):
 		return pass("its records have its own name, %s", legible.Printable(s.Consumer.Name))
@@ -121,7 +121,7 @@ func (s *Subject) own(name string) bool {
 
 func untested(what string) func(*Subject) Answer {
 	return func(*Subject) Answer {
-		return cannot("test it with the policy's own handlers; examples are in docs/guides/adoption.md", "no test of %s has written its result into the store, and this release has no command that does", what)
+		return cannot("test it: docs/guides/testing.md#test-a-policy says how; package semeltest tests handlers in Go", "no test of %s has written its result into the store, and this release has no command that does", what)
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Subject) together() Answer {
 	case s.Store.Redis != nil:
 		return pass("there is no common commit: the effect is a call, and its key is claimed before the call and completed after it")
 	case s.Schema != "":
-		return fail("semel migrate up --config "+s.Policy.File, "the tables do not fit this release: %s", s.Schema)
+		return fail(s.Policy.Command("migrate", "up"), "the tables do not fit this release: %s", s.Schema)
 	case s.Facts == nil:
 		return cannot("correct that, and check again", "%s", s.NoFacts)
 	case s.Facts.Deep != nil && len(s.Facts.Deep.Denied) > 0:

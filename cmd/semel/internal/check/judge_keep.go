@@ -145,9 +145,9 @@ func (s *Subject) watched() Answer {
 	most := s.Consumer.Alerts.PendingAge
 	switch {
 	case n.Parked > 0 && n.Oldest > unwatched:
-		return fail("semel messages summary --config "+s.Policy.File, "%s, the oldest for %s", rows(n.Parked, "is parked", "are parked"), legible.Span(n.Oldest.Round(time.Hour)))
+		return fail(s.Policy.Command("messages", "summary"), "%s, the oldest for %s", rows(n.Parked, "is parked", "are parked"), legible.Span(n.Oldest.Round(time.Hour)))
 	case most > 0 && oldest > most:
-		return fail("semel messages summary --by state --config "+s.Policy.File, "the oldest message has waited for %s, and pending_age is %s", oldest.Round(time.Second), legible.Span(most))
+		return fail(s.Policy.Command("messages", "summary", "--by", "state"), "the oldest message has waited for %s, and pending_age is %s", oldest.Round(time.Second), legible.Span(most))
 	case s.Policy.Unserved(s.Consumer):
 		return fail("add listen: 127.0.0.1:9464 to the policy, and load the rules that semel generate alerts prints", "alerts are set, but runs serve no metrics: the policy has no key listen")
 	case s.Facts == nil:

@@ -103,7 +103,7 @@ func (s *Subject) offsets() Answer {
 		}
 		return cannot("correct that, and check again", "they are, but it is unknown whether the group is ahead of the store: %s", why)
 	case b.Ahead > 0:
-		return fail("semel consumers positions plan --config "+s.Policy.File, "in %d of %d partitions the group is ahead of the store, and the effects of up to %d records may be missing", b.Ahead, b.Partitions, b.Missing)
+		return fail(s.Policy.Command("consumers", "positions", "plan"), "in %d of %d partitions the group is ahead of the store, and the effects of up to %d records may be missing", b.Ahead, b.Partitions, b.Missing)
 	}
 	return pass("yes, and in none of %d partitions is the group ahead of the store", s.Broker.Partitions)
 }
@@ -146,7 +146,7 @@ func (s *Subject) lease() Answer {
 		return fail("write inbox: {lease: …} longer than the call", "a call may take %s, but its lease is %s", legible.Span(h.Timeout), legible.Span(c.Inbox.Lease))
 	}
 	if s.Facts != nil && s.Facts.Upkeep.Killing > 0 {
-		return fail("find the cause in the last log lines of those processes: semel messages ls --reason 'kills its process'", "%s because the processes that ran them died", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
+		return fail("find the cause in the last log lines of those processes: "+s.Policy.Command("messages", "ls", "--reason", "kills its process"), "%s because the processes that ran them died", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
 	}
 	receives := c.Strategy.Lease || c.Strategy.Inbox && c.AckOnReceipt
 	switch {

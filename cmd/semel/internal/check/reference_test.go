@@ -14,7 +14,7 @@ Made from the table of package check; ` + "`go test ./cmd/semel/internal/check -
 
 ` + "```sh" + `
 semel check --config semel.yaml              # all consumers of the policy
-semel check --consumer billing --json
+semel check --consumer billing -o json
 semel check --explain 13
 semel check --deep                           # compares all inbox rows with their markers
 semel check --deep --consumer billing --from 120000

@@ -24,12 +24,15 @@ import (
 func Main(ctx context.Context, args []string, s command.Streams) int {
 	safe := s
 	safe.Out, safe.Err = terminal.Text(s.Out), terminal.Text(s.Err)
-	root := newRoot(&command.CLI{Streams: safe, Raw: s})
+	c := &command.CLI{Streams: safe, Raw: s}
+	root := newRoot(c)
 	root.SetArgs(append([]string{}, args...)) // with nil, cobra would use the arguments of the process
 	root.SetFlagErrorFunc(flagFault(root, args))
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	return command.Report(safe.Err, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	c.ExplainSuggestions()
+	return command.Report(safe.Err, err)
 }
 
 func newRoot(c *command.CLI) *cobra.Command {
@@ -42,6 +45,7 @@ func newRoot(c *command.CLI) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { c.NoteTyped(cmd) }
 	root.SetIn(c.In)
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)

@@ -36,9 +36,9 @@ var others = map[string]string{
 	"gaps backfill": "it only adds, and a second time adds nothing",
 }
 
-// documents are the commands without the flag --json, with the reason.
+// documents are the commands without the flag -o json, with the reason.
 var documents = map[string]string{
-	"audit export":    "it prints a line of JSON an act",
+	"audit export":    "it prints a line of JSON for each change",
 	"generate alerts": "it prints rules that Prometheus reads",
 	"generate schema": "it prints one JSON document, always",
 	"migrate print":   "it prints SQL for psql",
@@ -53,8 +53,8 @@ func TestEveryCommandKeepsToTheRules(t *testing.T) {
 		}
 		known[path] = true
 		t.Run("K6_"+strings.ReplaceAll(path, " ", "_"), func(t *testing.T) {
-			if has, document := cmd.Flags().Lookup("json") != nil, documents[path] != ""; has == document {
-				t.Errorf("it has --json: %v; it is one of the documents: %v", has, document)
+			if has, document := cmd.Flags().Lookup("output") != nil, documents[path] != ""; has == document {
+				t.Errorf("it has -o json: %v; it is one of the documents: %v", has, document)
 			}
 			if has, act := cmd.Flags().Lookup("dry-run") != nil, slices.Contains(acts, path); has != act {
 				t.Errorf("it has --dry-run: %v; it is one of the acts: %v", has, act)
@@ -152,3 +152,27 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		t.Error("no store of the policy is completed")
 	}
 }
+
+func TestOneTimeIsNamedForPausesAndLimits(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/operate/pause.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"pause.md": string(page)}
+	for _, verb := range []string{"pause", "resume", "limit"} {
+		_, texts[verb], _ = invoke("consumers", verb, "--help")
+	}
+	for name, text := range texts {
+		for _, found := range seconds.FindAllString(text, -1) {
+			if strings.Join(strings.Fields(found), " ") != "3 seconds" {
+				t.Errorf("%s: %s", name, found)
+			}
+		}
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), "within 3 seconds") {
+			t.Errorf("%s does not say when processes obey:\n%s", name, text)
+		}
+	}
+}
+
+// seconds finds times in texts.
+var seconds = regexp.MustCompile(`\d+\s+seconds`)

@@ -21,7 +21,7 @@ var examples = map[string][]string{
 	"semel audit ls": {
 		"semel audit ls --limit 20",
 		"semel audit ls --verb discard --who ana --since 2026-05-01 -o wide",
-		"semel audit ls --row 17 --json",
+		"semel audit ls --row 17 -o json",
 	},
 	"semel audit seal": {
 		"semel audit seal",
@@ -29,12 +29,12 @@ var examples = map[string][]string{
 	},
 	"semel audit verify": {
 		"semel audit verify",
-		"semel audit verify --store shop --head-file last.head --json",
+		"semel audit verify --store shop --head-file last.head -o json",
 		"semel audit verify --file changes.jsonl --key-file audit.key",
 	},
 	"semel check": {
 		"semel check",
-		"semel check --consumer billing --json",
+		"semel check --consumer billing -o json",
 		"semel check --explain 13",
 	},
 	"semel consumers": {
@@ -46,7 +46,7 @@ var examples = map[string][]string{
 		"semel consumers identity ls",
 		"semel consumers identity retire billing --generation 0 --because 'long ago'",
 	},
-	"semel consumers identity ls":      {"semel consumers identity ls --json"},
+	"semel consumers identity ls":      {"semel consumers identity ls -o json"},
 	"semel consumers identity release": {"semel consumers identity release billing --because 'invoices took it over'"},
 	"semel consumers identity retire": {
 		"semel consumers identity retire billing --generation 0 --dry-run",
@@ -59,7 +59,7 @@ var examples = map[string][]string{
 	},
 	"semel consumers ls": {
 		"semel consumers ls",
-		"semel consumers ls --store postgres://db/shop --json",
+		"semel consumers ls --store postgres://db/shop -o json",
 	},
 	"semel consumers pause": {
 		"semel consumers pause billing search --because 'the disk is full'",
@@ -77,7 +77,7 @@ var examples = map[string][]string{
 	},
 	"semel consumers record": {
 		"semel consumers record",
-		"semel consumers record --timeout 30s --json",
+		"semel consumers record --timeout 30s -o json",
 	},
 	"semel consumers resume": {"semel consumers resume billing --because 'there is room'"},
 	"semel demo": {
@@ -95,14 +95,14 @@ var examples = map[string][]string{
 		"semel gaps show --config semel.yaml --stream order-7",
 	},
 	"semel gaps backfill": {
-		"semel gaps backfill --consumer history --file lost.jsonl --because found",
-		"semel gaps backfill --consumer history --file - --format json --because sent",
+		"semel gaps backfill history --file lost.jsonl --because found",
+		"semel gaps backfill history --file - --format json --because sent",
 	},
 	"semel gaps ls": {
 		"semel gaps ls --config semel.yaml --consumer history",
 		"semel gaps ls --store postgres://db/shop --limit 20 -o wide",
 	},
-	"semel gaps show": {"semel gaps show --config semel.yaml --stream order-7 --json"},
+	"semel gaps show": {"semel gaps show --config semel.yaml --stream order-7 -o json"},
 	"semel gaps skip": {
 		"semel gaps skip --config semel.yaml --stream order-7 --dry-run",
 		"semel gaps skip --stream order-7 --to 4 --because 'never sent, says shop'",
@@ -174,10 +174,10 @@ var examples = map[string][]string{
 	"semel migrate grants": {"semel migrate grants --role worker"},
 	"semel migrate print":  {"semel migrate print >semel.sql"},
 	"semel migrate seed": {
-		"semel migrate seed --consumer billing --from processed --id message_id",
-		"semel migrate seed --consumer billing --from public.done --id id --where 'ok'",
+		"semel migrate seed billing --from processed --id message_id",
+		"semel migrate seed billing --from public.done --id id --where 'ok'",
 	},
-	"semel migrate status": {"semel migrate status --json"},
+	"semel migrate status": {"semel migrate status -o json"},
 	"semel migrate up":     {"semel migrate up"},
 	"semel rebuild": {
 		"semel rebuild start billing --because 'a new column'",
@@ -207,7 +207,7 @@ var examples = map[string][]string{
 	},
 	"semel replay plan": {
 		"semel replay plan billing",
-		"semel replay plan billing --from 2026-01-03 --to 24h --json",
+		"semel replay plan billing --from 2026-01-03 --to 24h -o json",
 		"semel replay plan billing --from orders/0=1200,orders/1=80",
 	},
 	"semel replay start": {
@@ -230,29 +230,29 @@ var examples = map[string][]string{
 		"semel retention run",
 		"semel retention run --dry-run --store postgres://db/shop",
 	},
-	"semel retention status": {"semel retention status --json"},
+	"semel retention status": {"semel retention status -o json"},
 	"semel run": {
 		"semel run",
 		"semel run --consumer billing --exit-when-idle 10s",
 		"semel run --from-start",
-		"semel run --json 2>semel.log",
+		"semel run -o json 2>semel.log",
 	},
 	"semel status": {
 		"semel status",
-		"semel status --json",
+		"semel status -o json",
 	},
 	"semel top": {
 		"semel top",
 		"semel top --store postgres://db/shop --every 5s",
-		"semel top --once --json",
+		"semel top --once -o json",
 	},
 	"semel version": {
 		"semel version",
-		"semel version --json",
+		"semel version -o json",
 	},
 	"semel why": {
 		"semel why order-17",
-		"semel why order-17 --consumer billing --json",
+		"semel why order-17 --consumer billing -o json",
 		"semel why order-17 --store postgres://db/shop --consumer billing",
 	},
 }

@@ -43,6 +43,17 @@ func TestTheFirstHourWithAPolicyPrintsWhatThePageShows(t *testing.T) {
 	}
 }
 
+func TestNoQuestionFailsForThePolicyOfTheFirstHour(t *testing.T) {
+	inExample(t, "../../../../examples/payments")
+	const policy = "examples/payments/semel.yaml"
+	if code, _, log := invoke("run", "--config", policy); code != command.ExitDone {
+		t.Fatalf("exit code %d:\n%s", code, log)
+	}
+	if code, out, log := invoke("check", "--config", policy); code != command.ExitDone {
+		t.Errorf("exit code %d:\n%s%s", code, out, log)
+	}
+}
+
 // tryIt returns the commands and the outputs in the section "Try it".
 func tryIt(t *testing.T, path string) (commands, printed []string) {
 	t.Helper()

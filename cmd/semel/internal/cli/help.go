@@ -85,13 +85,27 @@ func usage(cmd *cobra.Command) string {
 	for _, by := range slices.Sorted(maps.Keys(named)) {
 		b.WriteString(terminal.Wrap("Flags as of "+by+": "+strings.Join(named[by], ", "), command.UsualWidth) + "\n")
 	}
-	b.WriteString("Global flags: --log-level, --log-format, --verbose; see semel --help\n")
+	b.WriteString("Global flags: --log-level, --log-format, -v" + variables(cmd) + "\n")
 	return b.String()
+}
+
+// variables names the variables of the environment that replace flags of a command.
+func variables(cmd *cobra.Command) string {
+	var names []string
+	for _, v := range command.Variables() {
+		if cmd.Flags().Lookup(v.Flag) != nil {
+			names = append(names, v.Name)
+		}
+	}
+	if names == nil {
+		return "; see semel --help"
+	}
+	return "; variables " + strings.Join(names, ", ")
 }
 
 func rootHelp(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("Usage: semel COMMAND. Semel lets each message of a consumer take effect once.\n")
+	b.WriteString("Usage: semel COMMAND; semel COMMAND --help explains it\n")
 	for _, g := range groups() {
 		title := g.title
 		for _, cmd := range g.of(root) {
@@ -101,7 +115,7 @@ func rootHelp(root *cobra.Command) string {
 	}
 	b.WriteString("Exit codes: 0 done, 1 failed, 2 wrong use, 3 invalid policy, 4 found something\n")
 	b.WriteString("Global flags: --log-level debug|info|warn|error, --log-format text|json, -v\n")
-	b.WriteString("semel COMMAND --help explains a command; semel completion --help, the shell's.\n")
+	b.WriteString("SEMEL_CONFIG sets --config, SEMEL_STORE --store; shell: semel completion --help\n")
 	return b.String()
 }
 

@@ -70,6 +70,16 @@ func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 		"migrate xyzzyx":   `semel: unknown command "xyzzyx" for "semel migrate"; it has grants, print, seed, status, up`,
 		"nonsense":         `semel: unknown command "nonsense" for "semel"; it has audit, check, completion, consumers, demo, erase, gaps, generate, health, help, intents, messages, migrate, rebuild, reconcile, replay, retention, run, status, top, version, why`,
 
+		"pause billing --because x": `semel: unknown command "pause" for "semel"; did you mean semel consumers pause?`,
+		"alerts":                    `semel: unknown command "alerts" for "semel"; did you mean semel generate alerts?`,
+		"parked ls":                 `semel: unknown command "parked" for "semel"; did you mean semel messages?`,
+		"retry 17":                  `semel: unknown command "retry" for "semel"; did you mean semel intents retry or semel messages retry?`,
+		"up":                        `semel: unknown command "up" for "semel"; did you mean semel migrate up?`,
+		"replay switch 4":           `semel: unknown command "switch" for "semel replay"; did you mean semel rebuild switch?`,
+		"consumers list":            `semel: unknown command "list" for "semel consumers"; did you mean semel consumers ls?`,
+		"messages requeue 17":       `semel: unknown command "requeue" for "semel messages"; did you mean semel messages retry?`,
+		"help pause":                `semel: unknown command "pause" for "semel"; did you mean semel consumers pause?`,
+
 		"completion bahs":           `semel: unknown command "bahs" for "semel completion"; did you mean bash?`,
 		"completion nonsense":       `semel: unknown command "nonsense" for "semel completion"; it has bash, fish, powershell, zsh`,
 		"completion bash extra":     `semel: unknown command "extra" for "semel completion bash"`,
@@ -192,6 +202,20 @@ func TestHelpIsGivenForACommandThatIsThere(t *testing.T) {
 	for _, line := range []string{"help", "help run", "help messages retry", "help completion", "help completion bash", "help help"} {
 		if code, out, log := invoke(strings.Fields(line)...); code != command.ExitDone || !strings.Contains(out, "Usage:") || log != "" {
 			t.Errorf("semel %s: exit code %d, %q:\n%s", line, code, log, out)
+		}
+	}
+}
+
+func TestTheHelpNamesTheVariablesOfItsFlags(t *testing.T) {
+	for line, want := range map[string]string{
+		"":               "SEMEL_CONFIG sets --config, SEMEL_STORE --store",
+		"run":            "variables SEMEL_CONFIG\n",
+		"consumers ls":   "variables SEMEL_CONFIG, SEMEL_STORE\n",
+		"messages retry": "variables SEMEL_CONFIG, SEMEL_STORE\n",
+		"version":        "see semel --help\n",
+	} {
+		if _, out, _ := invoke(append(strings.Fields(line), "--help")...); !strings.Contains(out, want) {
+			t.Errorf("semel %s --help does not say %q:\n%s", line, want, out)
 		}
 	}
 }

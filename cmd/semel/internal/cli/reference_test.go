@@ -72,7 +72,7 @@ const indexHead = "# Commands\n\n" + written + `For everyone who types commands.
 * **Flags of all commands:** ` + "`--log-level`" + ` (debug, info, warn or error; default info), ` + "`--log-format`" + ` (text or json; default: text on a terminal, json elsewhere), and ` + "`--verbose`" + ` or ` + "`-v`" + ` (on a terminal, log single messages instead of sums).
 * **Variables:** ` + "`SEMEL_CONFIG`" + ` is the default of ` + "`--config`" + `, and ` + "`SEMEL_STORE`" + ` that of ` + "`--store`" + `. A flag on the command line replaces its variable.
 * **Exit codes:** 0 done; 1 failed; 2 wrong use; 3 the policy is invalid; 4 the command looked for a problem and found it; 130 interrupted.
-* **Output:** results on stdout, everything else on stderr. ` + "`--json`" + ` prints one JSON document.
+* **Output:** results on stdout, everything else on stderr. ` + "`-o json`" + ` prints one JSON document.
 * **Completion:** ` + "`semel completion --help`" + ` says how your shell completes commands, consumers and stores.
 `
 

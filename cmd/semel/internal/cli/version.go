@@ -35,7 +35,7 @@ func versionCommand(c *command.CLI) *cobra.Command {
 			return command.Failed(err)
 		},
 	}
-	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
+	c.OutputFlag(cmd)
 	return cmd
 }
 

@@ -83,7 +83,7 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 	}
 	acts, err := b.Acts(ctx, number, maxActs)
 	if err != nil {
-		return Detail{}, fmt.Errorf("store %s: acts on row %d: %w", b.Store, number, err)
+		return Detail{}, fmt.Errorf("store %s: changes of row %d: %w", b.Store, number, err)
 	}
 	detail := NewDetail(b.Store, rows[0], acts, payload)
 	if detail.Edits, err = b.edits(ctx, rows[0], payload); err != nil {

@@ -124,7 +124,7 @@ func text(s string) (plain, encoded string) {
 	return "", base64.StdEncoding.EncodeToString([]byte(s))
 }
 
-// Detail shows one row with its recorded commands. Headers and payload are included on request.
+// Detail shows one row with its changes and, if requested, its headers and payload.
 type Detail struct {
 	View
 	// CallKey is the idempotency key that the endpoint receives; empty if unknown.
@@ -138,8 +138,8 @@ type Detail struct {
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`
 	// Edits are the edits of the payload, in order.
-	Edits []EditView `json:"edits,omitempty"`
-	Acts  []ActView  `json:"acts"`
+	Edits   []EditView   `json:"edits,omitempty"`
+	Changes []ChangeView `json:"changes"`
 }
 
 // HeaderView is a header of a message.
@@ -149,8 +149,8 @@ type HeaderView struct {
 	ValueBase64 string `json:"value_base64,omitempty"`
 }
 
-// ActView is a recorded command of a person.
-type ActView struct {
+// ChangeView is a change by an operator, as the audit trail records it.
+type ChangeView struct {
 	At     time.Time `json:"at"`
 	Verb   string    `json:"verb"`
 	Who    string    `json:"who"`
@@ -160,9 +160,9 @@ type ActView struct {
 
 // NewDetail returns the view of a row. With payload set, the view includes headers and body.
 func NewDetail(st string, r store.StoredRow, acts []store.Act, payload bool) Detail {
-	d := Detail{View: NewView(st, r), Acts: []ActView{}}
+	d := Detail{View: NewView(st, r), Changes: []ChangeView{}}
 	for _, a := range acts {
-		d.Acts = append(d.Acts, ActView{At: a.At, Verb: a.Verb, Who: a.Who, Why: a.Why, Result: a.Result})
+		d.Changes = append(d.Changes, ChangeView{At: a.At, Verb: a.Verb, Who: a.Who, Why: a.Why, Result: a.Result})
 	}
 	if !payload || r.Message == nil {
 		return d

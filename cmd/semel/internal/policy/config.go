@@ -1,14 +1,13 @@
 package policy
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/selectors"
 )
@@ -164,19 +163,8 @@ func (c *Consumer) owner() string {
 			types = append(types, h.Type)
 		}
 	}
-	if len(types) == 0 {
-		return ""
-	}
-	slices.Sort(types)
-	text := "the handlers of " + strings.Join(types, ", ")
-	if sum := sha256.Sum256([]byte(text)); len(text) > mostOwner {
-		text = fmt.Sprintf("%s… (sha256 %x)", strings.ToValidUTF8(text[:mostOwner], ""), sum[:8])
-	}
-	return text
+	return admin.HandlersOf(types)
 }
-
-// mostOwner is the maximum length of an owner, in bytes.
-const mostOwner = 500
 
 // ConstantSource returns the source that all identities of the consumer share. ConstantSource returns false
 // if each message has a source of its own.

@@ -108,14 +108,6 @@ func (s statementObject) Read(d *shape.Decoder, p shape.Place) (Statement, bool)
 	return statement, true
 }
 
-// statementText describes a statement without options.
-type statementText struct{ shape.Word }
-
-func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
-	text, ok := s.Word.Read(d, p)
-	return Statement{SQL: text}, ok
-}
-
 // typedParamsShape describes a mapping of parameter names to selectors, with optional types.
 type typedParamsShape struct{}
 

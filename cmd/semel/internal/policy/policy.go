@@ -40,6 +40,8 @@ type Policy struct {
 	Traces Traces
 	// Warnings are about valid settings that are probably a mistake.
 	Warnings []shape.Fault
+	// Suggest returns a command of semel with the flags with which the user chose the policy; see Command.
+	Suggest func(words ...string) string
 
 	positions map[string]shape.Position
 }

@@ -13,9 +13,10 @@ func TestThePoliciesInTheDocsHaveNoFaults(t *testing.T) {
 		v, ok := values[name]
 		return v, ok
 	}
-	for _, name := range []string{"../../../../docs/reference/policy/README.md", "../../../../docs/guides/kafka.md", "../../../../docs/operate/dead-letters.md", "../../../../README.md"} {
-		_, text, found := strings.Cut(read(t, name), "```yaml\n")
-		text, _, _ = strings.Cut(text, "```")
+	const yaml, shell = "```yaml\n", "semel.yaml <<'END'\n"
+	for name, begin := range map[string]string{"docs/reference/policy/README.md": yaml, "docs/guides/kafka.md": yaml, "docs/operate/dead-letters.md": yaml, "README.md": shell} {
+		_, text, found := strings.Cut(read(t, "../../../../"+name), begin)
+		text, _, _ = strings.Cut(text, map[string]string{yaml: "```", shell: "END\n"}[begin])
 		p, faults := Parse("docs.yaml", []byte(text), env)
 		if !found || len(faults) > 0 || len(p.Warnings) > 0 {
 			t.Errorf("%s: %v", name, faults)

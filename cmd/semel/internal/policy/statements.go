@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
 // Statements are the statements of one handler or of one step.
@@ -52,4 +54,38 @@ func (s *SQL) parts(at, kind string) []Statements {
 			SQL: &SQL{Params: s.Params, Statements: step.Statements, Intents: step.Intents}}
 	}
 	return all
+}
+
+// statementText describes a statement without options.
+type statementText struct{ shape.Word }
+
+func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
+	text, ok := s.Word.Read(d, p)
+	if ok && p.Bracketed && p.Value().Style == 0 && !balanced(text) {
+		d.Fault(p, "the parentheses of this statement do not match",
+			"within brackets a comma ends a statement: put SQL with commas in quotes, or write it as a block")
+		return Statement{}, false
+	}
+	return Statement{SQL: text}, ok
+}
+
+// balanced reports whether a statement has as many closing as opening parentheses, outside of literals and
+// quoted names.
+func balanced(statement string) bool {
+	depth, quote := 0, rune(0)
+	for _, r := range statement {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		}
+	}
+	return depth == 0
 }

@@ -125,3 +125,45 @@ func TestTheEnvironmentIsReadIntoValues(t *testing.T) {
 		}
 	}
 }
+
+func TestAnSQLTextThatACommaCutsIsNamed(t *testing.T) {
+	sql := "params: {id: id}"
+	for name, c := range map[string]struct{ statements, want string }{
+		"within_braces": {"- {sql: insert into paid values (:id, 1)}",
+			"this key is unknown; within braces a comma ends the value of sql: put a text with commas in quotes, or write it as a block"},
+		"within_braces_with_another_key": {"- {sql: insert into paid values (:id, 1, 2), rows: 1}", "within braces a comma ends the value of sql"},
+		"within_brackets": {"[insert into paid values (:id, 1)]",
+			"the parentheses of this statement do not match; within brackets a comma ends a statement: put SQL with commas in quotes, or write it as a block"},
+		"a_misspelled_key":   {"- {sql: delete from paid where id = :id, row: 1}", "this key is unknown; did you mean rows?"},
+		"in_quotes":          {`- {sql: "insert into paid values (:id, 1)"}`, ""},
+		"in_quoted_list":     {`["insert into paid values (:id, 1)"]`, ""},
+		"in_a_list_of_lines": {"- insert into paid values (:id, 1)", ""},
+		"a_literal":          {"[insert into paid values (:id || '(')]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			statements := " " + c.statements
+			if strings.HasPrefix(c.statements, "- ") {
+				statements = "\n          " + c.statements
+			}
+			text := strings.Replace(commas, "STATEMENTS", sql+"\n        statements:"+statements, 1)
+			_, faults := Parse("p.yaml", []byte(text), environment)
+			if c.want == "" && len(faults) > 0 || c.want != "" && !strings.Contains(lines(faults), c.want) {
+				t.Errorf("want %q, got\n%s", c.want, lines(faults))
+			}
+		})
+	}
+}
+
+// commas is a policy whose statements are filled in.
+const commas = `version: 1
+stores: {shop: {sqlite: {path: shop.db}}}
+sources: {payments: {file: {path: in.jsonl, format: cloudevents}}}
+consumers:
+  billing:
+    from: payments
+    store: shop
+    identity: {id: id, source: source}
+    handler:
+      sql:
+        STATEMENTS
+`

@@ -8,25 +8,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Command is a command line, one element per word.
+// Command is a command of semel, word by word, without the flags that choose a policy or a store.
 type Command []string
 
 // because adds the flag --because, whose value the user must fill in.
 func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
 
-// command returns a semel command with the flags that select the store of the facts.
-func (f *Facts) command(words ...string) Command {
-	return slices.Concat(Command{"semel"}, words, f.Where)
-}
-
-// rowCommand returns a command for a row. act returns a command that changes a row and needs a reason. name
+// rowCommand returns a command that shows a row, and change one that changes it. name has spaces between its
 // is the command's name, with blanks between the words.
-func (f *Facts) rowCommand(name string, r *store.StoredRow) Command {
-	return f.command(append(strings.Fields(name), fmt.Sprint(r.Number))...)
+func rowCommand(name string, r *store.StoredRow) Command {
+	return append(strings.Fields(name), fmt.Sprint(r.Number))
 }
 
-func (f *Facts) act(name string, r *store.StoredRow) Command { return f.rowCommand(name, r).because() }
+func change(name string, r *store.StoredRow) Command { return rowCommand(name, r).because() }
+
+// run returns the command that runs a consumer; none without a policy, because only the owner of the program
+// can start it then.
+func (f *Facts) run(consumer string) []Command {
+	if f.Bare {
+		return nil
+	}
+	return []Command{{"run", "--consumer", consumer}}
+}
 
 func (f *Facts) show(r *store.StoredRow) Command {
-	return f.rowCommand(f.verb("messages show", "intents show"), r)
+	return rowCommand(f.verb("messages show", "intents show"), r)
 }

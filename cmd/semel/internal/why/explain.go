@@ -47,7 +47,7 @@ func (f *Facts) first() Answer {
 	owner := f.owner()
 	switch r := f.Row; {
 	case f.newer():
-		return Answer{StageNewer, Unknown, "A newer release wrote its records, which this release cannot interpret.", []Command{{"semel", "version"}}}
+		return Answer{StageNewer, Unknown, "A newer release wrote its records, which this release cannot interpret.", []Command{{"version"}}}
 	case owner != nil && owner.Conflict && !f.disagree():
 		return f.letRun(owner)
 	case r == nil && len(f.Conflicts) > 0:
@@ -147,7 +147,7 @@ func (f *Facts) notBefore(stage Stage, r *store.StoredRow, says string, at time.
 func (f *Facts) received(r *store.StoredRow) Answer {
 	if r.DueAt.After(f.Now) && f.datedAhead(r) {
 		a := f.notBefore(StageLater, r, "It was not applied yet.", r.DueAt)
-		a.Do = []Command{f.act(f.verb("messages retry", "intents retry"), r)}
+		a.Do = []Command{change(f.verb("messages retry", "intents retry"), r)}
 		return a
 	}
 	if r.DueAt.After(f.Now) {
@@ -172,12 +172,12 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 	switch {
 	case f.Control.Paused:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
-			[]Command{f.command("consumers", "resume", name).because()}}
+			[]Command{Command{"consumers", "resume", name}.because()}}
 	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > store.LaneTimeout:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer does not seem to run, or has stopped: it last reported progress at %s.", moment(f.Progress)),
-			[]Command{f.command("run", "--consumer", name)}}
+			f.run(name)}
 	}
-	return Answer{stage, No, says, []Command{f.command("messages", "summary", "--by", "state", "--consumer", name)}}
+	return Answer{stage, No, says, []Command{{"messages", "summary", "--by", "state", "--consumer", name}}}
 }
 
 func (f *Facts) claimed(r *store.StoredRow) Answer {
@@ -187,12 +187,12 @@ func (f *Facts) claimed(r *store.StoredRow) Answer {
 	}
 	if r.LockedUntil.After(f.Now) && f.datedAhead(r) {
 		a := f.notBefore(StageClaimed, r, "It was not applied yet: a process has claimed it and may have died."+call, r.LockedUntil)
-		a.Do = []Command{f.act("messages release", r)}
+		a.Do = []Command{change("messages release", r)}
 		return a
 	}
 	if r.LockedUntil.After(f.Now) {
 		return Answer{StageClaimed, No, fmt.Sprintf("It is being processed: a process has claimed it until %s.%s", moment(r.LockedUntil), call),
-			[]Command{f.act("messages release", r)}}
+			[]Command{change("messages release", r)}}
 	}
 	return f.waits(StageStale, fmt.Sprintf("It was not applied yet: the process that had claimed it did not finish, and its lease ended at %s; the next worker of its consumer takes it.%s", moment(r.LockedUntil), call))
 }
@@ -206,10 +206,10 @@ func (f *Facts) retry(r *store.StoredRow) Answer {
 	switch {
 	case r.DueAt.After(f.Now) && f.datedAhead(r):
 		a = f.notBefore(StageRetry, r, failed+".", r.DueAt)
-		a.Do = []Command{f.act(f.verb("messages retry", "intents retry"), r)}
+		a.Do = []Command{change(f.verb("messages retry", "intents retry"), r)}
 	case r.DueAt.After(f.Now):
 		a = Answer{StageRetry, No, failed + fmt.Sprintf("; the next attempt is at %s.", moment(r.DueAt)),
-			[]Command{f.act(f.verb("messages retry", "intents retry"), r)}}
+			[]Command{change(f.verb("messages retry", "intents retry"), r)}}
 	default:
 		a = f.waits(StageRetry, failed+"; the next attempt waits for a worker of its consumer.")
 	}
@@ -231,9 +231,9 @@ func (f *Facts) blocked(r *store.StoredRow) Answer {
 	says := fmt.Sprintf("It was not applied yet: to keep the order it waits behind row %d, which is %s%s.", b.Number, admin.StateOf(b.State), ofReason(b))
 	a := Answer{StageBehind, No, says, []Command{f.show(b)}}
 	if b.State == store.StateParked {
-		a.Do = append(a.Do, f.act("messages retry", b))
+		a.Do = append(a.Do, change("messages retry", b))
 	}
-	a.Do = append(a.Do, f.act("messages skip", b))
+	a.Do = append(a.Do, change("messages skip", b))
 	return a
 }
 
@@ -248,7 +248,7 @@ func (f *Facts) gap(r *store.StoredRow, says string, stage Stage) Answer {
 		a.Says += fmt.Sprintf(" No row of %s exists.", spans(f.Missing))
 	}
 	stream := operate.NewView("", *r).StreamName()
-	a.Do = []Command{f.command("gaps", "show", "--stream", stream), f.command("gaps", "skip", "--stream", stream).because()}
+	a.Do = []Command{{"gaps", "show", "--stream", stream}, Command{"gaps", "skip", "--stream", stream}.because()}
 	return a
 }
 
@@ -290,15 +290,15 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 	says := fmt.Sprintf("%safter %s it was dead-lettered at %s%s%s.",
 		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
-		f.rowCommand("messages show", r),
-		f.act("messages retry", r),
+		rowCommand("messages show", r),
+		change("messages retry", r),
 	}}, r)
 }
 
 func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
 	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != reasonname.Stale {
-		a.Do, never = []Command{f.act("messages reopen", r)}, "It was not applied, and will not be unless it is reopened: "
+		a.Do, never = []Command{change("messages reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {
 		a.Do, never = []Command{f.show(r)}, unknownCall+"It is not retried: "
@@ -339,7 +339,7 @@ func (f *Facts) conflict(r *store.StoredRow) Answer {
 	a.Says += fmt.Sprintf(" Then %s under the same identity, and %s: row %d, received at %s, %s since %s%s.",
 		contents(len(f.Conflicts)), effectOf(r), r.Number, moment(r.ReceivedAt), admin.StateOf(r.State), moment(r.ChangedAt), ofReason(r))
 	if !r.State.Ended() {
-		a.Do = append(a.Do, f.act("messages discard", r))
+		a.Do = append(a.Do, change("messages discard", r))
 	}
 	return a
 }
@@ -383,8 +383,8 @@ func (f *Facts) last(row int64, verb string) *store.Act {
 		if d.Number != row {
 			continue
 		}
-		for i := len(d.Acts) - 1; i >= 0; i-- {
-			if a := d.Acts[i]; a.Verb == verb {
+		for i := len(d.Changes) - 1; i >= 0; i-- {
+			if a := d.Changes[i]; a.Verb == verb {
 				return &store.Act{Verb: a.Verb, Who: a.Who, Why: a.Why, At: a.At, Result: a.Result}
 			}
 		}

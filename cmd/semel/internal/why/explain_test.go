@@ -21,7 +21,7 @@ var now = time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
 func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	key := semel.Key{Consumer: "billing", Source: "shop", ID: "o-1"}
 	r := &store.StoredRow{Number: 17, Key: key, State: state, Attempts: 1, ReceivedAt: now.Add(-time.Hour), ChangedAt: now.Add(-time.Minute)}
-	f := &Facts{Store: "db", Key: key, Now: now, Row: r, Where: []string{"--config", "semel.yaml"}}
+	f := &Facts{Store: "db", Key: key, Now: now, Row: r}
 	if o := state.Outcome(); o != 0 {
 		f.Markers = []sqlstore.Known{{Key: key, StoredMarker: admin.StoredMarker{Outcome: o, At: now.Add(-time.Minute)}}}
 	}
@@ -47,7 +47,7 @@ func reasoned(reason semel.Reason) func(*Facts, *store.StoredRow) {
 
 func acted(verb string, more func(*store.StoredRow)) func(*Facts, *store.StoredRow) {
 	return func(f *Facts, r *store.StoredRow) {
-		f.Details = []operate.Detail{{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Second), Verb: verb, Who: "ann", Why: "it is test data"}}}}
+		f.Details = []operate.Detail{{View: operate.NewView("db", *r), Changes: []operate.ChangeView{{At: now.Add(-time.Second), Verb: verb, Who: "ann", Why: "it is test data"}}}}
 		if more != nil {
 			more(r)
 		}
@@ -80,7 +80,7 @@ func waiting() map[string]told {
 			StageDue, Unknown, "A call was made before and will be repeated", "semel messages summary --by state"},
 		"K13_the_consumer_is_paused": {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) {
 			f.Control = admin.Control{Paused: true, Pause: admin.Order{By: "ann", Why: "the bank is closed"}}
-		}), StageDue, No, "paused, by ann: the bank is closed.", "semel consumers resume billing --config semel.yaml --because WHY"},
+		}), StageDue, No, "paused, by ann: the bank is closed.", "semel consumers resume billing --because WHY"},
 		"K13_nobody_runs_the_consumer": {of(store.StateReceived, func(f *Facts, _ *store.StoredRow) { f.Progress = now.Add(-time.Hour) }),
 			StageDue, No, "The consumer does not seem to run, or has stopped", "semel run --consumer billing"},
 		"K13_claimed_now": {of(store.StateInProgress, func(_ *Facts, r *store.StoredRow) { r.LockedUntil = now.Add(time.Minute) }),
@@ -93,13 +93,13 @@ func waiting() map[string]told {
 			StageStale, Unknown, "A call was begun whose outcome is unknown", "semel messages summary --by state"},
 		"K13_a_retry_that_is_due_later": {of(store.StateFailedRetryable, func(_ *Facts, r *store.StoredRow) {
 			r.Attempts, r.LastError, r.DueAt = 3, "the bank is away", now.Add(time.Minute)
-		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is at 2026-05-03 12:01:00Z.", "semel messages retry 17 --config semel.yaml --because WHY"},
+		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is at 2026-05-03 12:01:00Z.", "semel messages retry 17 --because WHY"},
 		"trap_T113_a_received_row_that_was_dated_ahead": {of(store.StateReceived, aDayAhead),
-			StageLater, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages retry 17 --config semel.yaml --because WHY"},
+			StageLater, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages retry 17 --because WHY"},
 		"trap_T113_a_retry_that_was_dated_ahead": {of(store.StateFailedRetryable, aDayAhead),
-			StageRetry, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages retry 17 --config semel.yaml --because WHY"},
+			StageRetry, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages retry 17 --because WHY"},
 		"trap_T113_a_lease_that_was_dated_ahead": {of(store.StateInProgress, aDayAhead),
-			StageClaimed, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages release 17 --config semel.yaml --because WHY"},
+			StageClaimed, No, "It waits until 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel messages release 17 --because WHY"},
 		"K13_a_retry_that_is_due": {of(store.StateFailedRetryable, nil), StageRetry, No, "the next attempt waits for a worker", "semel messages summary --by state"},
 		"K13_an_unknown_outcome_that_is_tried_again": {of(store.StateFailedRetryable, func(_ *Facts, r *store.StoredRow) { r.CallsStarted, r.DueAt = 1, now.Add(time.Minute) }),
 			StageRetry, Unknown, "It is unknown whether it was applied", "semel messages resolve 17 --outcome done"},
@@ -133,14 +133,14 @@ func ended() map[string]told {
 			other := *r
 			other.Number = 18
 			f.Details = []operate.Detail{
-				{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Hour), Verb: "discard", Who: "eve", Why: "the first time"}, {At: now.Add(-time.Second), Verb: "discard", Who: "bob", Why: "again"}, {At: now, Verb: "note", Who: "eve"}}},
-				{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "discard", Who: "eve", Why: "another row"}}},
+				{View: operate.NewView("db", *r), Changes: []operate.ChangeView{{At: now.Add(-time.Hour), Verb: "discard", Who: "eve", Why: "the first time"}, {At: now.Add(-time.Second), Verb: "discard", Who: "bob", Why: "again"}, {At: now, Verb: "note", Who: "eve"}}},
+				{View: operate.NewView("db", other), Changes: []operate.ChangeView{{At: now, Verb: "discard", Who: "eve", Why: "another row"}}},
 			}
 		}), StageDiscarded, No, "bob discarded it at 2026-05-03 11:59:59Z: again.", "semel messages reopen 17"},
 		"K13_applied_and_another_row_was_resolved": {of(store.StateCompleted, func(f *Facts, r *store.StoredRow) {
 			other := *r
 			other.Number = 18
-			f.Details = []operate.Detail{{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
+			f.Details = []operate.Detail{{View: operate.NewView("db", other), Changes: []operate.ChangeView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
 		"K13_discarded_by_its_handler": {of(store.StateDiscarded, reasoned(semel.ReasonPrecondition)), StageDiscarded, No, "(condition unmet): no such account", "semel messages reopen 17"},
 		"K13_discarded_and_erased":     {of(store.StateDiscarded, reasoned(reasonname.Erased)), StageDiscarded, No, "its content was erased since", ""},
@@ -156,12 +156,12 @@ func aside() map[string]told {
 	all := map[string]told{
 		"K13_parked_as_a_gap": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
 			r.Reason, r.Stream, r.Version, f.Stream = semel.ReasonGap, "7", 5, &admin.StoredStream{Last: 2}
-		}), StageGap, No, "as version 5 of its stream it waited for version 3, and was then parked", "semel gaps skip --stream 7 --config semel.yaml --because WHY"},
+		}), StageGap, No, "as version 5 of its stream it waited for version 3, and was then parked", "semel gaps skip --stream 7 --because WHY"},
 		"K13_suppressed_by_a_person": {of(store.StateParked, acted("suppress", func(r *store.StoredRow) { r.Reason = reasonname.Suppressed })),
 			StageSuppressed, No, "It was not sent: ann suppressed it", "semel intents retry 17"},
 		"K13_suppressed_by_a_replay": {of(store.StateParked, reasoned(reasonname.Suppressed)), StageSuppressed, No, "It was not sent: a run or replay without external effects", "semel intents retry 17"},
 		"K13_an_unknown_outcome": {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.CallsStarted = semel.ReasonOutcomeUnknown, 1 }),
-			StageUnknown, Unknown, "It is unknown whether it was applied", "semel messages resolve 17 --outcome done --config semel.yaml --because WHY"},
+			StageUnknown, Unknown, "It is unknown whether it was applied", "semel messages resolve 17 --outcome done --because WHY"},
 		"K13_an_unknown_outcome_that_a_person_discarded": {of(store.StateDiscarded, acted("discard", func(r *store.StoredRow) { called(nil, r) })), StageDiscarded, Unknown,
 			"It is unknown whether it was applied: a call has an unknown outcome. It is not retried: ann discarded it", "semel messages show 17"},
 		"K13_an_unknown_outcome_that_the_policy_discards": {of(store.StateDiscarded, called), StageDiscarded, Unknown, "It is not retried: its handler or its policy discarded it", "semel messages show 17"},
@@ -308,7 +308,7 @@ func TestExplain(t *testing.T) {
 				}
 				var commands []string
 				for _, c := range a.Do {
-					commands = append(commands, strings.Join(c, " "))
+					commands = append(commands, "semel "+strings.Join(c, " "))
 				}
 				if all := strings.Join(commands, "\n"); want.command == "" && all != "" && want.stage != StageApplied || !strings.Contains(all, want.command) {
 					t.Errorf("the commands are %q, want %q", all, want.command)

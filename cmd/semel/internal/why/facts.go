@@ -57,8 +57,8 @@ type Facts struct {
 	// that the role cannot read, and the missing privileges.
 	NoMarkers, NoRows bool
 	Unread            []string
-	// Where are the flags with which commands select the same store.
-	Where []string
+	// Bare: no policy is known, so no command can run the consumer.
+	Bare bool
 }
 
 // marker returns the last marker of the identity, or nil if there is no marker.

@@ -32,8 +32,8 @@ type Store interface {
 type Search struct {
 	Store Store
 	Box   operate.Box
-	// Where are the flags with which commands select the store.
-	Where []string
+	// Bare: the store is known without a policy.
+	Bare bool
 	// Sources are further sources for the search of leased keys.
 	Sources []string
 	// Payload includes headers and bodies.
@@ -191,7 +191,7 @@ func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]
 
 // facts returns empty Facts for an identity.
 func (s Search) facts(key semel.Key) *Facts {
-	return &Facts{Store: s.Box.Store, Key: key, Where: s.Where, Sends: s.Sends != nil && s.Sends(key.Consumer)}
+	return &Facts{Store: s.Box.Store, Key: key, Bare: s.Bare, Sends: s.Sends != nil && s.Sends(key.Consumer)}
 }
 
 // Rows returns all rows of the identity. The row with the first content is first.

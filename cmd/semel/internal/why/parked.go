@@ -58,9 +58,9 @@ func (f *Facts) parked(r *store.StoredRow) Answer {
 	}
 	a := Answer{StageParked, No, says + " " + remedy.says, nil}
 	if remedy.retry {
-		a.Do = append(a.Do, f.act(f.verb("messages retry", "intents retry"), r))
+		a.Do = append(a.Do, change(f.verb("messages retry", "intents retry"), r))
 	}
-	a.Do = append(a.Do, f.act("messages discard", r))
+	a.Do = append(a.Do, change("messages discard", r))
 	return f.copied(a, r)
 }
 
@@ -70,8 +70,8 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 		says = fmt.Sprintf("It was not sent: %s suppressed it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}
 	return Answer{StageSuppressed, No, says, []Command{
-		f.act("intents retry", r),
-		f.act("messages discard", r),
+		change("intents retry", r),
+		change("messages discard", r),
 	}}
 }
 
@@ -86,12 +86,12 @@ func (f *Facts) conflicting(r *store.StoredRow) Answer {
 		says = fmt.Sprintf("other content was processed first as version %d of its stream", r.Version)
 	}
 	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was parked at %s.", says, moment(r.ChangedAt)), []Command{
-		f.show(r), f.act("messages discard", r),
+		f.show(r), change("messages discard", r),
 	}}
 }
 
 func (f *Facts) resolve(r *store.StoredRow) Command {
-	return f.command(f.verb("messages", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")).because()
+	return Command{f.verb("messages", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")}.because()
 }
 
 // verb returns row for messages and intent for intents.

@@ -56,7 +56,7 @@ func withPolicy(t *testing.T, s *site) {
 	command := func(policy, secret string, args ...string) *exec.Cmd {
 		group := topics.Name()
 		s.allow(kadm.NewACLs().Groups(group), kadm.OpRead)
-		c := exec.CommandContext(t.Context(), binary, append([]string{"run", "--config", policy, "--json"}, args...)...)
+		c := exec.CommandContext(t.Context(), binary, append([]string{"run", "--config", policy, "-o", "json"}, args...)...)
 		c.Dir, c.Env = folder, append(os.Environ(), "KAFKA_BROKERS="+s.cluster.BrokersAt(bySecret)[0], "TOPIC="+topic, "GROUP="+group, "KAFKA_PASSWORD="+secret)
 		return c
 	}

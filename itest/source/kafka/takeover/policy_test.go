@@ -46,7 +46,7 @@ consumers:
 // semel runs the binary with the policy and returns its output.
 func (w *world) semel(binary, folder, former string, args ...string) []byte {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), binary, append(args, "--config", "semel.yaml", "--json")...)
+	cmd := exec.CommandContext(w.t.Context(), binary, append(args, "--config", "semel.yaml", "-o", "json")...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.order.DSN, "KAFKA_BROKERS="+strings.Join(w.order.Brokers, ","),
 		"TOPIC="+w.order.Topic, "GROUP="+w.order.Group, "FORMER="+former)
@@ -72,7 +72,7 @@ func TestATopicIsTakenOverWithAPolicy(t *testing.T) {
 		// The previous consumer had applied more messages than it had committed offsets for.
 		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key)`,
 			`insert into processed select 'h' || n from generate_series(0, 14) n`)
-		w.semel(binary, folder, old, "migrate", "seed", "--consumer", "billing", "--from", "processed", "--id", "message_id")
+		w.semel(binary, folder, old, "migrate", "seed", "billing", "--from", "processed", "--id", "message_id")
 		var sum struct{ Consumers map[string]semel.Counts }
 		must.OK(t, json.Unmarshal(w.semel(binary, folder, old, "run", "--exit-when-idle", "2s"), &sum))
 		var want []string

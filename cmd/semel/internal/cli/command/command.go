@@ -61,6 +61,7 @@ type CLI struct {
 	Consumer string
 	Logs     Logging
 	JSON     bool
+	typed    typed
 }
 
 // Remark writes a sentence to standard error. On a terminal, Remark wraps the sentence between words.
@@ -78,6 +79,7 @@ func (c *CLI) Load() (*policy.Policy, error) {
 	if len(wrong) > 0 {
 		return nil, Faults(wrong)
 	}
+	p.Suggest, c.typed.several = c.Suggest, len(p.Databases()) > 1
 	return p, nil
 }
 

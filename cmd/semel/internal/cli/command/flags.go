@@ -42,11 +42,10 @@ func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.She
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// WithConfig adds the flags --config and --json to a command that reads the policy.
+// WithConfig adds --config and --output to a command that reads a policy.
 func (c *CLI) WithConfig(cmd *cobra.Command) *cobra.Command {
 	c.ConfigFlag(cmd)
-	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
-	return cmd
+	return c.OutputFlag(cmd)
 }
 
 // ConfigFlag adds the flag --config.
@@ -54,15 +53,23 @@ func (c *CLI) ConfigFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
 }
 
+// Variable is a variable of the environment with the default of a flag.
+type Variable struct{ Flag, Name string }
+
+// Variables returns the variables with defaults of flags.
+func Variables() []Variable {
+	return []Variable{{"config", "SEMEL_CONFIG"}, {"store", "SEMEL_STORE"}}
+}
+
 // FromEnvironment sets the flags --config and --store to the environment variables SEMEL_CONFIG and
 // SEMEL_STORE. Flags on the command line take precedence.
 func (c *CLI) FromEnvironment(cmd *cobra.Command) {
-	for flag, variable := range map[string]string{"config": "SEMEL_CONFIG", "store": "SEMEL_STORE"} {
-		f := cmd.Flags().Lookup(flag)
+	for _, v := range Variables() {
+		f := cmd.Flags().Lookup(v.Flag)
 		if f == nil || c.Env == nil {
 			continue
 		}
-		if value, _ := c.Env(variable); value != "" {
+		if value, _ := c.Env(v.Name); value != "" {
 			_ = f.Value.Set(value) // cannot fail for a string flag
 		}
 	}
@@ -90,6 +97,19 @@ func (c *CLI) ConsumerWord(cmd *cobra.Command, words []string, begun string) ([]
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return c.ConsumerNames(cmd, words, begun)
+}
+
+// ForConsumer makes the command store its only argument, the name of a consumer, in c.Consumer.
+func (c *CLI) ForConsumer(cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = c.ConsumerWord
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return UsageError("name one consumer: %s NAME", cmd.CommandPath())
+		}
+		c.Consumer = args[0]
+		return nil
+	}
+	return cmd
 }
 
 // CompleteFlag makes the shell complete a flag with words.

@@ -75,7 +75,7 @@ func (d document) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{%q:%s,"count":%d}`, d.name, &b, d.count), err
 }
 
-// PrintList prints the things as a table, and the number of all things to standard error. With --json,
+// PrintList prints the things as a table, and the number of all things to standard error. With -o json,
 // PrintList prints a JSON document instead.
 func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int, columns func([]T, bool) []output.Column[T]) error {
 	if c.JSON {

@@ -32,7 +32,7 @@ type sentFile struct {
 	Close    func()
 }
 
-// OpenSent opens a file with messages, and the store of the consumer in --consumer. fits checks the consumer
+// OpenSent opens a file of messages and the store of the consumer in c.Consumer. fits, if not
 // before anything is opened; may be nil.
 func (c *CLI) OpenSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
 	p, err := c.Load()

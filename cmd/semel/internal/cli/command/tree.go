@@ -20,8 +20,8 @@ func NeedsOne(cmd *cobra.Command, _ []string) error {
 	return UsageError("%s needs one of its commands; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
 }
 
-// KnownCommand returns an error for an argument that is not a subcommand. The error suggests the most
-// similar subcommand, or lists all subcommands.
+// KnownCommand returns an error for a word that is not a subcommand, with the commands that are probably
+// meant, or with all subcommands.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -33,8 +33,13 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
-	if meant := spelling.Nearest(args[0], names, mostMistyped); meant != "" {
-		return fmt.Errorf("%w; did you mean %s?", err, meant)
+	if len(names) > 0 {
+		if all := meant(cmd, args[0]); len(all) > 0 {
+			return fmt.Errorf("%w; did you mean %s?", err, either(all))
+		}
+	}
+	if near := spelling.Nearest(args[0], names, mostMistyped); near != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	if len(names) == 0 {
 		return fmt.Errorf("%w; it has no commands", err)
@@ -52,17 +57,3 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 
 // mostMistyped is the edit distance from which a name is no longer suggested.
 const mostMistyped = 3
-
-// Shell joins words to a shell command line. Words are quoted where necessary.
-func Shell(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if quoted[i] = w; w == "" || strings.Trim(w, unquoted) != "" {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
-}
-
-// unquoted are the characters that need no quotes in a shell command.
-const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

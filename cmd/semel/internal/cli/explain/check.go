@@ -128,7 +128,8 @@ func printDeep(c *command.CLI, p *policy.Policy, subjects []*check.Subject, aske
 	for _, of := range p.Consumers {
 		meant := asked.Consumer == "" || asked.Consumer == of.Name
 		if meant && !slices.ContainsFunc(subjects, func(s *check.Subject) bool { return s.Consumer == of }) {
-			fmt.Fprintf(c.Err, "%s: not checked; check it with semel check --deep --consumer %s --config %s\n", legible.Printable(of.Name), of.Name, terminal.Line(p.File))
+			line := terminal.Line(c.Suggest("check", "--deep", "--consumer", of.Name))
+			fmt.Fprintf(c.Err, "%s: not checked; check it with %s\n", legible.Printable(of.Name), line)
 		}
 	}
 }

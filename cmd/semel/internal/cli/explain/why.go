@@ -105,7 +105,7 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	if err != nil {
 		return err
 	}
-	document := newWhyView(asked, found, looked)
+	document := newWhyView(asked, found, looked, c.SuggestIn)
 	document.NotAsked = append(silent, unlisted...)
 	if c.JSON {
 		err = c.WriteJSON(document)
@@ -143,7 +143,7 @@ func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, 
 }
 
 // looked is a consumer in whose records the message was searched, with notes about what the search cannot
-// find.
+// notes about what the search cannot find.
 type looked struct {
 	Store    string   `json:"store"`
 	Consumer string   `json:"consumer"`
@@ -169,7 +169,7 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 		if strange { // Go programs can use leased keys under names that no table lists
 			names = append(names, c.Consumer)
 		}
-		search := why.Search{Store: s, Box: command.BoxOf(s), Where: whereOf(c, a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
+		search := why.Search{Store: s, Box: command.BoxOf(s), Bare: a.Policy().Bare, Payload: asked.payload, Sends: sendsIn(a.Policy())}
 		search.Box.CallKey = a.CallKey
 		if asked.source != nil {
 			search.Sources = []string{*asked.source}
@@ -216,18 +216,6 @@ func meansConsumer(asked, name string) bool {
 	public, number := command.GenerationOf(asked)
 	of, kept := admin.GenerationOf(name)
 	return public == of && (number < 0 || number == kept)
-}
-
-// whereOf returns the flags with which a command opens this store.
-func whereOf(c *command.CLI, a *assembly.Assembly, s *assembly.Store) []string {
-	if a.Policy().Bare { // the location of the database can contain a password
-		return []string{"--store", "URL"}
-	}
-	where := []string{"--config", c.Config}
-	if len(a.Policy().Databases()) > 1 {
-		where = append(where, "--store", s.Name())
-	}
-	return where
 }
 
 func sendsIn(p *policy.Policy) func(string) bool {

@@ -57,7 +57,7 @@ type foundView struct {
 	MoreCaused bool                 `json:"more_caused,omitempty"`
 	NoCaused   string               `json:"caused_unknown,omitempty"`
 	Replays    []replays.ReplayView `json:"replays,omitempty"`
-	Erasures   []operate.ActView    `json:"erasures,omitempty"`
+	Erasures   []operate.ChangeView `json:"erasures,omitempty"`
 	// Unread lists the records that the database role cannot read, each with the missing privilege.
 	Unread    []string `json:"not_read,omitempty"`
 	noMarkers bool
@@ -113,23 +113,24 @@ type causeView struct {
 	Correlation string `json:"correlation_id,omitempty"`
 }
 
-func newWhyView(asked *whyAsked, found []*why.Facts, all []looked) whyView {
+// newWhyView returns the view of what was found. suggest is CLI.SuggestIn.
+func newWhyView(asked *whyAsked, found []*why.Facts, all []looked, suggest func(store string, words ...string) string) whyView {
 	v := whyView{ID: asked.id, Found: []foundView{}, Looked: append([]looked{}, all...)}
 	if !utf8.ValidString(asked.id) {
 		v.ID, v.IDBase64 = "", base64.StdEncoding.EncodeToString([]byte(asked.id))
 	}
 	for _, f := range found {
-		v.Found = append(v.Found, newFound(f))
+		v.Found = append(v.Found, newFound(f, suggest))
 	}
 	return v
 }
 
-func newFound(f *why.Facts) foundView {
+func newFound(f *why.Facts, suggest func(store string, words ...string) string) foundView {
 	a := why.Explain(f)
 	v := foundView{Store: f.Store, Consumer: f.Key.Consumer, Source: f.Key.Source, Stage: a.Stage, Applied: a.Applied, Says: a.Says,
 		Commands: []string{}, Markers: []markerView{}, Leased: newLeased(f.Leased), Rows: []whyRow{}, Missing: f.Missing, MoreCaused: f.MoreCaused, NoCaused: f.UnknownCaused, Unread: f.Unread, noMarkers: f.NoMarkers}
 	for _, words := range a.Do {
-		v.Commands = append(v.Commands, command.Shell(words...))
+		v.Commands = append(v.Commands, suggest(f.Store, words...))
 	}
 	for _, m := range f.Markers {
 		v.Markers = append(v.Markers, markerView{m.Outcome.String(), m.At.UTC(), m.Generation, fingerprintOf(m.Fingerprint), m.Result})
@@ -154,7 +155,7 @@ func newFound(f *why.Facts) foundView {
 		v.Replays = append(v.Replays, replays.ViewOfReplay(f.Store, &f.Replays[i]))
 	}
 	for _, e := range f.Erasures {
-		v.Erasures = append(v.Erasures, operate.ActView{At: e.At, Verb: e.Verb, Who: e.Who, Why: e.Why, Result: e.Result})
+		v.Erasures = append(v.Erasures, operate.ChangeView{At: e.At, Verb: e.Verb, Who: e.Who, Why: e.Why, Result: e.Result})
 	}
 	return v
 }

@@ -168,7 +168,7 @@ func listsOf(d operate.Detail) (all []detailField) {
 	for _, e := range d.Edits {
 		add(fmt.Sprintf("edit %d", e.Edit), "%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)", output.Moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
 	}
-	for _, a := range d.Acts {
+	for _, a := range d.Changes {
 		add("history", "%s %s by %s: %s (%s)", output.Moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
 	}
 	return all

@@ -17,6 +17,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/linediff"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
@@ -111,7 +112,8 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 		return c.WriteJSON(v)
 	}
 	if v.Changed && !e.dryRun {
-		fmt.Fprintf(c.Out, "%d %s %s: edited; semel messages retry %d retries it\n", number, legible.Printable(v.Consumer), legible.Printable(v.ID), number)
+		retry := terminal.Line(c.SuggestIn(v.Store, "messages", "retry", fmt.Sprint(number), "--because", "WHY"))
+		fmt.Fprintf(c.Out, "%d %s %s: edited; retry it: %s\n", number, legible.Printable(v.Consumer), legible.Printable(v.ID), retry)
 	}
 	return nil
 }

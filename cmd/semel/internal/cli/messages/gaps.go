@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/spf13/cobra"
 )
@@ -208,7 +209,8 @@ func showGap(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate
 	if detail.More {
 		fmt.Fprintf(c.Err, "the first %d, by version; --limit 0 shows all\n", len(detail.Rows))
 	}
-	fmt.Fprintf(c.Err, "semel messages show %d shows the first of them\n", detail.Rows[0].Number)
+	first := c.SuggestIn(one.box.Store, "messages", "show", fmt.Sprint(detail.Rows[0].Number))
+	fmt.Fprintf(c.Err, "show the first of them: %s\n", terminal.Line(first))
 	return nil
 }
 

@@ -229,18 +229,14 @@ type backfill struct{ file, format, who, why string }
 func gapsBackfill(c *command.CLI) *cobra.Command {
 	var b backfill
 	cmd := &cobra.Command{
-		Use:   "backfill --consumer NAME --file FILE --because TEXT",
+		Use:   "backfill NAME --file FILE --because TEXT",
 		Short: "Add missing messages from a file",
 		Long: `Process messages from a file as if the consumer's source had delivered them.
 Messages that were applied before are duplicates, a missing version unblocks
 the versions that wait for it, and messages that cannot be applied are parked.
 The source is not touched, and the consumer may run meanwhile.`,
-		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case c.Consumer == "":
-				return command.UsageError("--consumer is missing: say whose messages these are")
-			case b.file == "":
+			if b.file == "" {
 				return command.UsageError("--file is missing: name a file with a message a line, or - for standard input")
 			}
 			if err := command.CheckRecord(&b.who, b.why, false); err != nil {
@@ -252,8 +248,8 @@ The source is not touched, and the consumer may run meanwhile.`,
 	cmd.Flags().StringVar(&b.file, "file", "", "file with one message a line; - is standard input")
 	cmd.Flags().StringVar(&b.format, "format", file.Envelope.String(), "envelope, cloudevents or json")
 	command.RecordFlags(cmd, &b.who, &b.why)
-	command.RefuseEmpty(cmd, "consumer", "file", "format")
-	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
+	command.RefuseEmpty(cmd, "file", "format")
+	return c.WithConfig(c.ForConsumer(cmd))
 }
 
 // runBackfill writes an audit record, delivers the messages of the file, and prints the results.

@@ -147,7 +147,7 @@ func TestGapsOfAStoreInMemory(t *testing.T) {
 		out, log, err := printing(func(c *command.CLI) error {
 			return showGap(t.Context(), c, box(store), operate.StreamFilter{Stream: "a"}, &command.Listing{})
 		})
-		if has(t, out, "last version 1\n", "missing 2 to 3\n", "wait for it 2 rows, the first from version 4, since 20", "blocked gap"); err != nil || !strings.HasPrefix(log, "semel messages show ") {
+		if has(t, out, "last version 1\n", "missing 2 to 3\n", "wait for it 2 rows, the first from version 4, since 20", "blocked gap"); err != nil || !strings.HasPrefix(log, "show the first of them: semel messages show ") {
 			t.Errorf("%v, %q", err, log)
 		}
 		if strings.Index(out, "  4  ") > strings.Index(out, "  5  ") {

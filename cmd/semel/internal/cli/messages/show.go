@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func showCommand(c *command.CLI, of subject) *cobra.Command {
 			return showRow(cmd.Context(), c, of, numbers[0], store, payload)
 		},
 	}
-	cmd.Flags().BoolVar(&payload, "payload", false, "also show headers and payload, which may contain secrets")
+	cmd.Flags().BoolVar(&payload, "payload", false, "also show headers and payload (may have secrets)")
 	cmd.Flags().StringVar(&store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
 	if !of.intents {
 		c.WithConsumer(cmd, "the consumer of the topic, or of the failure group")
@@ -133,7 +132,7 @@ func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, erro
 	if err := list(ctx, c, a, chosen, name, &command.Listing{Limit: map[bool]int{false: rowsShown}[c.JSON]}, subject{word: "message"}); err != nil {
 		return true, err
 	}
-	c.Remark("%s", command.Shell("semel", "messages", "retry", "--config", c.Config, "--all", "--group", name, "--dry-run"))
+	c.Remark("%s", c.Suggest("messages", "retry", "--all", "--group", name, "--dry-run"))
 	return true, nil
 }
 
@@ -186,14 +185,15 @@ func showTopic(ctx context.Context, c *command.CLI, at topicPlace, store string,
 	case c.JSON:
 		return c.WriteJSON(d)
 	}
-	return command.Failed(writeTopicDetail(c.Out, d))
+	return command.Failed(writeTopicDetail(c, d))
 }
 
-func writeTopicDetail(w io.Writer, d operate.TopicDetail) error {
+func writeTopicDetail(c *command.CLI, d operate.TopicDetail) error {
+	w := c.Out
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := ""
 	if d.Row > 0 {
-		row = fmt.Sprintf("%d; semel messages show %d has its history", d.Row, d.Row)
+		row = fmt.Sprintf("%d; its history: %s", d.Row, c.Suggest("messages", "show", fmt.Sprint(d.Row)))
 	}
 	for _, field := range []struct{ name, value string }{
 		{"place", d.Place}, {"state", string(d.Stands)}, {"why", d.Why}, {"row", row}, {"reason", string(d.Reason)}, {"consumer", d.Consumer},

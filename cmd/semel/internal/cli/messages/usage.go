@@ -23,14 +23,15 @@ func shareFlags(cmd *cobra.Command) {
 
 // shared reports whether a command's help shows only the name of the flag.
 func shared(cmd *cobra.Command, flag string) bool {
-	if flag == "config" || flag == "json" {
+	switch list := cmd.Flags().Lookup("limit") != nil; {
+	case flag == "config":
 		return true
-	}
-	if cmd.Name() == "ls" {
+	case cmd.Name() == "ls":
 		return false
-	}
-	if slices.Contains([]string{"store", "as", "output", "limit"}, flag) {
+	case flag == "output":
+		return list // others have other formats
+	case slices.Contains([]string{"store", "as", "limit"}, flag):
 		return true
 	}
-	return cmd.Name() != "backfill" && flag != "source" && flag != "stream" && slices.Contains(filterFlags(), flag)
+	return flag != "source" && flag != "stream" && slices.Contains(filterFlags(), flag)
 }

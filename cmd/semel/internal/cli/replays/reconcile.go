@@ -75,7 +75,7 @@ a group. The command changes nothing.`,
 	cmd.Flags().DurationVar(&r.grace, "grace", time.Minute, "longest transit of a message")
 	r.Add(c, cmd, 100, "findings")
 	command.RefuseEmpty(cmd, "file", "format", "topic", "from", "to", "sql", "effects")
-	return c.WithConfig(namedConsumer(c, cmd))
+	return c.WithConfig(c.ForConsumer(cmd))
 }
 
 // fits returns a usage error if the flags contradict each other.

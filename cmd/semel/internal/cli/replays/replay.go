@@ -113,20 +113,7 @@ func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Comman
 	cmd.Flags().StringVar(&r.from, "from", "", "start: a time, 24h (ago), a byte, orders/0=12")
 	cmd.Flags().StringVar(&r.to, "to", "", "end, in the same form (default: the end)")
 	command.RefuseEmpty(cmd, "from", "to")
-	return c.WithConfig(namedConsumer(c, cmd))
-}
-
-// namedConsumer makes a command store its only argument, the name of a consumer, in c.Consumer.
-func namedConsumer(c *command.CLI, cmd *cobra.Command) *cobra.Command {
-	cmd.ValidArgsFunction = c.ConsumerWord
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 || args[0] == "" {
-			return command.UsageError("name one consumer: %s NAME", cmd.CommandPath())
-		}
-		c.Consumer = args[0]
-		return nil
-	}
-	return cmd
+	return c.WithConfig(c.ForConsumer(cmd))
 }
 
 // check parses the flags and returns a usage error for invalid values.

@@ -59,7 +59,7 @@ continue with --resume.`,
 		_ = cmd.Flags().MarkHidden(absent) // ignore the error for a flag that does not exist
 	}
 	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "pause the consumer until semel consumers resume")
-	return c.WithConfig(namedConsumer(c, cmd))
+	return c.WithConfig(c.ForConsumer(cmd))
 }
 
 // runRebuild starts or resumes a rebuild. The rebuild runs until a switch activates its generation, or until
@@ -187,16 +187,16 @@ func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 }
 
 // rebuildLine returns the words of a `semel rebuild` command for the rebuild with this number.
-func rebuildLine(c *command.CLI, verb, name string, number int64) []string {
-	return []string{"semel", "rebuild", verb, fmt.Sprint(number), "--config", c.Config, "--consumer", name}
+func rebuildLine(verb, name string, number int64) []string {
+	return []string{"rebuild", verb, fmt.Sprint(number), "--consumer", name, "--because", "WHY"}
 }
 
 func resumeRebuild(c *command.CLI, name string, number int64) string {
-	return command.Shell("semel", "rebuild", "start", name, "--config", c.Config, "--resume", fmt.Sprint(number), "--because", "…")
+	return c.Suggest("rebuild", "start", name, "--resume", fmt.Sprint(number), "--because", "WHY")
 }
 
 func switchLine(c *command.CLI, name string, number int64) string {
-	return command.Shell(append(rebuildLine(c, "switch", name, number), "--because", "…")...)
+	return c.Suggest(rebuildLine("switch", name, number)...)
 }
 
 func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, err error) error {

@@ -296,13 +296,13 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 		}
 	}
 	if state != admin.ReplayDone {
-		r.Remark("continue it: %s", command.Shell("semel", "replay", "start", r.of.Name, "--config", r.Config, "--resume", fmt.Sprint(view.Number), "--because", "..."))
+		r.Remark("continue it: %s", r.Suggest("replay", "start", r.of.Name, "--resume", fmt.Sprint(view.Number), "--because", "WHY"))
 	}
 	if stop := r.stoppedBy(state, err); stop != nil {
 		return stop
 	}
 	if aside := counts.Parked + counts.Conflicts + counts.DeadLettered; err == nil && aside > 0 {
-		r.Remark("%d messages were parked; list them: %s", aside, command.Shell("semel", "messages", "ls", "--config", r.Config, "--consumer", r.of.Name))
+		r.Remark("%d messages were parked; list them: %s", aside, r.Suggest("messages", "ls", "--consumer", r.of.Name))
 	}
 	return err
 }

@@ -176,7 +176,7 @@ func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) 
 		return c.WriteJSON(switched{of.replay.Number, of.consumer.Name, from, s.To, false})
 	}
 	_, err = fmt.Fprintf(c.Out, "generation %d of %s is active; generation %d is kept until it is dropped:\n  %s\n", s.To, of.consumer.Name, from,
-		command.Shell(append(rebuildLine(c, "drop", of.consumer.Name, of.replay.Number), "--because", "…")...))
+		c.Suggest(rebuildLine("drop", of.consumer.Name, of.replay.Number)...))
 	return command.Failed(err)
 }
 

@@ -19,6 +19,10 @@ import (
 // noLimit is the argument of the command limit that removes the limit.
 const noLimit = "off"
 
+// obeyWithin is how long a pause, a limit or their end takes to reach all processes: each reads them every 2
+// seconds, and looks at the inbox every 250 ms.
+const obeyWithin = "3 seconds"
+
 func pauseCommand(c *command.CLI) *cobra.Command {
 	w := &operate.Wish{Verb: operate.Pause}
 	cmd := &cobra.Command{
@@ -28,7 +32,7 @@ func pauseCommand(c *command.CLI) *cobra.Command {
 messages in flight are finished. Continue with semel consumers resume.
 
 The store keeps the pause, so that processes that start later and programs in
-Go obey it too. Running processes obey within 2 seconds. Waiting rows of the
+Go obey it too. Running processes obey within ` + obeyWithin + `. Waiting rows of the
 inbox wait as well.`,
 	}
 	return controlFlags(c, cmd, w, 0)
@@ -39,8 +43,8 @@ func resumeCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume NAME... --because TEXT",
 		Short: "Resume paused consumers",
-		Long: `Resume paused consumers where they stopped. Their processes continue within 3
-seconds. Limits stay: semel consumers limit NAME off removes a limit.`,
+		Long: `Resume paused consumers where they stopped. Their processes continue within
+` + obeyWithin + `. Limits stay: semel consumers limit NAME off removes a limit.`,
 	}
 	return controlFlags(c, cmd, w, 0)
 }
@@ -55,7 +59,7 @@ the limit. Three processes together take three times as many.
 
 The limit counts messages of the source and waiting rows of the inbox together.
 Messages in flight are not slowed down. The store keeps the limit, and running
-processes obey within 2 seconds. Programs with their own loop (Process) are not
+processes obey within ` + obeyWithin + `. Programs with their own loop (Process) are not
 limited.`,
 	}
 	return controlFlags(c, cmd, w, 1)
@@ -217,7 +221,7 @@ func wish(ctx context.Context, c *command.CLI, w operate.Wish, all []controlled)
 		}
 	}
 	if changed {
-		fmt.Fprintln(c.Err, "running processes obey within 3 seconds;\nsemel consumers ls shows what is wanted")
+		fmt.Fprintln(c.Err, "running processes obey within "+obeyWithin+";\nsemel consumers ls shows what is wanted")
 	}
 	if bad > 0 {
 		return command.Failed(fmt.Errorf("%s: %d of %d consumers were not changed", w.Verb, bad, len(done)))

@@ -21,8 +21,10 @@ func consumersList(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List consumers with pauses and limits",
-		Long: `List consumers with their pauses and limits, and whether the run at the address
-of the policy key listen runs them. Other processes are not known.`,
+		Long: `List consumers with their pauses and limits, and whether they run. The column
+RUN comes from the run at the address of the policy key listen, or else from the
+progress that a process recorded in the store; processes record progress once a
+minute if retention is limited. Otherwise RUN is unknown.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := l.Check(c, cmd); err != nil {
@@ -32,9 +34,10 @@ of the policy key listen runs them. Other processes are not known.`,
 			if c.Consumer != "" {
 				wanted = []string{c.Consumer}
 			}
-			runs := whatRuns(cmd.Context(), c, store)
+			list := consumersListed{CLI: c, listing: l, now: time.Now}
+			list.runs, list.unknown = whatRuns(cmd.Context(), c, store)
 			return withControlled(cmd.Context(), c, wanted, store, true, func(all []controlled) error {
-				return listControls(cmd.Context(), c, all, runs, l)
+				return list.print(cmd.Context(), all)
 			})
 		},
 	}
@@ -45,33 +48,55 @@ of the policy key listen runs them. Other processes are not known.`,
 // consumerView shows a consumer and its controls.
 type consumerView struct {
 	operate.ControlView
-	// Run is "ready" or "not ready", as the running process reports. Run is empty if no process reports the
-	// consumer.
+	// Run is ready, not ready or not in run, as the run at the policy's address says; empty if that is unknown.
 	Run string `json:"run,omitempty"`
+	// Progress is when a process of the consumer last recorded progress in the store, if processes do that.
+	Progress *time.Time `json:"progress_at,omitempty"`
+	seen     string
 }
 
-// whatRuns returns the health of the consumers that a running process reports at the policy's address.
-// whatRuns returns nil if no process responds.
-func whatRuns(ctx context.Context, c *command.CLI, store string) map[string]metrics.ConsumerHealth {
+// noListen is why it is unknown what runs if the policy has no address to ask.
+const noListen = "the policy has no key listen, so no run can be asked"
+
+// noPolicy is why it is unknown what runs if only the database is known.
+const noPolicy = "a database does not show which processes run; name a policy with the key listen"
+
+// whatRuns returns the consumers of the process that serves the policy's address; nil and the reason if no
+// process can be asked.
+func whatRuns(ctx context.Context, c *command.CLI, store string) (runs map[string]metrics.ConsumerHealth, unknown string) {
 	p, _, err := c.LoadFor(store)
-	if err != nil || p.Listen.Address == "" { // another command reports the faults of a policy
-		return nil
+	switch {
+	case err != nil: // who needs the policy says what is wrong with it
+		return nil, ""
+	case p.Bare:
+		return nil, noPolicy
+	case p.Listen.Address == "":
+		return nil, noListen
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	h, err := ask(ctx, p.Listen, metrics.PathReady)
 	if err != nil {
-		fmt.Fprintf(c.Err, "which consumers run is not known: %v\n", err)
-		return nil
+		return nil, err.Error()
 	}
-	return h.Consumers
+	return h.Consumers, ""
 }
 
-// listControls prints the controls of each consumer, and whether a process runs the consumer.
-func listControls(ctx context.Context, c *command.CLI, all []controlled, runs map[string]metrics.ConsumerHealth, l *command.Listing) error {
-	views := []consumerView{}
+// consumersListed prints consumers, and whether they run.
+type consumersListed struct {
+	*command.CLI
+	listing *command.Listing
+	// runs are the consumers of the run that was asked; nil if there is none, and unknown says why.
+	runs    map[string]metrics.ConsumerHealth
+	unknown string
+	now     func() time.Time
+}
+
+// print prints the controls of each consumer, and whether the consumer runs.
+func (l *consumersListed) print(ctx context.Context, all []controlled) error {
+	views, unknown := []consumerView{}, false
 	for _, one := range all {
-		if l.Full(len(views)) {
+		if l.listing.Full(len(views)) {
 			break
 		}
 		v, err := operate.ControlOf(ctx, one.store.Name(), one.store, one.name)
@@ -79,24 +104,53 @@ func listControls(ctx context.Context, c *command.CLI, all []controlled, runs ma
 			return command.Failed(err)
 		}
 		view := consumerView{ControlView: v}
-		if h, known := runs[one.name]; known {
+		switch h, known := l.runs[one.name]; {
+		case known:
 			view.Run = map[bool]string{true: "ready", false: "not ready"}[h.OK]
+		case l.runs != nil:
+			view.Run = notInRun
+		default:
+			view.Progress = progressOf(ctx, one)
+			unknown = unknown || view.Progress == nil
+		}
+		if view.Progress != nil {
+			view.seen = "seen " + age(l.now(), *view.Progress) + " ago"
 		}
 		views = append(views, view)
 	}
-	return command.PrintList(c, l, "consumers", "consumer", views, len(all), controlColumns)
+	err := command.PrintList(l.CLI, l.listing, "consumers", "consumer", views, len(all), controlColumns)
+	if unknown && l.unknown != "" {
+		l.Remark("RUN is unknown: %s", legible.Printable(l.unknown))
+	}
+	return err
+}
+
+// notInRun is the state of a consumer that the run at the policy's address does not run.
+const notInRun = "not in run"
+
+// progressOf returns when a process of the consumer last recorded progress; nil if that is unknown.
+func progressOf(ctx context.Context, one controlled) *time.Time {
+	kept, err := one.store.KeptAs(ctx, one.name)
+	if err != nil {
+		return nil
+	}
+	all, err := one.store.Retentions(ctx, kept)
+	if err != nil || len(all) != 1 || all[0].Keep == 0 || all[0].Progress.Unix() <= 0 {
+		return nil
+	}
+	at := all[0].Progress.UTC()
+	return &at
 }
 
 func controlColumns(views []consumerView, _ bool) []output.Column[consumerView] {
 	type view = consumerView
 	storeOf := func(v view) string { return v.Store }
 	limited := slices.ContainsFunc(views, func(v view) bool { return v.PerSecond > 0 })
-	runs := slices.ContainsFunc(views, func(v view) bool { return v.Run != "" })
 	return []output.Column[view]{
 		output.Text("STORE", storeOf).IfVaried(),
 		output.Flexible("CONSUMER", func(v view) string { return legible.Printable(v.Consumer) }),
 		output.Text("STATE", func(v view) string { return controlState(v.ControlView) }),
-		output.Text("RUN", func(v view) string { return cmp.Or(v.Run, "-") }).If(runs),
+		output.Text("RUN", func(v view) string { return cmp.Or(v.Run, v.seen, "unknown") }),
 		output.Text("PER SECOND", func(v view) string { return controlLimit(v.ControlView) }).If(limited),
 		output.Text("SINCE", func(v view) string {
 			if o := standing(v.ControlView); o != nil {

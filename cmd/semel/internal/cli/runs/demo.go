@@ -36,11 +36,11 @@ did not show, or the demo failed.`,
 			return runDemo(cmd.Context(), c, seed, keep)
 		},
 	}
-	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
+	c.OutputFlag(cmd)
 	cmd.Flags().BoolVar(&source, "source", false, "print the source code of the consumers")
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the payments and crashes")
 	cmd.Flags().StringVar(&keep, "keep", "", "create the databases in this folder and keep them")
-	cmd.MarkFlagsMutuallyExclusive("source", "json")
+	cmd.MarkFlagsMutuallyExclusive("source", "output")
 	cmd.MarkFlagsMutuallyExclusive("source", "seed")
 	cmd.MarkFlagsMutuallyExclusive("source", "keep")
 	cmd.AddCommand(demoConsumeCommand(c))

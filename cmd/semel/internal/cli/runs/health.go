@@ -129,7 +129,7 @@ func printHealth(c *command.CLI, h metrics.Health, asked string) error {
 		return command.Failed(err)
 	}
 	if !h.OK {
-		return command.Found(fmt.Errorf("the run is not %s; this says of its stores what to do: %s", asked, command.Shell("semel", "top", "--config", c.Config)))
+		return command.Found(fmt.Errorf("the run is not %s; this says of its stores what to do: %s", asked, c.Suggest("top")))
 	}
 	return nil
 }

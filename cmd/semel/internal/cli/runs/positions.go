@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
@@ -185,18 +186,13 @@ func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 
 // resetLine returns the command line that resets consumer groups.
 func resetLine(c *command.CLI, bare *bareGroup) string {
-	words := []string{"semel", "consumers", "positions", "reset"}
+	words := []string{"consumers", "positions", "reset"}
 	if c.Consumer != "" {
 		words = append(words, c.Consumer)
 	} else {
 		words = append(words, "--all")
 	}
-	if policy.IsPlace(bare.store) {
-		words = append(words, bare.words()...)
-	} else {
-		words = append(words, "--config", c.Config)
-	}
-	return command.Shell(append(words, "--because", "restored from a backup")...)
+	return c.Suggest(slices.Concat(words, bare.words(), []string{"--because", "restored from a backup"})...)
 }
 
 func positionColumns(views []operate.PositionView, wide bool) []output.Column[operate.PositionView] {
@@ -256,10 +252,8 @@ func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
 	return p, nil
 }
 
-// words returns the flags with which another command chooses the same consumer. The connection string is
-// left out, because it can contain a password.
-func (b *bareGroup) words() []string {
-	words := []string{"--store", "DATABASE"}
+// words returns the flags that choose the same group in another command.
+func (b *bareGroup) words() (words []string) {
 	for _, broker := range b.brokers {
 		words = append(words, "--brokers", broker)
 	}

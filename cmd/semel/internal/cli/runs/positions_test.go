@@ -30,7 +30,7 @@ func TestWhatSetsPositionsRightWithoutAPolicy(t *testing.T) {
 	t.Run("case_13_the_next_step_has_the_same_flags_and_no_password", func(t *testing.T) {
 		bare := &bareGroup{store: "postgres://u:secret@db/shop", group: "g", brokers: []string{"k:9092"}, topics: []string{"payments"}}
 		line := resetLine((&command.CLI{Consumer: "billing"}), bare)
-		if line != "semel consumers positions reset billing --store DATABASE --brokers k:9092 --topics payments --group g --because 'restored from a backup'" {
+		if line != "semel consumers positions reset billing --brokers k:9092 --topics payments --group g --because 'restored from a backup'" {
 			t.Error(line)
 		}
 	})

@@ -113,7 +113,7 @@ func run(ctx context.Context, c *command.CLI, p *policy.Policy, migrate bool, o 
 	return err
 }
 
-// print prints the summary. Without --json, print adds the parked and dead-lettered messages, with reasons
+// print prints the summary. Without -o json, print adds the parked and dead-lettered messages, with reasons
 // and commands.
 func (e *execution) print(s running.Summary) error {
 	if e.JSON {
@@ -127,7 +127,7 @@ func (e *execution) print(s running.Summary) error {
 		columns = e.Width
 	}
 	return command.Failed(e.aside.Write(e.Out, columns, func(verb string, flags ...string) string {
-		return command.Shell(append([]string{"semel", "messages", verb, "--config", e.Config}, flags...)...)
+		return e.Suggest(append([]string{"messages", verb}, flags...)...)
 	}))
 }
 
@@ -186,7 +186,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		}
 	}
 	if errors.Is(err, semel.ErrBehind) {
-		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", command.Shell("semel", "consumers", "positions", "plan", "--config", e.Config)),
+		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", e.Suggest("consumers", "positions", "plan")),
 			fmt.Errorf("then set it: %s", resetLine(e.CLI, &bareGroup{})))
 	}
 	return summary, command.Failed(err)

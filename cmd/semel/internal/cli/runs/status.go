@@ -14,7 +14,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
@@ -46,7 +45,7 @@ Exit codes: 0 nothing needs a person; 4 something does.`,
 				return err
 			}
 			defer leave(a)
-			w := &watching{CLI: c, place: place, policy: p, stores: storesOf(a), now: time.Now, call: call}
+			w := &watching{CLI: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
 			return w.status(cmd.Context(), a)
 		},
 	}
@@ -99,21 +98,21 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 func (w *watching) needs(l *topLook) []need {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {
-		needs[i].Next = w.next(map[bool]string{true: "top", false: "check"}[policy.IsPlace(w.place)]) // the command check needs a policy
+		needs[i].Next = w.Suggest(map[bool]string{true: "top", false: "check"}[w.policy.Bare]) // check needs a policy
 	}
 	if l.noRun != "" {
-		needs = append(needs, need{What: "no run", Why: l.noRun, Next: w.next("run")})
+		needs = append(needs, need{What: "no run", Why: l.noRun, Next: w.Suggest("run")})
 	}
 	asked := w.policy.Listen.Address != "" && l.noRun == ""
 	for _, v := range l.Consumers {
 		n := need{Store: v.Store, Consumer: v.Consumer, What: v.State, Why: v.Error, Since: v.since}
 		switch {
 		case v.State == "paused":
-			n.Next = w.next("consumers", "resume", v.Consumer, "--because", "WHY")
+			n.Next = w.Suggest("consumers", "resume", v.Consumer, "--because", "WHY")
 		case v.State == "not ready":
-			n.Next = w.next("check", "--consumer", v.Consumer)
+			n.Next = w.Suggest("check", "--consumer", v.Consumer)
 		case asked && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil:
-			n.What, n.Why, n.Next = "not running", "the run at "+w.policy.Listen.Address+" does not run it", w.next("run", "--consumer", v.Consumer)
+			n.What, n.Why, n.Next = "not running", "the run at "+w.policy.Listen.Address+" does not run it", w.Suggest("run", "--consumer", v.Consumer)
 		default:
 			continue
 		}
@@ -136,7 +135,7 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 		if g.State == admin.Dead {
 			n.What = "dead"
 		}
-		n.Next = w.next("messages", "ls", "--consumer", g.Consumer, "--state", n.What, "--reason", n.Why)
+		n.Next = w.Suggest("messages", "ls", "--consumer", g.Consumer, "--state", n.What, "--reason", n.Why)
 		needs = merged(needs, n)
 	}
 	gaps, err := box.StreamsOf(ctx, operate.StreamFilter{Consumer: w.Consumer, Gaps: true})
@@ -145,7 +144,7 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 	}
 	for _, stream := range gaps {
 		needs = merged(needs, need{Store: box.Store, Consumer: stream.Consumer, What: "gap", Count: 1, Why: "later versions wait for a missing one",
-			Since: stream.Oldest, Next: w.next("gaps", "ls", "--consumer", stream.Consumer)})
+			Since: stream.Oldest, Next: w.Suggest("gaps", "ls", "--consumer", stream.Consumer)})
 	}
 	return needs, nil
 }
@@ -162,19 +161,6 @@ func merged(needs []need, n need) []need {
 		needs[at].Since = n.Since
 	}
 	return needs
-}
-
-// next returns a semel command for the same policy or database. A connection string is left out, because it
-// can contain a password.
-func (w *watching) next(words ...string) string {
-	words = append([]string{"semel"}, words...)
-	if policy.IsPlace(w.place) {
-		return command.Shell(append(words, "--store", "DATABASE")...)
-	}
-	if w.Config != "semel.yaml" {
-		words = append(words, "--config", w.Config)
-	}
-	return command.Shell(words...)
 }
 
 func (w *watching) printNeeds(now time.Time, needs []need) error {

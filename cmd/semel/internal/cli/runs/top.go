@@ -24,7 +24,7 @@ func topCommand(c *command.CLI) *cobra.Command {
 		Short: "Watch all consumers",
 		Long: `Show every consumer of a policy or of a store, and refresh until q is pressed.
 Left and right change the sort order, up and down scroll. Without a terminal,
-with --once or with --json, print one table and exit.
+with --once or with -o json, print one table and exit.
 
 Waiting and parked messages and their ages come from the store. Effects a
 second, lag and readiness come from the run at the address of the policy key
@@ -93,8 +93,6 @@ func leave(a io.Closer) {
 // watching is the state of `semel top`, which shows the consumers at intervals.
 type watching struct {
 	*command.CLI
-	// place is the value of --store.
-	place  string
 	policy *policy.Policy
 	stores []topStore
 	now    func() time.Time

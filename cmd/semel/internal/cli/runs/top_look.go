@@ -60,9 +60,9 @@ type topView struct {
 	Error  string `json:"error,omitempty"`
 	// LastError is the last error of the consumer in its process, even if a retry succeeded.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
-	// since is the time of the pause. runs means that the process reports this consumer.
-	since time.Time
-	runs  bool
+	// since is the time of the pause. asked: a process answered, and runs: it reports this consumer.
+	since       time.Time
+	asked, runs bool
 }
 
 // topLook is the state of all consumers at one time.
@@ -97,13 +97,23 @@ func (w *watching) look(ctx context.Context) *topLook {
 			w.unread(l, s)
 		}
 	}
-	if w.policy.Listen.Address != "" && ctx.Err() == nil {
+	switch {
+	case w.policy.Listen.Address == "":
+		l.explainStates(w.policy.Bare)
+	case ctx.Err() == nil:
 		if err := w.askRun(ctx, l); err != nil {
 			l.noRun = err.Error()
 			l.Notes = append(l.Notes, "rates, lag and readiness are not known: "+l.noRun)
 		}
 	}
 	return l
+}
+
+// explainStates notes why a state is unknown if no process can be asked.
+func (l *topLook) explainStates(bare bool) {
+	if slices.ContainsFunc(l.Consumers, func(v topView) bool { return v.State == "" }) {
+		l.Notes = append(l.Notes, "STATE is unknown: "+map[bool]string{true: noPolicy, false: noListen}[bare])
+	}
 }
 
 // unreadable returns why a store is not readable and, if known, a remedy.
@@ -186,6 +196,7 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	now := seen{l.At, map[string]float64{}}
 	for i := range l.Consumers {
 		v := &l.Consumers[i]
+		v.asked = true
 		if h, runs := health.Consumers[v.Consumer]; runs {
 			v.ready(h)
 		}

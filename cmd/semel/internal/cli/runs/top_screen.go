@@ -164,7 +164,7 @@ func topColumns(all []topView, now time.Time) []output.Column[topView] {
 	return []output.Column[topView]{
 		output.Flexible("STORE", storeOf).IfVaried(),
 		output.Flexible("CONSUMER", func(v topView) string { return legible.Printable(v.Consumer) }),
-		output.Text("STATE", func(v topView) string { return cmp.Or(v.State, "-") }),
+		output.Text("STATE", topView.state),
 		output.Text("RATE/S", func(v topView) string { return figure(v.PerSecond, "%.1f") }),
 		output.Text("LAG", func(v topView) string { return figure(v.Lag, "%.0f") }),
 		number("WAIT", func(v topView) (int64, bool) { return v.Waiting, v.MoreWaiting }),
@@ -172,6 +172,14 @@ func topColumns(all []topView, now time.Time) []output.Column[topView] {
 		number("PARKED", func(v topView) (int64, bool) { return v.Aside, v.MoreAside }),
 		output.Flexible("WHY", func(v topView) string { return cmp.Or(legible.Printable(v.Error), lastError(v.LastError, now), "-") }),
 	}
+}
+
+// state returns the state of a consumer for the table.
+func (v topView) state() string {
+	if v.State == "" && v.asked && !v.runs {
+		return notInRun
+	}
+	return cmp.Or(v.State, "unknown")
 }
 
 // lastError returns a consumer's last error and its age as text.

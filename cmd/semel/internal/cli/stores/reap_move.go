@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -105,7 +106,8 @@ func began(c *command.CLI, name string, err error) error {
 	if c.JSON {
 		return c.WriteJSON(map[string]string{"consumer": name, "result": "moving"})
 	}
-	_, err = fmt.Fprintf(c.Out, "%s: moves; start processes with this policy, and when no other runs any more: semel retention move %s --end\n", name, name)
+	end := c.Suggest("retention", "move", name, "--end", "--because", "WHY")
+	_, err = fmt.Fprintf(c.Out, "%s: moves; start processes with this policy, and when no other runs any more: %s\n", name, terminal.Line(end))
 	return command.Failed(err)
 }
 

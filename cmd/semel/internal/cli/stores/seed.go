@@ -22,7 +22,7 @@ type seeding struct {
 func migrateSeed(c *command.CLI) *cobra.Command {
 	var f seeding
 	cmd := &cobra.Command{
-		Use:   "seed",
+		Use:   "seed NAME --from TABLE --id COLUMN",
 		Short: "Import ids of another table as markers",
 		Long: `Write a marker for each id in a table of other code, so that the consumer does
 not process these messages again. Stop the other code first, then seed, then
@@ -32,7 +32,6 @@ effect again.
 Ids are compared byte for byte with the consumer's identities; ids of a uuid
 column are written in lower case. Existing markers are not changed. Repeat the
 command to continue after an interruption.`,
-		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.who, err = command.OperatorName(f.who); err != nil {
 				return err
@@ -51,11 +50,7 @@ command to continue after an interruption.`,
 			panic(err)
 		}
 	}
-	c.WithConfig(c.WithConsumer(cmd, "the consumer whose markers they become"))
-	if err := cmd.MarkFlagRequired("consumer"); err != nil {
-		panic(err)
-	}
-	return cmd
+	return c.WithConfig(c.ForConsumer(cmd))
 }
 
 func seed(ctx context.Context, c *command.CLI, f seeding) error {
@@ -65,7 +60,7 @@ func seed(ctx context.Context, c *command.CLI, f seeding) error {
 	}
 	consumer := p.Consumer(c.Consumer)
 	if consumer == nil {
-		return command.UsageError("--consumer %q: %s has no consumer of this name", c.Consumer, c.Config)
+		return c.NoConsumer(p, c.Consumer)
 	}
 	if err := f.fits(consumer); err != nil {
 		return err
@@ -92,7 +87,7 @@ func seed(ctx context.Context, c *command.CLI, f seeding) error {
 // consumer would never find markers with another source.
 func (f *seeding) fits(c *policy.Consumer) error {
 	if !c.Strategy.Marks() {
-		return command.UsageError("--consumer %q: its strategy keeps no markers", c.Name)
+		return command.UsageError("consumer %s: its strategy keeps no markers", c.Name)
 	}
 	source, constant := c.Identity.ConstantSource()
 	switch {

@@ -55,6 +55,8 @@ type Place struct {
 	Node *yaml.Node
 	// Raw is the text before environment variables were expanded; empty if the text has no variables.
 	Raw string
+	// Bracketed: the value is an item within brackets, where a comma ends a text without quotes.
+	Bracketed bool
 }
 
 func (p Place) key(name string, n *yaml.Node) Place {
@@ -65,7 +67,7 @@ func (p Place) key(name string, n *yaml.Node) Place {
 }
 
 func (p Place) item(i int, n *yaml.Node) Place {
-	return Place{Path: fmt.Sprintf("%s[%d]", p.Path, i), Node: n}
+	return Place{Path: fmt.Sprintf("%s[%d]", p.Path, i), Node: n, Bracketed: p.Value().Style&yaml.FlowStyle != 0}
 }
 
 // Fault records that the value at p is wrong.

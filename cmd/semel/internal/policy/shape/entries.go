@@ -70,7 +70,9 @@ func (d *Decoder) FaultKey(e entry, reason, remedy string) {
 // is similar. keys describe the keys of the object.
 func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []string, keys []Meta) string {
 	remedy, near := "the keys here are "+strings.Join(available, ", "), ""
-	if holder := holderOf(name, keys); holder != "" {
+	if cut := cutOff(p, e); cut != "" {
+		remedy = fmt.Sprintf("within braces a comma ends the value of %s: put a text with commas in quotes, or write it as a block", cut)
+	} else if holder := holderOf(name, keys); holder != "" {
 		remedy = fmt.Sprintf("write it within %s, as %s: {%s: …}", holder, holder, name)
 	} else if near = NearestWord(name, known); near != "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
@@ -78,6 +80,29 @@ func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []s
 	}
 	d.FaultKey(e, "this key is unknown", remedy)
 	return near
+}
+
+// cutOff returns the key before e whose text was probably cut off by a comma within braces, so that the
+// rest of the text became the key e; otherwise "".
+func cutOff(p Place, e entry) string {
+	content := p.Value().Content
+	if p.Value().Style&yaml.FlowStyle == 0 || !empty(e.Value()) {
+		return ""
+	}
+	for i := slices.Index(content, e.key) - 1; i > 0; i -= 2 {
+		if value := content[i]; !empty(value) {
+			if value.Kind == yaml.ScalarNode && value.Style == 0 && value.ShortTag() == "!!str" {
+				return content[i-1].Value
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// empty reports whether a key has no value.
+func empty(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null"
 }
 
 // holderOf returns the key in which the unknown key belongs. holderOf returns "" if no key, or more than one

@@ -1,0 +1,107 @@
+package command
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/spf13/cobra"
+)
+
+// storeVariable stands for the address of a database that is not printed, because it has a password.
+const storeVariable = "$SEMEL_STORE"
+
+// typed are the flags with which the user chose a policy or a database. Values from the environment
+// are not among them: they choose the same again in the next command.
+type typed struct {
+	config, store []string
+	// several: the policy has several databases. hidden: storeVariable was printed in place of an address
+	// with a password.
+	several, hidden bool
+	root            *cobra.Command
+}
+
+// NoteTyped keeps the flags of the command that the user typed, for Suggest.
+func (c *CLI) NoteTyped(cmd *cobra.Command) {
+	c.typed.root = cmd.Root()
+	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
+		c.typed.config = []string{"--config", f.Value.String()}
+	}
+	if f := cmd.Flags().Lookup("store"); f != nil && f.Changed {
+		c.typed.store = []string{"--store", withoutPassword(f.Value.String())}
+	}
+}
+
+// withoutPassword returns the value of --store, or the variable that holds it if it has a password.
+func withoutPassword(store string) string {
+	if !policy.IsPlace(store) || strings.HasPrefix(store, "sqlite:") {
+		return store
+	}
+	u, err := url.Parse(store)
+	if err != nil {
+		return storeVariable
+	}
+	_, has := u.User.Password()
+	if has || slices.ContainsFunc([]string{"password", "sslpassword"}, u.Query().Has) {
+		return storeVariable
+	}
+	return store
+}
+
+// Suggest returns a command of semel that can be typed as it stands: the words, and the flags with
+// which the user chose the policy and the database, as far as that command has them.
+func (c *CLI) Suggest(words ...string) string { return c.SuggestIn("", words...) }
+
+// SuggestIn is Suggest for a command about a store of the policy. The name of the store is added if the
+// policy has several databases and the user has named none of them.
+func (c *CLI) SuggestIn(store string, words ...string) string {
+	where := slices.Clone(c.typed.store)
+	if len(where) == 0 && c.typed.several && store != "" {
+		where = []string{"--store", store}
+	}
+	line := append([]string{"semel"}, words...)
+	if c.suggestable("config", words) {
+		line = append(line, c.typed.config...)
+	}
+	if c.suggestable("store", words) {
+		line = append(line, where...)
+		c.typed.hidden = c.typed.hidden || slices.Contains(where, storeVariable)
+	}
+	return shellLine(line...)
+}
+
+// suggestable reports whether the command that words begin with has a flag.
+func (c *CLI) suggestable(flag string, words []string) bool {
+	if c.typed.root == nil {
+		return false
+	}
+	cmd, _, err := c.typed.root.Find(words)
+	return err == nil && cmd.Flags().Lookup(flag) != nil
+}
+
+// ExplainSuggestions tells the user how to fill the variable in suggested commands, if one was
+// printed.
+func (c *CLI) ExplainSuggestions() {
+	if c.typed.hidden {
+		c.Remark("before you type these commands, set and export SEMEL_STORE: the address of the database has a password and is not printed")
+	}
+}
+
+// shellLine joins words to a command line for a shell, quoted where necessary. The shell replaces
+// storeVariable after --store.
+func shellLine(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		switch quoted[i] = w; {
+		case w == storeVariable && i > 0 && words[i-1] == "--store":
+			quoted[i] = `"` + w + `"`
+		case w == "" || strings.Trim(w, unquoted) != "":
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// unquoted are the characters that need no quotes in a shell.
+const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"
