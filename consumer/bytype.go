@@ -19,7 +19,7 @@ import (
 // last slash, colon or number sign ("payment.made@2"). ByType calls the first handler that exists for: type and
 // whole schema, type and version, type.
 //
-// A message without a handler ends at once as Config.Retry.OnExhausted says, with the reason "unknown_type" and
+// A message without a handler ends at once as Config.Retry.OnExhausted says, with the reason "unknown type" and
 // without further attempts. ByType panics if a handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
 	handlers = maps.Clone(handlers)

@@ -263,7 +263,7 @@ type Fingerprint struct {
 type Handler struct {
 	// SQL handles every message.
 	SQL *SQL
-	// Types has a handler for each type; a message of another type ends with the reason "unknown_type".
+	// Types has a handler for each type; a message of another type ends with the reason "unknown type".
 	Types []TypedHandler
 	// HTTP calls an endpoint for every message.
 	HTTP *HTTP
