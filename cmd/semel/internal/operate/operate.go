@@ -123,9 +123,9 @@ type Order struct {
 	Outcome admin.Resolution
 	// DryRun only reports what the order would do.
 	DryRun bool
-	// Worked returns why no process would work on rows of a consumer, or nil if a process would.
-	// Worked is used by Retry and Send. Worked may be nil if that cannot be found out.
-	Worked func(consumer string) error
+	// Worked returns why a row would not reach a handler, or nil if a handler would run: Retry and Send
+	// refuse the row with this error. Worked may be nil if that cannot be found out.
+	Worked func(store.StoredRow) error
 }
 
 // Result is the result for one row.
@@ -139,6 +139,8 @@ type Result struct {
 	// Result is one of the constants below.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
+	// Undo is the command that takes a done order back; empty if no command does so for certain.
+	Undo admin.Verb `json:"-"`
 	// was is the state of the row before the order.
 	was store.RowState
 }
@@ -187,7 +189,7 @@ func (o Order) allows(row store.StoredRow) error {
 		return err
 	}
 	if (o.Verb == admin.Retry || o.Verb == admin.Send) && o.Worked != nil {
-		if err := o.Worked(row.Key.Consumer); err != nil {
+		if err := o.Worked(row); err != nil {
 			return err
 		}
 	}

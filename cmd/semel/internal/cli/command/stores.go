@@ -88,6 +88,19 @@ func (c *CLI) OpenChecked(ctx context.Context, p *policy.Policy, store string) (
 	return a, nil
 }
 
+// Where returns the flags with which a command selects a store. The address of a database is omitted, because it
+// may contain a password.
+func (c *CLI) Where(a *assembly.Assembly, s *assembly.Store) []string {
+	if a.Policy().Bare {
+		return []string{"--store", "URL"}
+	}
+	where := []string{"--config", c.Config}
+	if len(a.Policy().Databases()) > 1 {
+		where = append(where, "--store", s.Name())
+	}
+	return where
+}
+
 // BoxOf returns the inbox of a store.
 func BoxOf(s *assembly.Store) operate.Box {
 	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Editor: s, Resolver: s, Markers: s, Streams: s.Streams(), Lines: s.Lines()}

@@ -169,7 +169,7 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 		if strange { // leased keys of programs in Go are under names that no table lists
 			names = append(names, c.Consumer)
 		}
-		search := why.Search{Store: s, Box: command.BoxOf(s), Where: whereOf(c, a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
+		search := why.Search{Store: s, Box: command.BoxOf(s), Where: c.Where(a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
 		search.Box.CallKey = a.CallKey
 		if asked.source != nil {
 			search.Sources = []string{*asked.source}
@@ -216,18 +216,6 @@ func meansConsumer(asked, name string) bool {
 	public, number := command.GenerationOf(asked)
 	of, kept := admin.GenerationOf(name)
 	return public == of && (number < 0 || number == kept)
-}
-
-// whereOf returns the flags with which a command opens this store.
-func whereOf(c *command.CLI, a *assembly.Assembly, s *assembly.Store) []string {
-	if a.Policy().Bare { // its place may hold a password
-		return []string{"--store", "URL"}
-	}
-	where := []string{"--config", c.Config}
-	if len(a.Policy().Databases()) > 1 {
-		where = append(where, "--store", s.Name())
-	}
-	return where
 }
 
 func sendsIn(p *policy.Policy) func(string) bool {

@@ -88,7 +88,7 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 	for _, field := range []detailField{
 		{"number", fmt.Sprint(d.Number)},
 		{"state", string(d.State)},
-		{"reason", string(d.Reason)},
+		{"reason", reasonOf(d.View)},
 		{"consumer", d.Consumer},
 		{"source", d.Source},
 		{"id", IDOf(d.View)},
@@ -123,7 +123,15 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 }
 
 func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
-	fields, width := FieldsOf(d), 0
+	if err := writeFields(c, w, FieldsOf(d)); err != nil {
+		return err
+	}
+	return WritePayload(w, d)
+}
+
+// writeFields prints fields, their values in one column. A long value continues on the next lines.
+func writeFields(c *command.CLI, w io.Writer, fields []detailField) error {
+	width := 0
 	for _, field := range fields {
 		width = max(width, len(field.Name))
 	}
@@ -132,7 +140,7 @@ func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
 			return err
 		}
 	}
-	return WritePayload(w, d)
+	return nil
 }
 
 // WritePayload prints the payload of a message and the edits of the payload, if the flags ask for

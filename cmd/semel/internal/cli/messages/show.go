@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/kafka"
@@ -85,7 +86,43 @@ func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st s
 	if c.JSON {
 		return c.WriteJSON(detail)
 	}
-	return command.Failed(writeDetail(c, c.Out, detail))
+	if err := writeDetail(c, c.Out, detail); err != nil {
+		return command.Failed(err)
+	}
+	legal, err := box.Legal(ctx, number, of.commands(), command.RefuseIfUnworked(ctx, a, a.Stores[0]))
+	if err != nil {
+		c.Remark("the commands that are possible now are not known: %v", err)
+	}
+	return command.Failed(of.writeCommands(c.Out, number, legal, c.Where(a, a.Stores[0])))
+}
+
+// commands returns the commands that change one row, in the order in which show lists them.
+func (of subject) commands() []admin.Verb {
+	if of.intents {
+		return []admin.Verb{admin.Send, admin.Resolve, admin.Suppress, admin.Release, admin.Discard}
+	}
+	return []admin.Verb{admin.Retry, admin.Resolve, admin.Edit, admin.Release, admin.Skip, admin.Discard, admin.Reopen}
+}
+
+// writeCommands prints the commands that may change a row.
+func (of subject) writeCommands(w io.Writer, number int64, legal []admin.Verb, where []string) error {
+	for i, verb := range legal {
+		if i == 0 {
+			fmt.Fprint(w, "\ncommands that are possible now:\n")
+		}
+		words := []string{"semel", of.word + "s", verb.Recorded(), fmt.Sprint(number)}
+		switch verb {
+		case admin.Resolve:
+			words = append(words, "--outcome", of.done())
+		case admin.Edit:
+			words = append(words, "--payload", "FILE")
+		}
+		words = append(append(words, where...), "--because", "WHY")
+		if _, err := fmt.Fprintln(w, "  "+terminal.Line(command.Shell(words...))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // failureGroup matches the name of a failure group, as semel messages summary prints the name.
@@ -186,28 +223,27 @@ func showTopic(ctx context.Context, c *command.CLI, at topicPlace, store string,
 	case c.JSON:
 		return c.WriteJSON(d)
 	}
-	return command.Failed(writeTopicDetail(c.Out, d))
+	return command.Failed(writeTopicDetail(c, c.Out, d))
 }
 
-func writeTopicDetail(w io.Writer, d operate.TopicDetail) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func writeTopicDetail(c *command.CLI, w io.Writer, d operate.TopicDetail) error {
 	row := ""
 	if d.Row > 0 {
 		row = fmt.Sprintf("%d; semel messages show %d has its history", d.Row, d.Row)
 	}
-	for _, field := range []struct{ name, value string }{
+	fields := []detailField{
 		{"place", d.Place}, {"state", string(d.Stands)}, {"why", d.Why}, {"row", row}, {"reason", string(d.Reason)}, {"consumer", d.Consumer},
 		{"source", d.Source}, {"id", d.ID + output.Base64Named(d.IDBase64)}, {"type", d.Type}, {"attempts", fmt.Sprint(d.Attempts)}, {"last error", d.Error},
 		{"from", d.From}, {"written", output.Moment(d.Written)}, {"payload", fmt.Sprintf("%d bytes", d.Size)},
-	} {
-		if field.value != "" {
-			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
-		}
+	}
+	fields = slices.DeleteFunc(fields, func(f detailField) bool { return f.Value == "" })
+	for i := range fields {
+		fields[i].Value = legible.Printable(fields[i].Value)
 	}
 	for _, h := range d.Headers {
-		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
+		fields = append(fields, detailField{"header", legible.Printable(h.Name) + ": " + legible.Printable(h.Value+h.ValueBase64)})
 	}
-	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
+	if err := writeFields(c, w, fields); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
 		return err
 	}
 	payload := d.PayloadBase64
